@@ -1,27 +1,267 @@
-"""What is known of a panel as a whole."""
+"""Findings: each line and its edge, losses that the what-if shows, one reason, and what silences what."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
 
 import raterlens as rl
-from raterlens.diagnostics.findings import find
+from raterlens.diagnostics.findings import (
+    BLUNT,
+    FAIR,
+    FAR_OFF,
+    FEWEST,
+    OFF,
+    SHARP,
+    Alarm,
+    Flag,
+    Interval,
+    halo_verdict,
+    panel_findings,
+    rater_findings,
+    sharpness_verdict,
+    standard_verdict,
+)
+from raterlens.diagnostics.what_if import levers
+from raterlens.diagnostics.wording import advice, label, rater_table, with_verdicts
+from tests.support.rater_records import record
+
+
+def around(value: float, margin: float) -> Interval:
+    return Interval(value, value - margin, value + margin)
+
+
+@pytest.mark.parametrize(
+    ("passes", "verdict"),
+    [
+        (0.5, "typical"),
+        (0.36, "typical"),
+        (0.32, "severe"),
+        (0.27, "too severe"),
+        (0.68, "lenient"),
+        (0.73, "too lenient"),
+    ],
+)
+def test_the_standard_is_off_where_all_of_its_interval_is(passes, verdict):
+    assert standard_verdict(300, around(passes, 0.02)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "verdict"),
+    [
+        (0.9, SHARP, 1.0, "sharp"),
+        (0.9, SHARP - 0.01, 1.0, "fair or sharp"),
+        (0.6, FAIR, SHARP - 0.01, "fair"),
+        (0.7, FAIR - 0.01, 0.8, "probably fair"),
+        (0.49, 0.4, FAIR, "probably blunt"),
+        (0.4, 0.3, FAIR - 0.01, "blunt"),
+        (0.2, 0.0, FAIR - 0.01, "cannot tell students apart"),
+        (0.1, 0.05, 0.19, "cannot tell students apart"),
+        (-0.3, -0.5, -0.01, "reversed"),
+        (0.5, 0.2, 0.8, "unclear"),
+    ],
+)
+def test_sharpness_goes_by_the_limits_of_its_interval(value, low, high, verdict):
+    assert sharpness_verdict(300, Interval(value, low, high)) == verdict
+
+
+def test_a_slope_at_its_limit_is_sharp_where_its_lower_limit_is_known():
+    """Right on 98 % of 300 answers: the likelihood falls off below, though it has no top."""
+    assert sharpness_verdict(300, Interval(0.98, 0.95, 1.0), "slope at limit") == "sharp"
+    assert sharpness_verdict(300, Interval(0.98, 0.98, 0.98), "slope at limit") == "unclear"
+
+
+@pytest.mark.parametrize(("low", "verdict"), [(0.4, "none"), (0.6, "some"), (1.1, "strong")])
+def test_halo_goes_by_its_lower_limit(low, verdict):
+    assert halo_verdict(300, Interval(low + 0.3, low, low + 0.6)) == verdict
+    assert halo_verdict(300, None) == ""
+
+
+def test_few_ratings_and_one_score_for_everyone_say_nothing_of_sharpness():
+    few = FEWEST - 1
+    assert standard_verdict(few, around(0.1, 0.02)) == "unclear"
+    assert sharpness_verdict(few, around(0.1, 0.02)) == "unclear"
+    assert sharpness_verdict(300, around(0.1, 0.02), "all pass") == "unclear"
+    assert halo_verdict(few, around(2, 0.1)) == "none"
+
+
+def test_the_lines_of_the_standard_cost_what_their_comment_says():
+    """Against the perfect rater capability is s exp(-z²/2)."""
+    assert 1 - np.exp(-(stats.norm.ppf(0.5 - FAR_OFF) ** 2) / 2) == pytest.approx(0.13, abs=0.005)
+    assert OFF < FAR_OFF
+
+
+@given(
+    sharpness=st.floats(-1, 1),
+    passes=st.floats(0.001, 0.999),
+    halves=st.tuples(*[st.floats(0, 0.6)] * 4),
+    n=st.integers(1, 500),
+    flag=st.sampled_from(["", "reversed", "central"]),
+    alarmed=st.booleans(),
+)
+@settings(max_examples=300, deadline=None)
+def test_one_reason_decides(sharpness, passes, halves, n, flag, alarmed):
+    sharp = Interval(sharpness, max(sharpness - halves[0], -1), min(sharpness + halves[1], 1))
+    standard = Interval(passes, max(passes - halves[2], 0), min(passes + halves[3], 1))
+    alarm = Alarm(Interval(0.5, 0.3, 0.7), "May", "logits") if alarmed else None
+    flags = (Flag(flag, "what is seen", "what to do"),) if flag else ()
+    it = record(sharp, standard, n=n, flags=flags, alarm=alarm)
+    faulty = it.standard.startswith("too ") or it.sharpness_verdict in BLUNT
+    assert (it.status == "attention") == (faulty or flag == "reversed" or alarmed)
+    if flag == "reversed":
+        assert it.reason == "flag"
+    elif alarmed:
+        assert it.reason == "alarm"
+    elif it.cause != "nothing":
+        assert it.reason == it.cause
+        assert it.losses[it.cause] == max(it.losses.values()) > 0
+    else:
+        assert it.reason in ("flag", "too few", "borderline", "nothing")
+        assert max(it.losses.values()) == 0
+
+
+@pytest.fixture(scope="module")
+def ratings() -> rl.Ratings:
+    slope, severity = [4.0, 2.4, 2.4, 0.0, 2.2, 2.2], [0.0, 0.0, 0.0, 0.0, 2.0, -2.0]
+    return rl.simulate(students=250, raters=6, items=3, slope=slope, severity=severity, seed=1).ratings
+
+
+def test_losses_are_differences_of_the_what_if(ratings):
+    fit = rl.fit(ratings)
+    found = {it.rater: it for it in rater_findings(fit)}
+    severe, dull = found["R5"], found["R4"]
+    assert severe.losses["severity"] == pytest.approx(fit.what_if("R5").gain, abs=1e-12)
+    row = fit.raters.filter(rater="R5").row(0, named=True)
+    at_best = rl.capability.gmf(rho=row["rho"], eta=0.0, sigma=fit.sigma)
+    assert severe.losses["severity"] == pytest.approx(at_best - row["kappa"], abs=1e-9)
+    # A rater of slope a is just fair where sharpness(a) = 0.5.
+    fair = levers(fit).slope_of_sharpness(FAIR)[3]
+    eta = fit.raters.filter(rater="R4")["eta"].item()
+    assert rl.capability.sharpness(slope=fair, severity=eta) == pytest.approx(FAIR, abs=1e-6)
+    just = rl.capability.gmf(rho=fair / fit.sigma, eta=eta, sigma=fit.sigma)
+    assert dull.losses["discrimination"] == pytest.approx(just - dull.kappa.value, abs=1e-6)
+
+
+def test_the_loss_to_halo_is_capability_without_it():
+    """By brute force: the mean slope of the pass curve with and without an impression of that spread."""
+    drawn = rl.simulate(students=150, raters=4, items=6, slope=1.5, halo=[2.0, 0.1, 0.1, 0.1], seed=2)
+    fit = rl.fit(drawn.ratings, halo="rater")
+    it = next(it for it in rater_findings(fit) if it.rater == "R1")
+    assert it.halo_verdict in ("some", "strong")
+    row = fit.raters.filter(rater="R1").row(0, named=True)
+    theta = np.linspace(-8, 8, 1601)
+    normal = np.exp(-(theta**2) / 2) / np.exp(-(theta**2) / 2).sum()
+
+    def rate(tau: float) -> float:
+        p = 1 / (1 + np.exp(-(levers(fit).slope[0] * theta[:, None] - row["eta"] + tau * theta)))
+        return float(normal @ (p * (1 - p)) @ normal)
+
+    gained = it.kappa.value * (rate(0.0) / rate(row["halo"]) - 1)
+    assert it.losses["halo"] == pytest.approx(gained, abs=2e-3)
+
+
+def test_verdict_letter_advice_table_file_and_what_if_name_the_same_cause(ratings):
+    fit = rl.fit(ratings)
+    found, file = rater_findings(fit), with_verdicts(fit)
+    assert {it.rater: it.cause for it in found} == {
+        "R1": "nothing", "R2": "nothing", "R3": "nothing", "R4": "discrimination", "R5": "severity", "R6": "severity"
+    }  # fmt: skip
+    for it, row, told in zip(
+        found, advice(fit).iter_rows(named=True), file.iter_rows(named=True), strict=True
+    ):
+        assert row["costs_most"] == told["costs_most"] == it.cause
+        assert row["lost_to_severity"] == it.losses["severity"]
+        assert told["verdict"] == label(it)
+        assert ("Your standard differs most" in row["feedback"]) == (it.cause == "severity")
+        assert ("only loosely" in row["feedback"]) == (it.cause == "discrimination")
+        assert (told["next_step"] in row["feedback"]) == (it.cause != "nothing")
+        if it.cause == "severity":
+            assert fit.what_if(it.rater).gain == pytest.approx(max(it.losses.values()))
+    assert rater_table(fit)["kappa"].is_sorted(descending=True)
+    steps = dict(fit.verdicts().select("rater", "next_step").iter_rows())
+    assert steps == dict(file.select("rater", "next_step").iter_rows())
+
+
+def test_without_the_best_rater_the_others_are_judged_as_before(ratings):
+    keep = ratings.table().filter(pl.col("rater") != "R1")
+    part = rl.fit(rl.read(keep, student="student", rater="rater", item="item", score="score"))
+    before, after = (
+        {it.rater: (it.standard, it.sharpness_verdict, it.cause) for it in rater_findings(fit)}
+        for fit in (rl.fit(ratings), part)
+    )
+    assert {rater: before[rater] for rater in after} == after
 
 
 def test_with_ratings_everything_and_without_what_the_estimates_say():
     ratings = rl.simulate(students=80, raters=4, items=3, seed=2).ratings
     fit = rl.fit(ratings)
-    whole, alone = find(fit, ratings), find(fit)
+    whole, alone = panel_findings(fit, ratings), panel_findings(fit)
     assert whole.diagnosis is not None
-    assert whole.warnings() == whole.diagnosis.warnings()
     assert whole.consequences.changed == fit.consequences(ratings).changed
     assert [test.of for test in whole.differences.tests] == ["severity", "sharpness", "halo"]
     assert alone.diagnosis is None
-    assert alone.warnings() == ()
     assert alone.consequences.changed is None
+    assert [it.n_shared for it in alone.raters] == [None] * 4
+    assert [it.n_shared for it in whole.raters] == fit.raters["n"].to_list()
 
 
-def test_what_is_shown_is_part_of_the_whole_diagnosis():
-    ratings = rl.simulate(students=80, raters=4, items=3, seed=2).ratings
+def apart(*groups: str) -> rl.Ratings:
+    """Every group of raters has students of its own."""
+    rng = np.random.default_rng(1)
+    rows = [
+        (f"{group}{s}", rater, item, int(rng.random() < 0.5 + 0.3 * (s % 2)))
+        for group in groups
+        for s in range(40)
+        for rater in group
+        for item in ("a", "b")
+    ]
+    return rl.read(pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row"))
+
+
+@pytest.mark.parametrize(
+    ("groups", "links"),
+    [
+        (("AB", "CD"), {"unlinked"}),
+        (("A", "B", "C"), {"alone"}),
+        (("A",), {"alone"}),
+        (("ABCD",), {"linked"}),
+    ],
+)
+def test_who_cannot_be_compared_gets_no_verdict_on_their_standard(groups, links):
+    ratings = apart(*groups)
+    found = panel_findings(rl.fit(ratings), ratings)
+    assert {it.link for it in found.raters} == links
+    if links != {"linked"}:
+        assert {it.standard for it in found.raters} == {"unclear"}
+        assert {it.losses["severity"] for it in found.raters} == {0.0}
+        assert {it.status for it in found.raters} <= {"unclear", "attention"}
+
+
+def test_a_small_group_apart_leaves_the_large_one_comparable():
+    ratings = apart("ABCDEF", "G")
+    found = {it.rater: it.link for it in panel_findings(rl.fit(ratings), ratings).raters}
+    assert found == dict.fromkeys("ABCDEF", "linked") | {"G": "alone"}
+
+
+def test_drift_alarms_reach_the_rater():
+    drawn = rl.simulate(students=300, raters=4, items=3, seed=3).ratings
+    late = drawn.student >= drawn.n_students // 2
+    score = np.where(late & (drawn.rater == 0), 0, drawn.score)
+    table = drawn.table().with_columns(pl.Series("score", score), time=pl.Series(drawn.student))
+    ratings = rl.read(table.drop("time"), student="student", rater="rater", item="item", score="score")
     fit = rl.fit(ratings)
-    shown, whole = find(fit, ratings).diagnosis.tables, fit.diagnose(ratings).tables
-    assert {*whole} - {*shown} == {"agreement", "curves", "rater pairs", "reliability"}
-    for name in {*shown} - {"ability"}:  # a test that starts from what the fit left behind, where it did
-        table = shown[name]
-        assert table.equals(whole[name].select(table.columns), null_equal=True), name
+    found = panel_findings(fit, ratings, previous=fit, time=ratings.student)
+    one = next(it for it in found.raters if it.rater == "R1")
+    assert one.alarm is not None
+    assert (one.status, one.reason) == ("attention", "alarm")
+    assert found.alarmed >= 1
+
+
+def test_a_fault_that_most_share_is_the_panels():
+    dull = rl.simulate(students=300, raters=6, items=4, slope=0.4, seed=1).ratings
+    found = panel_findings(rl.fit(dull))
+    assert found.common_fault is not None
+    assert found.common_fault[0] == "discrimination"
+    assert panel_findings(rl.fit(rl.load_example())).common_fault is None

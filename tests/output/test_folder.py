@@ -12,8 +12,10 @@ import pytest
 import raterlens.output.report
 from raterlens.base import atomic_files
 from raterlens.base.errors import OptionError
+from raterlens.diagnostics.wording import with_verdicts
 from raterlens.output.folder import DECIDED, DIAGNOSED, FILES, WORKBOOK, check_folder, write_results
 from raterlens.output.report.reproduce import Reproduction
+from tests.support.report_fits import made
 
 
 @pytest.fixture
@@ -24,23 +26,9 @@ def fit(monkeypatch: pytest.MonkeyPatch) -> Any:
         return f"<p>{reproduction and reproduction.command}</p>"
 
     monkeypatch.setattr(raterlens.output.report, "render", page)
-    numbers = {
-        f"{name}{end}": [0.5, 0.8] for name in ("sharpness", "passes") for end in ("", "_low", "_high")
-    }
-    table = pl.DataFrame(
-        {"rater": ["a,b", '"q"'], "kappa": [0.5, 1.0], "n": 99, "flag": ["x", "x"]} | numbers
-    )
-
-    class StandIn:
-        tables, link = (), "logit"
-
-        def table(self, name: str) -> pl.DataFrame:
-            return table
-
-        def to_json(self) -> str:
-            return "{}"
-
-    return StandIn()
+    found = made(2, names=("a,b", '"q"'))
+    monkeypatch.setattr(type(found), "to_json", lambda self: "{}")
+    return found
 
 
 def test_five_files(fit: Any, tmp_path: Path) -> None:
@@ -48,11 +36,10 @@ def test_five_files(fit: Any, tmp_path: Path) -> None:
     write_results(fit, out, reproduction=Reproduction("fit = ...", "raterlens demo"))
     assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
     raters = pl.read_csv(out / "raters.csv")
-    assert raters.select(fit.table("raters").columns).equals(fit.table("raters"))
-    assert raters.select("standard", "sharpness_verdict", "costs_most").rows() == [
-        ("typical", "fair", "nothing"),
-        ("too lenient", "sharp", "severity"),
-    ]
+    numbers = ["rater", "n", "kappa", "kappa_low", "kappa_high"]
+    assert raters.select(numbers).equals(fit.table("raters").select(numbers))
+    told = ("verdict", "standard", "sharpness_verdict", "costs_most", "next_step")
+    assert raters.select(told).equals(with_verdicts(fit).select(told))
     assert (out / "report.html").read_text() == "<p>raterlens demo</p>"
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
@@ -142,15 +129,14 @@ def test_a_folder_that_may_not_be_written_to() -> None:
         check_folder(Path("/proc/self/results"))
 
 
-def test_csv_files_hold_no_formula(fit: Any, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("fit")
+def test_csv_files_hold_no_formula(tmp_path: Path) -> None:
     labels = ["=cmd()", "+1+2", "-3", "@a", "AM"]
-    row = fit.table("raters").drop("rater", "kappa").head(1)
-    table = pl.DataFrame({"rater": labels, "kappa": [0.1, -0.2, 0.3, 0.4, 0.5]}).join(row, how="cross")
-    fit.table = lambda name: table
-    write_results(fit, tmp_path)
+    panel = made(5, names=labels)
+    write_results(panel, tmp_path)
     written = pl.read_csv(tmp_path / "raters.csv")
     assert written["rater"].to_list() == ["'=cmd()", "'+1+2", "-3", "'@a", "AM"]
-    assert written["kappa"].to_list() == table["kappa"].to_list()
+    assert written["kappa"].to_list() == panel.table("raters")["kappa"].to_list()
 
 
 @pytest.mark.parametrize("earlier", [False, True])

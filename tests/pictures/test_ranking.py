@@ -74,4 +74,4 @@ def test_only_raters_who_need_attention_are_named_in_a_large_panel():
     data = capability_data(made(300))
     named = lowest(data, 800)
     assert 0 < named.height <= 6
-    assert set(named["rater"]) <= set(data.filter(standing="attention")["rater"])
+    assert set(named["rater"]) <= set(data.filter(status="attention")["rater"])

@@ -15,7 +15,7 @@ def test_all_points_are_drawn_and_the_axis_holds_them(example):
 
 
 def test_raters_that_want_attention_are_named_in_a_large_panel(many):
-    wanting = severity_data(many.fit).filter(standing="attention")["rater"]
+    wanting = severity_data(many.fit).filter(status="attention")["rater"]
     named = {text for text in texts(rl.charts.severity(many.fit)) if text.startswith("R")}
     assert named
     assert named <= set(wanting)

@@ -14,7 +14,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, DONE, main
-from raterlens.diagnostics.panel_summary import with_verdicts
+from raterlens.diagnostics.wording import with_verdicts
 from raterlens.output.spreadsheet_cells import harmless
 from tests.support.facets_files import anchored
 

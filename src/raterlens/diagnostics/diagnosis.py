@@ -9,7 +9,7 @@ import polars as pl
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.linear_algebra import limit_blas_threads
 from raterlens.base.notebook import Point, intervals, lines, shown
-from raterlens.base.text import Message, Option, listed, shortened
+from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_background
 from raterlens.diagnostics import ability_test
 from raterlens.diagnostics.agreement import agreement
@@ -127,7 +127,12 @@ class Diagnosis:
         """What stands out, in a few lines."""
         flagged = self.tables["flags"]["rater"].n_unique()
         raters = "rater" if self.n_raters == 1 else "raters"
-        lines = [f"{flagged:,} of {self.n_raters:,} {raters} stand{'s' * (flagged == 1)} out"]
+        first = (
+            f"{flagged:,} of {self.n_raters:,} {raters} show{'s' * (flagged == 1)} unexpected patterns"
+            if flagged
+            else f"No unexpected patterns in the ratings of {counted(self.n_raters, 'rater')}"
+        )
+        lines = [f"{first}. For severity and sharpness see fit.verdicts()."]
         lines += [
             f"  {row['rater']}: {row['effect']}; {row['evidence']}. Next: {row['next_step']}"
             for row in self.tables["flags"].iter_rows(named=True)
@@ -165,14 +170,17 @@ def diagnose(
     groups: Mapping[str, Any] | None = None,
     shape: ability_test.AbilityTest | None = None,
     whole: bool = True,
+    passed: Residuals | None = None,
 ) -> Diagnosis:
     """Look for what the model does not foresee: `Fit.diagnose`.
 
     `shape`: the test of abilities, where it was made. Not `whole`: only what is shown in a report, on a screen or in
     files, without `agreement`, `rater pairs`, `curves`, `reliability` and mean squares of students.
+    `passed`: the residuals, where they were computed.
     """
     with limit_blas_threads(ratings):
-        return _diagnose(fit, ratings, time, groups or {}, shape, whole)
+        passed = passed or residuals(fit, ratings, compared=whole)
+        return _diagnose(fit, ratings, time, groups or {}, shape, whole, passed)
 
 
 def _diagnose(
@@ -182,11 +190,11 @@ def _diagnose(
     groups: Mapping[str, Any],
     shape: ability_test.AbilityTest | None,
     whole: bool,
+    found: Residuals,
 ) -> Diagnosis:
     levels = {name: levels_of(name, values, ratings) for name, values in groups.items()}
     moment = None if time is None else time_of(time, ratings)
 
-    found = residuals(fit, ratings, compared=whole)
     labels = {"student": ratings.students, "rater": ratings.raters, "item": ratings.items}
     biases = {"item": (ratings.item, ratings.items)} if ratings.n_items > 1 else {}
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels

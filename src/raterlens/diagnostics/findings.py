@@ -1,67 +1,477 @@
-"""What is known of a panel as a whole, found once for the report, the command line and the files."""
+"""What is found about each rater and about the panel: numbers and categories, computed once.
 
-from collections.abc import Sequence
+Verdict, next step, letter, what-if, headline, tables, charts, files and the app read these records; `wording` puts them
+into words. Each thing is judged by its own 95 % interval, on a scale that does not depend on who else is on the panel:
+the *standard*, by how many of 100 borderline students (of whom the average rater passes 50) a rater passes;
+*sharpness*, how closely scores follow ability; and, where each rater's was estimated, *halo*, what all scores of a
+reading share besides ability.
+
+A fault costs what the what-if gains without it: the best severity instead of the rater's own, the slope of a rater who
+is just sharp enough, or no halo, all else being equal. Only a fault costs anything: what chance could have done is no
+cause. How often raters without a fault are called so is measured by `benchmarks/truth/verdict_rates.py`.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+import numpy as np
+import polars as pl
+
+from raterlens.base.arrays import Array
 from raterlens.base.linear_algebra import limit_blas_threads
+from raterlens.base.memo import kept_with
 from raterlens.base.threads import in_background
 from raterlens.diagnostics.consequences import Consequences, consequences
 from raterlens.diagnostics.diagnosis import Diagnosis, diagnose
 from raterlens.diagnostics.differences import Differences, differences
-from raterlens.ratings.design import connected_groups
+from raterlens.diagnostics.monitoring import Monitoring, monitor
+from raterlens.diagnostics.residuals import residuals
+from raterlens.diagnostics.what_if import Levers, levers
+from raterlens.inference.result import Result
+from raterlens.ratings.design import connected_groups, raters_apart
 
 if TYPE_CHECKING:
-    from raterlens.diagnostics.monitoring import Monitoring
     from raterlens.fitting.fit import Fit
     from raterlens.ratings.coded import Ratings
 
+FAIR = 0.5
+"""Sharpness below which a rater is blunt. At 0.5 a rating shares a quarter of its variance with ability (for the probit
+link, where sharpness is a correlation): a slope of 0.58 probits or 0.95 logits."""
+
+SHARP = 0.7
+"""From here on a rater is sharp: half of the variance is ability. The customary line for an acceptable correlation;
+1.65 logits."""
+
+BLIND = 0.2
+"""Below it, 4 % of the variance, a score says next to nothing."""
+
+OFF, FAR_OFF = 0.15, 0.2
+"""Of 100 borderline students, 15 more or fewer than the average rater is severe or lenient; 20 is too severe or too
+lenient, and costs a rater 13 % of the capability that their sharpness would give them."""
+
+HALO, STRONG_HALO = 0.5, 1.0
+"""Standard deviation of the impression that all scores of a reading share, in the units of the link; from 1 on it costs
+a rater with slope 1.5 a tenth of their sharpness (0.66 becomes 0.60)."""
+
+WIDE = 0.5
+"""An interval of sharpness wider than this, with the line for blunt inside, fits a good rater as well as a poor one."""
+
+FEWEST = 10
+"""With fewer ratings the pass rate alone is uncertain by 16 points or more (sqrt(0.25 / 10)), whatever the fit says."""
+
+MOST, FEWEST_OF_A_PANEL = 0.5, 4
+"""Where more than half of at least four raters share a fault, it is the panel's."""
+
+StandardVerdict = Literal["too severe", "severe", "typical", "lenient", "too lenient", "unclear"]
+SharpnessVerdict = Literal[
+    "sharp",
+    "fair or sharp",
+    "fair",
+    "probably fair",
+    "probably blunt",
+    "blunt",
+    "cannot tell students apart",
+    "reversed",
+    "unclear",
+]
+"""By the limits of its interval: above 0.7; above 0.5; between the two; with 0.5 inside, by the estimate; below 0.5;
+below 0.5 and not clearly above 0; below 0; unclear where 0.5 lies in an interval wider than `WIDE`."""
+HaloVerdict = Literal["none", "some", "strong", ""]
+"""Empty where halo was not estimated for each rater."""
+Fault = Literal["severity", "discrimination", "halo"]
+Cause = Literal["severity", "discrimination", "halo", "nothing"]
+Link = Literal["linked", "unlinked", "alone"]
+"""Whether a rater shares students, directly or through others, with the rest of the panel; with some of it; nobody."""
+Status = Literal["attention", "unclear", "borderline", "flagged", "fine"]
+"""Whether somebody should look at a rater: yes; nobody can tell yet; perhaps, it may be chance; at another pattern in
+their ratings; no."""
+Reason = Literal[
+    "flag", "alarm", "severity", "discrimination", "halo", "unlinked", "too few", "borderline", "nothing"
+]
+"""The one thing that the sentence and the next step are about."""
+
+FAULTS: tuple[Fault, ...] = get_args(Fault)
+BLUNT = ("blunt", "cannot tell students apart", "reversed")
+CONSTANT_SCORES = ("all pass", "all fail", "all highest", "all lowest")
+GRAVE_FLAGS = ("reversed", "random", "alternating")
+"""Patterns that leave nothing else to be said about a rater."""
+UNCLEAR: Literal["unclear"] = "unclear"
+
+
+class Interval(NamedTuple):
+    """An estimate with its 95 % limits; the estimate itself where there are none, which then decides."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Flag(NamedTuple):
+    """A pattern in a rater's ratings that the model does not predict."""
+
+    effect: str
+    evidence: str
+    next_step: str
+
+
+class Alarm(NamedTuple):
+    """Drift that chance does not explain, however often one looked."""
+
+    shift: Interval
+    """How much more severe"""
+    since: str
+    """When, in words"""
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterFindings:
+    """All that is said about a rater rests on this."""
+
+    rater: str
+    n: int
+    n_shared: int | None = None
+    """Ratings of students whom others marked too; None without the ratings."""
+    kappa: Interval
+    sharpness: Interval
+    passes: Interval
+    """Share of borderline students who pass; of ordered scores, share of the marks"""
+    halo: Interval | None
+    standard: StandardVerdict
+    sharpness_verdict: SharpnessVerdict
+    halo_verdict: HaloVerdict
+    losses: Mapping[Fault, float]
+    """Capability without the fault less capability; 0 where there is none"""
+    cause: Cause
+    """The fault that costs most"""
+    best_severity: float
+    best_kappa: float
+    constant: str
+    """Where all scores are the same: one of `CONSTANT_SCORES`; else empty"""
+    accuracy: tuple[float, float] | None
+    """Sensitivity and specificity, where the model knows a true category"""
+    ordered: bool
+    """More scores than pass and fail"""
+    flags: tuple[Flag, ...] = ()
+    alarm: Alarm | None = None
+    link: Link = "linked"
+
+    @property
+    def status(self) -> Status:
+        """Whether somebody should look at this rater."""
+        grave = any(flag.effect in GRAVE_FLAGS for flag in self.flags)
+        off = self.standard.startswith("too ") or self.halo_verdict == "strong"
+        if off or self.sharpness_verdict in BLUNT or grave or self.alarm is not None:
+            return "attention"
+        if UNCLEAR in (self.standard, self.sharpness_verdict) or self.link != "linked":
+            return "unclear"
+        if abs(self.passes.value - 0.5) > FAR_OFF or self.sharpness_verdict == "probably blunt":
+            return "borderline"
+        return "flagged" if self.flags else "fine"
+
+    @property
+    def reason(self) -> Reason:
+        """What decides: a pattern that voids the scores, an alarm, the costliest fault, that nothing can be said,
+        another pattern; in this order."""
+        if any(flag.effect in GRAVE_FLAGS for flag in self.flags):
+            return "flag"
+        if self.alarm is not None:
+            return "alarm"
+        if self.cause != "nothing":
+            return self.cause
+        if self.link != "linked":
+            return "unlinked"
+        others: dict[Status, Reason] = {
+            "unclear": "too few",
+            "borderline": "borderline",
+            "flagged": "flag",
+        }
+        return others.get(self.status, "nothing")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Findings:
-    """What raters' differences mean, whether raters differ beyond chance, and what stands out."""
+class PanelFindings:
+    """What is known of a panel: each rater, whether raters differ at all, and what that means for students."""
 
+    raters: tuple[RaterFindings, ...]
+    """In the order of the fit"""
     consequences: Consequences
     differences: Differences
     diagnosis: Diagnosis | None = None
-    monitoring: "Monitoring | None" = None
-    """Beside an earlier fit, where there is one."""
+    monitoring: Monitoring | None = None
+    """Beside an earlier fit, where there is one"""
     groups: int = 1
-    """Groups of raters that no student links: raters of different groups cannot be compared."""
+    """Groups of raters that no student links: raters of different groups cannot be compared"""
 
-    def warnings(self) -> tuple[str, ...]:
-        """What diagnostics found, one sentence each."""
-        return () if self.diagnosis is None else self.diagnosis.warnings()
+    @property
+    def ranked(self) -> bool:
+        """Whether a ranking would rank more than luck."""
+        return not self.differences.equal
 
-    def beside(self, monitoring: "Monitoring") -> "Findings":
-        return replace(self, monitoring=monitoring)
+    def count(self, status: Status) -> int:
+        return sum(rater.status == status for rater in self.raters)
 
     @property
     def alarmed(self) -> int:
         """Raters with an alarm of drift."""
-        alarms = None if self.monitoring is None else self.monitoring.alarms
-        return 0 if alarms is None else alarms.filter("alarm")["rater"].n_unique()
+        return sum(rater.alarm is not None for rater in self.raters)
 
-    def alarms(self) -> tuple[str, ...]:
-        """Of drift since an earlier fit."""
-        return () if self.monitoring is None else self.monitoring.warnings()
+    @property
+    def common_fault(self) -> tuple[Fault, int] | None:
+        """The fault that more than half of the raters share, and how many do."""
+        if len(self.raters) < FEWEST_OF_A_PANEL:
+            return None
+        counts: dict[Fault, int] = {
+            fault: sum(rater.cause == fault for rater in self.raters) for fault in ("discrimination", "halo")
+        }
+        fault = max(counts, key=lambda one: counts[one])
+        return (fault, counts[fault]) if counts[fault] > MOST * len(self.raters) else None
 
 
-def find(
+def panel_findings(
     fit: "Fit",
     ratings: "Ratings | None" = None,
     diagnosis: Diagnosis | None = None,
+    *,
     cuts: Sequence[float] | None = None,
+    previous: Result | None = None,
+    time: Any = None,
     **asked: Any,
-) -> Findings:
+) -> PanelFindings:
     """All of it; without ratings, what the estimates alone say.
 
-    `diagnosis`, where it was made; it is made here otherwise, `asked` as `diagnose` is. `cuts`: the mean scores from
-    which on grades begin, where they are known.
+    Parameters
+    ----------
+    diagnosis
+        Where it was made; it is made here otherwise, `asked` as `diagnose` is.
+    cuts
+        Mean scores at which grades begin, where they are known.
+    previous
+        An earlier fit to compare with.
+    time
+        When ratings were given, as for `diagnose`.
     """
+    if ratings is None:
+        found = diagnosis
+        return PanelFindings(
+            _with_flags(rater_findings(fit), found),
+            consequences(fit, None, cuts),
+            differences(fit, None, found),
+            found,
+            None if previous is None else monitor(fit, None, previous=previous),
+        )
     with limit_blas_threads(fit), in_background(lambda: consequences(fit, ratings, cuts)) as meaning:
-        if diagnosis is None and ratings is not None:
-            diagnosis = diagnose(fit, ratings, **asked, whole=False)
-        differing = differences(fit, ratings, diagnosis)
-        groups = 1 if ratings is None else connected_groups(ratings).n
-        return Findings(meaning(), differing, diagnosis, groups=groups)
+        passed = residuals(fit, ratings) if diagnosis is None or previous is not None else None
+        if diagnosis is None:
+            diagnosis = diagnose(fit, ratings, time=time, **asked, whole=False, passed=passed)
+        watched = None
+        if previous is not None:
+            watched = monitor(fit, ratings, previous=previous, time=time, passed=passed)
+        groups = connected_groups(ratings).n
+        raters = _with_alarms(_with_flags(_linked(rater_findings(fit), fit, ratings), diagnosis), watched)
+        return PanelFindings(
+            raters, meaning(), differences(fit, ratings, diagnosis), diagnosis, watched, groups
+        )
+
+
+def rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
+    """What the estimates alone say about each rater, in the order of the fit's table; cached with the fit."""
+    return kept_with(fit, "rater findings", lambda: _rater_findings(fit))
+
+
+def _rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
+    table = fit.table("raters")
+    own_halo = "halo" in table.columns and table["halo"].n_unique() > 1
+    columns = {name: _intervals(table, name) for name in ("kappa", "sharpness", "passes")}
+    halos: list[Interval | None] = [None] * table.height
+    if own_halo:  # one that is common to all is the panel's
+        halos = [*_intervals(table, "halo")]
+    at = levers(fit)
+    known = "sensitivity" in table.columns
+    ordered, alone = "thresholds" in fit.tables, fit.n_raters == 1
+    found = []
+    for r, row in enumerate(table.iter_rows(named=True)):
+        sharpness, passes = columns["sharpness"][r], columns["passes"][r]
+        found.append(
+            RaterFindings(
+                rater=str(row["rater"]),
+                n=row["n"],
+                kappa=columns["kappa"][r],
+                sharpness=sharpness,
+                passes=passes,
+                halo=halos[r],
+                standard=UNCLEAR if alone else standard_verdict(row["n"], passes),
+                sharpness_verdict=sharpness_verdict(row["n"], sharpness, row["flag"]),
+                halo_verdict=halo_verdict(row["n"], halos[r]),
+                losses=dict.fromkeys(FAULTS, 0.0),
+                cause="nothing",
+                best_severity=float(at.best_severity[r]),
+                best_kappa=float(at.best_kappa[r]),
+                constant=row["flag"] if row["flag"] in CONSTANT_SCORES else "",
+                accuracy=(row["sensitivity"], row["specificity"]) if known else None,
+                ordered=ordered,
+                link="alone" if alone else "linked",
+            )
+        )
+    return _with_losses(found, at)
+
+
+def _intervals(table: pl.DataFrame, column: str) -> list[Interval]:
+    value = table[column].cast(pl.Float64).to_numpy()
+    ends = []
+    for name in (f"{column}_low", f"{column}_high"):
+        end = table[name].cast(pl.Float64).to_numpy() if name in table.columns else value
+        ends.append(np.where(np.isfinite(end), end, value).tolist())
+    return [Interval(*row) for row in zip(value.tolist(), *ends, strict=True)]
+
+
+# ------------------------------------------------------------------------------------------------- verdicts
+
+
+def standard_verdict(n: int, passes: Interval) -> StandardVerdict:
+    """Judge by the interval: a rater is off where all of it is."""
+    low, high = passes.low - 0.5, passes.high - 0.5
+    if n < FEWEST or not np.isfinite(passes.value):
+        return UNCLEAR
+    if high < -OFF:
+        return "too severe" if high < -FAR_OFF else "severe"
+    if low > OFF:
+        return "too lenient" if low > FAR_OFF else "lenient"
+    return UNCLEAR if high - low > 2 * FAR_OFF else "typical"
+
+
+def sharpness_verdict(n: int, sharpness: Interval, flag: str = "") -> SharpnessVerdict:
+    """Judge by the interval's limits; by the estimate, and called probable, only where the line for blunt is inside.
+
+    Examples
+    --------
+    >>> sharpness_verdict(300, Interval(0.8, 0.72, 0.86)), sharpness_verdict(300, Interval(0.8, 0.65, 0.9))
+    ('sharp', 'fair or sharp')
+    """
+    value, low, high = sharpness
+    # A slope at its limit has an interval only where the likelihood was followed down from it.
+    unknown = flag in CONSTANT_SCORES or (flag == "slope at limit" and not low < value)
+    if n < FEWEST or unknown or not np.isfinite(value):
+        return UNCLEAR
+    if high < 0:
+        return "reversed"
+    if high < FAIR:
+        return "cannot tell students apart" if low <= 0 or high < BLIND else "blunt"
+    if low >= FAIR:
+        return "sharp" if low >= SHARP else "fair" if high < SHARP else "fair or sharp"
+    if high - low > WIDE:
+        return UNCLEAR
+    return "probably fair" if value >= FAIR else "probably blunt"
+
+
+def halo_verdict(n: int, halo: Interval | None) -> HaloVerdict:
+    if halo is None:
+        return ""
+    if n < FEWEST or not halo.low > HALO:
+        return "none"
+    return "strong" if halo.low > STRONG_HALO else "some"
+
+
+# --------------------------------------------------------------------------------------------------- losses
+
+
+_LEAST = 1e-6
+"""A fault costs something, however little."""
+
+
+def _with_losses(raters: list[RaterFindings], at: Levers) -> tuple[RaterFindings, ...]:
+    """Each rater with what their faults cost, and which costs most."""
+    gains: dict[Fault, Array] = {"severity": at.best_kappa - at.kappa}
+    faults = [_faults(rater) for rater in raters]
+    if any("discrimination" in own for own in faults):
+        just_fair = np.maximum(at.slope_of_sharpness(FAIR), at.slope)
+        gains["discrimination"] = at.kappa_at(just_fair, at.severity, at.halo) - at.kappa
+    if any("halo" in own for own in faults):
+        gains["halo"] = at.kappa_at(at.slope, at.severity, np.zeros_like(at.halo)) - at.kappa
+    found = []
+    for r, (rater, own) in enumerate(zip(raters, faults, strict=True)):
+        losses = {fault: max(float(gains[fault][r]), _LEAST) if fault in own else 0.0 for fault in FAULTS}
+        costliest = max(losses, key=lambda fault: losses[fault])
+        cause: Cause = costliest if own else "nothing"
+        found.append(replace(rater, losses=losses, cause=cause))
+    return tuple(found)
+
+
+def _faults(rater: RaterFindings) -> set[Fault]:
+    found: set[Fault] = set()
+    if rater.standard not in (UNCLEAR, "typical"):
+        found.add("severity")
+    if rater.sharpness_verdict in BLUNT:
+        found.add("discrimination")
+    if rater.halo_verdict not in ("", "none"):
+        found.add("halo")
+    return found
+
+
+# ----------------------------------------------------------------------------------- links, flags and alarms
+
+
+def _linked(raters: tuple[RaterFindings, ...], fit: Result, ratings: "Ratings") -> tuple[RaterFindings, ...]:
+    """Each rater with how many of their ratings are of shared students, and whether they can be compared.
+
+    Who is unlinked has a severity by assumption, that groups of students are equally able, and no verdict on it.
+    """
+    student = ratings.marked_pairs() // ratings.n_raters
+    shared = np.bincount(student, minlength=ratings.n_students) > 1
+    n_shared = np.bincount(ratings.rater[shared[ratings.student]], minlength=ratings.n_raters)
+    places = {str(label): place for place, label in enumerate(ratings.raters)}
+    groups = connected_groups(ratings)
+    apart = np.zeros(ratings.n_raters, bool)
+    anchored = fit.calibration is not None and fit.calibration.anchored
+    if groups.n > 1 and ratings.known is None and not anchored:
+        small = raters_apart(groups)
+        several = len(np.unique(groups.rater[~small])) > 1
+        apart = np.full(ratings.n_raters, True) if several else small
+    found = []
+    for rater in raters:
+        place = places.get(rater.rater)
+        if place is None:
+            found.append(rater)
+            continue
+        rater = replace(rater, n_shared=int(n_shared[place]))
+        found.append(_unlinked(rater) if apart[place] else rater)
+    return tuple(found)
+
+
+def _unlinked(rater: RaterFindings) -> RaterFindings:
+    """Without a verdict that rests on a comparison which nobody can make."""
+    alone = not rater.n_shared
+    losses = dict(rater.losses) | {"severity": 0.0} | ({"discrimination": 0.0} if alone else {})
+    costliest = max(losses, key=lambda fault: losses[fault])
+    return replace(
+        rater,
+        link="alone" if alone else "unlinked",
+        standard=UNCLEAR,
+        sharpness_verdict=UNCLEAR if alone else rater.sharpness_verdict,
+        losses=losses,
+        cause=costliest if losses[costliest] > 0 else "nothing",
+    )
+
+
+def _with_flags(raters: tuple[RaterFindings, ...], diagnosis: Diagnosis | None) -> tuple[RaterFindings, ...]:
+    if diagnosis is None:
+        return raters
+    found: dict[str, list[Flag]] = {}
+    columns = ("rater", "effect", "evidence", "next_step")
+    for rater, *flag in diagnosis.tables["flags"].select(columns).iter_rows():
+        found.setdefault(str(rater), []).append(Flag(*flag))
+    return tuple(replace(rater, flags=tuple(found.get(rater.rater, ()))) for rater in raters)
+
+
+def _with_alarms(
+    raters: tuple[RaterFindings, ...], monitoring: Monitoring | None
+) -> tuple[RaterFindings, ...]:
+    if monitoring is None or monitoring.alarms is None:
+        return raters
+    found = {}
+    for row in monitoring.alarms.filter("alarm").iter_rows(named=True):
+        shift, reach = row["shift"], 1.96 * row["shift_se"]
+        size = Interval(shift, shift - reach, shift + reach)
+        found[str(row["rater"])] = Alarm(size, monitoring.since(row["since"]), monitoring.unit)
+    return tuple(replace(rater, alarm=found.get(rater.rater)) for rater in raters)

@@ -10,7 +10,7 @@ from raterlens.base.text import counted, shortened
 from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.drift_alarms import Earlier, drift_alarms
 from raterlens.diagnostics.earlier_fit import changes, in_words, nested
-from raterlens.diagnostics.residuals import residuals
+from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.inference.result import Result
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import moment_words, time_of
@@ -36,11 +36,11 @@ class Monitoring:
         found = []
         for row in self.alarms.filter("alarm").sort("evidence", descending=True).iter_rows(named=True):
             way = "more severe" if row["shift"] > 0 else "more lenient"
-            since = moment_words(row["since"]) if self.timed else "the previous fit"
+            low, high = (abs(row["shift"]) + side * 1.96 * row["shift_se"] for side in (-1, 1))
             found.append(
-                f"drift alarm: {shortened(row['rater'])} is {abs(row['shift']):.2f} {self.unit} {way} since {since} "
-                f"(+-{1.96 * row['shift_se']:.2f}). Next: look at the readings since then, and talk to the rater "
-                "before more are marked"
+                f"drift alarm: {shortened(row['rater'])} is {abs(row['shift']):.2f} {self.unit} {way} since "
+                f"{self.since(row['since'])} (95 % interval {low:.2f} to {high:.2f}). Next: review what was marked "
+                "since then, and talk to the rater before more is marked"
             )
         if len(found) > 1:
             found.append(
@@ -48,6 +48,10 @@ class Monitoring:
                 "the first alarm, then fit again"
             )
         return tuple(found)
+
+    def since(self, moment: Any) -> str:
+        """When a change began, in words."""
+        return moment_words(moment) if self.timed else "the previous fit"
 
     def words(self) -> list[str]:
         """What has changed, or that nothing has."""
@@ -62,23 +66,30 @@ class Monitoring:
         return [*found, *self.warnings()]
 
 
-def monitor(fit: Result, ratings: Ratings, *, previous: Result | None = None, time: Any = None) -> Monitoring:
-    """Compare with an earlier fit, and watch for drift.
+def monitor(
+    fit: Result,
+    ratings: Ratings | None,
+    *,
+    previous: Result | None = None,
+    time: Any = None,
+    passed: Residuals | None = None,
+) -> Monitoring:
+    """Compare with an earlier fit and, given the ratings, watch for drift.
 
     With a time, alarms are about a change at any time within the ratings. An earlier fit of other students adds what it
     knows of each rater's severity; without a time, it is what the ratings as a whole are compared with. One of the
-    first of these very ratings adds nothing to them.
+    first of these very ratings adds nothing to them. `passed`: the residuals, where they were computed.
     """
     together = previous is not None and nested(fit, previous)
     found = changes(fit, previous, COMPARED) if previous is not None else pl.DataFrame(schema=_NO_CHANGES)
     earlier = None if previous is None or together else _earlier(fit, previous)
     alarms = None
-    if fit.calibration is not None and (time is not None or earlier):
+    if ratings is not None and fit.calibration is not None and (time is not None or earlier):
         if time is None:
             moment, labels = np.zeros(ratings.n_ratings, np.int32), pl.Series("time", [0])
         else:
             moment, labels = time_of(time, ratings)
-        alarms = drift_alarms(residuals(fit, ratings), moment, labels, earlier=earlier)
+        alarms = drift_alarms(passed or residuals(fit, ratings), moment, labels, earlier=earlier)
     return Monitoring(found, alarms, unit_of(fit.link), time is not None)
 
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from raterlens.base.processes import OnDone
     from raterlens.charts import Plots
     from raterlens.diagnostics.ability_test import AbilityTest
-    from raterlens.diagnostics.advice import WhatIf
     from raterlens.diagnostics.consequences import Consequences
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.differences import Differences
     from raterlens.diagnostics.halo_test import HaloTest
     from raterlens.diagnostics.monitoring import Monitoring
+    from raterlens.diagnostics.what_if import WhatIf
     from raterlens.grading.cuts import Cut, On
     from raterlens.grading.decisions import Decisions
     from raterlens.grading.remarking import Remark
@@ -591,20 +591,21 @@ class Fit(Result):
         -------
         dataframe
             A row per rater: rater, standard (too severe, severe, typical, lenient, too lenient), sharpness (sharp,
-            fair, blunt, cannot tell students apart, reversed), halo (none, some, strong) where each rater's was
-            estimated, costs_most (severity, discrimination, halo, nothing), next_step. A verdict is "unclear" where
-            ratings are too few. All rest on 95 % intervals and on scales that do not depend on who else is on the
-            panel; docs/diagnostics.md has the lines and their error rates.
+            fair or sharp, fair, probably fair, probably blunt, blunt, cannot tell students apart, reversed), halo
+            (none, some, strong) where each rater's was estimated, costs_most (severity, discrimination, halo,
+            nothing), next_step. A verdict is "unclear" where ratings are too few. All rest on 95 % intervals and on
+            scales that do not depend on who else is on the panel; docs/diagnostics.md has the lines and their error
+            rates.
 
         Examples
         --------
         >>> import raterlens as rl
         >>> rl.fit(rl.load_example()).verdicts().filter(rater="DA:School").row(0)[:4]
-        ('DA:School', 'too severe', 'sharp', 'severity')
+        ('DA:School', 'too severe', 'fair or sharp', 'severity')
         """
-        from raterlens.diagnostics.panel_summary import judged  # a fit alone does without
+        from raterlens.diagnostics.wording import rater_table  # a fit alone does without
 
-        found = judged(self)
+        found = rater_table(self)
         sharpness, halo = pl.col("sharpness_verdict").alias("sharpness"), pl.col("halo_verdict").alias("halo")
         own = [] if (found["halo_verdict"] == "").all() else [halo]
         chosen = found.select("rater", "standard", sharpness, *own, "costs_most", "next_step")
@@ -614,19 +615,19 @@ class Fit(Result):
         self, rater: str, severity: float | Sequence[float] | None = None, *, halo: float | None = None
     ) -> "WhatIf":
         """Capability of a rater at other severities (and with another halo), the best one and what it would gain."""
-        from raterlens.diagnostics.advice import what_if  # a fit alone does without
+        from raterlens.diagnostics.what_if import what_if  # a fit alone does without
 
         return what_if(self, rater, severity, halo=halo)
 
     def advice(self) -> Any:
         """What each rater lost to severity, discrimination and halo, and a paragraph of feedback."""
-        from raterlens.diagnostics.advice import advice  # a fit alone does without
+        from raterlens.diagnostics.wording import advice  # a fit alone does without
 
         return to_backend(advice(self), self.backend)
 
     def assignment(self, abilities: Sequence[float] = (-1.5, -0.5, 0.5, 1.5)) -> Any:
         """Who should mark whom: for each ability, raters from the most to the least capable there."""
-        from raterlens.diagnostics.advice import assignment  # a fit alone does without
+        from raterlens.diagnostics.what_if import assignment  # a fit alone does without
 
         return to_backend(assignment(self, abilities), self.backend)
 
@@ -650,21 +651,21 @@ class Fit(Result):
         return self.summary()
 
     def _repr_html_(self) -> str:
-        from raterlens.diagnostics.panel_summary import headline, judged  # a fit alone does without
+        from raterlens.diagnostics.findings import rater_findings  # a fit alone does without
+        from raterlens.diagnostics.wording import aside, rater_table, who
 
-        rows = judged(self)
+        rows, found = rater_table(self), rater_findings(self)
         points: list[Point] = [
             (f"{label} ({verdict})", *numbers)
             for label, verdict, *numbers in rows.select(
                 "rater", "label", "kappa", "kappa_low", "kappa_high"
             ).iter_rows()
         ]
-        answer = headline(rows)
-        aside = [sentence(answer.aside)] if answer.aside else []
+        beside = [sentence(aside(found))] if aside(found) else []
         cautions = [counted(len(self.warnings), "caution") + ": see fit.warnings"] if self.warnings else []
         about = f"{repr(self)[1:-1]}, log-likelihood {self.loglik:.1f}"
         domain = (min(0.0, *(point[1] for point in points)), max(1.0, *(point[1] for point in points)))
-        return shown(answer.text, lines([*aside, about, *cautions]), intervals(points, domain, "capability"))
+        return shown(who(found), lines([*beside, about, *cautions]), intervals(points, domain, "capability"))
 
     def to_excel(self, path: str | Path) -> Path:
         """Write an Excel workbook with the sheets Raters, Items, Students and Warnings: frozen headings, numbers as

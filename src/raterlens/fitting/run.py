@@ -7,7 +7,7 @@ from typing import Any
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig, ReadConfig
-from raterlens.diagnostics.findings import Findings, find
+from raterlens.diagnostics.findings import PanelFindings, panel_findings
 from raterlens.fitting.api import fit_as_clear, load
 from raterlens.fitting.fit import Fit
 from raterlens.fitting.line import check, recorded
@@ -32,7 +32,7 @@ class FittedRequest:
     fit: Fit
     ratings: Ratings
     """Those that diagnostics and pictures are made from."""
-    found: Findings
+    found: PanelFindings
     document: Document
     cautions: tuple[str, ...] = ()
 
@@ -108,13 +108,10 @@ def fit_ratings(
     decided, remark = asked.made(fit, ratings)
     ratings, columns, sampled = sample_for_diagnostics(ratings, columns)
     cuts = None if decided is None else decided.cuts.score.tolist()
-    found = find(fit, ratings, cuts=cuts, **columns, shape=shape)
-    if previous is not None:
-        found = found.beside(fit.monitor(ratings, previous=previous, time=columns.get("time")))
+    found = panel_findings(fit, ratings, cuts=cuts, previous=previous, **columns, shape=shape)
     cautions = (*cautions, *sampled)
-    document = Document(
-        previous=previous, cautions=(*cautions, *found.alarms()), decisions=decided, remark=remark
-    )
+    alarms = () if found.monitoring is None else found.monitoring.warnings()
+    document = Document(previous=previous, cautions=(*cautions, *alarms), decisions=decided, remark=remark)
     if request.title is not None:
         document = replace(document, title=request.title)
     return FittedRequest(request, fit, ratings, found, document, cautions)

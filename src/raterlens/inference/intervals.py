@@ -115,6 +115,9 @@ def _rater_intervals(on: Measured, index: Index, values: "Values") -> tuple[Arra
     best = _IfTheBest(on)
     low, high = _quantiles(on, index, values, beside=best.see)
     _one_sided(on, values, low[:2], high[:2])
+    if on.limits is not None:
+        # A slope that may be as large as the search goes may be larger: the bound is none of sharpness.
+        high[1] = np.where(on.limits.high >= LARGEST_SLOPE, 1.0, high[1])
     if on.is_most:
         high[0] = np.maximum(high[0], best.upper(index))
     if on.is_most and on.sigma == 0:

@@ -14,7 +14,7 @@ import polars as pl
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import counted, interval, listed, number
-from raterlens.diagnostics.verdicts import FAIR
+from raterlens.diagnostics.findings import FAIR
 from raterlens.inference.result import Result
 from raterlens.judging.bounds import Bounds
 from raterlens.judging.gate import NORMAL, Gate, as_judged, cell, judge

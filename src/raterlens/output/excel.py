@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from raterlens.base.errors import OptionError
-from raterlens.diagnostics.panel_summary import judged
-from raterlens.diagnostics.verdicts import CAPABLE
+from raterlens.diagnostics.wording import rater_table
 
 if TYPE_CHECKING:
+    from raterlens.diagnostics.findings import RaterFindings
     from raterlens.inference.result import Result
     from raterlens.ratings.coded import Ratings
 
@@ -62,6 +62,8 @@ _HEADINGS = {
     "lost_to_discrimination": "Lost to discrimination",
     "lost_to_halo": "Lost to halo",
     "halo_verdict": "Halo",
+    "best_severity": "Best severity",
+    "best_kappa": "Capability at best severity",
     "raw": "Raw result",
     "raw_grade": "Raw grade",
     "fair": "Fair result",
@@ -80,7 +82,8 @@ _HEADINGS = {
 _HEADINGS |= {"facet": "Facet", "level": "Level", "severity": "More severe by"}
 _PROSE = ("sentence", "next_step")
 _NOTHING: Mapping[str, pl.DataFrame] = {}
-_SCALE = ("#F4B183", "#FFF2CC", "#9DC3E6")  # low, at the line for capable, high: told apart by every eye
+_SCALE = ("#F4B183", "#FFF2CC", "#9DC3E6")  # low, middle, high: told apart by every eye
+_MIDDLE = 0.7
 
 
 def check_excel(sizes: Ratings | Result | None = None, *, most: int = MOST_ROWS) -> None:
@@ -96,8 +99,14 @@ def check_excel(sizes: Ratings | Result | None = None, *, most: int = MOST_ROWS)
             raise OptionError(what, f"leave Excel out and use {name}.csv", value=n)
 
 
-def write_workbook(fit: Result, path: Path, further: Mapping[str, pl.DataFrame] = _NOTHING) -> None:
-    """Write the workbook, with further tables as sheets of their names."""
+def write_workbook(
+    fit: Result,
+    path: Path,
+    further: Mapping[str, pl.DataFrame] = _NOTHING,
+    raters: tuple[RaterFindings, ...] | None = None,
+) -> None:
+    """Write the workbook, with further tables as sheets of their names; `raters`, where more is found than the
+    estimates say."""
     check_excel(fit)
     import xlsxwriter  # optional package
 
@@ -118,7 +127,7 @@ def write_workbook(fit: Result, path: Path, further: Mapping[str, pl.DataFrame] 
             "prose": book.add_format({"text_wrap": True, "valign": "top"}),
         }
         for name in ("raters", "items", "students", *({"interactions"} & set(fit.tables))):
-            table = _raters(fit) if name == "raters" else fit.table(name)
+            table = _raters(fit, raters) if name == "raters" else fit.table(name)
             sheet = book.add_worksheet(name.capitalize())
             _fill(sheet, table, heading, formats)
             if name == "raters" and table.height:
@@ -128,9 +137,9 @@ def write_workbook(fit: Result, path: Path, further: Mapping[str, pl.DataFrame] 
         _warnings(book.add_worksheet("Warnings"), fit, heading, formats)
 
 
-def _raters(fit: Result) -> pl.DataFrame:
+def _raters(fit: Result, raters: tuple[RaterFindings, ...] | None) -> pl.DataFrame:
     """With verdicts, the most capable first."""
-    rows = judged(fit).drop("standing")
+    rows = rater_table(fit, raters).drop("status")
     first = [
         "rater",
         "label",
@@ -179,7 +188,7 @@ def _colour(sheet: Any, table: pl.DataFrame) -> None:
             "mid_type": "num",
             "max_type": "num",
             "min_value": 0,
-            "mid_value": CAPABLE,
+            "mid_value": _MIDDLE,
             "max_value": 1,
             "min_color": _SCALE[0],
             "mid_color": _SCALE[1],

@@ -16,9 +16,7 @@ from raterlens.base.errors import OptionError
 from raterlens.base.threads import in_background
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from raterlens.diagnostics.findings import Findings
+    from raterlens.diagnostics.findings import PanelFindings
     from raterlens.fitting.fit import Fit
     from raterlens.output.report.document import Document
     from raterlens.output.report.reproduce import Reproduction
@@ -63,7 +61,7 @@ def write_results(
     *,
     reproduction: "Reproduction | None" = None,
     ratings: "Ratings | None" = None,
-    found: "Findings | None" = None,
+    found: "PanelFindings | None" = None,
     document: "Document | None" = None,
     xlsx: bool = False,
 ) -> None:
@@ -80,12 +78,11 @@ def write_results(
     from raterlens.output.spreadsheet_cells import harmless
 
     check_folder(out)
-    results = None if found is None else found.consequences.table()
     with (
         staging_folder(_existing(out.absolute().parent if can_be_exchanged(out) else out)) as draft,
         lock_folder(out),
     ):
-        with in_background(lambda: _write_fit(fit, draft, results)) as fit_is_written:
+        with in_background(lambda: _write_fit(fit, draft, found)) as fit_is_written:
             page = render(fit, reproduction, ratings, found, document)
             (draft / "report.html").write_text(page, encoding="utf-8")
             fit_is_written()
@@ -99,11 +96,12 @@ def write_results(
         if xlsx:
             from raterlens.output.excel import write_workbook
 
-            found_too = () if found is None else found.warnings()
+            found_too = () if found is None or found.diagnosis is None else found.diagnosis.warnings()
             further = () if document is None else document.cautions
             warned = replace(fit, warnings=(*fit.warnings, *found_too, *further))
             sheets = {} if document is None else document.files()
-            write_workbook(warned, draft / WORKBOOK, {_SHEETS[file]: table for file, table in sheets.items()})
+            further_sheets = {_SHEETS[file]: table for file, table in sheets.items()}
+            write_workbook(warned, draft / WORKBOOK, further_sheets, None if found is None else found.raters)
         remove_stale_folders(
             _existing(out.absolute().parent)
         )  # of a run that was killed before there was this folder
@@ -112,14 +110,19 @@ def write_results(
         replace_files(draft, out, written, stale)
 
 
-def _write_fit(fit: "Fit", draft: Path, results: "pl.DataFrame | None" = None) -> None:
+def _write_fit(fit: "Fit", draft: Path, found: "PanelFindings | None") -> None:
     """What the estimates say, and the fair results of students where they are known."""
     # as above
-    from raterlens.diagnostics.panel_summary import with_verdicts
+    from raterlens.diagnostics.wording import with_verdicts
     from raterlens.output.spreadsheet_cells import harmless
 
+    results = None if found is None else found.consequences.table()
     for part in TABLES:
-        table = with_verdicts(fit) if part == "raters" else fit.table(part)
+        table = (
+            with_verdicts(fit, None if found is None else found.raters)
+            if part == "raters"
+            else fit.table(part)
+        )
         if part == "students" and results is not None:
             table = table.join(results, on="student", how="left", maintain_order="left")
         harmless(table).write_csv(draft / f"{part}.csv")

@@ -13,10 +13,10 @@ from raterlens.base.text import counted
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import PERFECT
 from raterlens.diagnostics.capability_scale import Scale
-from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.models.registry import is_latent_class
 from raterlens.pictures.label_placement import placed_names, severity_title
 from raterlens.pictures.ranking import population_of, rater_rows
+from raterlens.pictures.style import CAPABLE
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -42,7 +42,7 @@ _STEEPEST = 1e3
 
 
 def severity_data(fit: Result) -> pl.DataFrame:
-    """One row per rater with estimates: rater, eta, rho, kappa, label, standing, kind, words."""
+    """One row per rater with estimates: rater, eta, rho, kappa, label, status, kind, words."""
     rows = rater_rows(fit)
     return rows.filter(pl.col("eta").is_finite() & pl.col("rho").is_finite())
 
@@ -111,14 +111,14 @@ def ends_of(points: pl.DataFrame) -> tuple[float, float]:
 
 def drawing_order(points: pl.DataFrame) -> pl.DataFrame:
     """Raters who need attention last, so that they are on top."""
-    return points.sort(pl.col("standing") == "attention", maintain_order=True)
+    return points.sort(pl.col("status") == "attention", maintain_order=True)
 
 
 def names(
     points: pl.DataFrame, curves: pl.DataFrame, reach: float, rho: tuple[float, float], width: float
 ) -> pl.DataFrame:
     """Of raters, where there is room in a plot of this width: not on a point, nor on a curve's level at its end."""
-    wanting = pl.col("standing") == "attention"
+    wanting = pl.col("status") == "attention"
     named = points.filter(wanting | (pl.len() <= NAMED)).sort(~wanting, "kappa")
     at = (
         (pl.col("eta") / reach + 1) * 50,
@@ -142,7 +142,7 @@ def titles(fit: Result, width: int) -> tuple[str, str]:
 
 def description(points: pl.DataFrame) -> str:
     """The chart in a sentence, for those who cannot see it."""
-    wanting = points.filter(standing="attention").height
+    wanting = points.filter(status="attention").height
     return (
         f"Severity against discrimination of {counted(points.height, 'rater')}, over curves of equal capability; "
         f"{counted(wanting, 'rater needs', 'raters need')} attention."

@@ -10,10 +10,9 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.text import counted, distinct, number
-from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.pictures.encodings import point_scales
 from raterlens.pictures.label_placement import placed_names
-from raterlens.pictures.style import light
+from raterlens.pictures.style import CAPABLE, light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, extent, finished, outlined, values
 
 HEIGHT = 400

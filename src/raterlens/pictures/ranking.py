@@ -12,7 +12,7 @@ from raterlens.base.memo import kept_with
 from raterlens.base.text import counted, distinct, interval, listed, number, shortened
 from raterlens.capability.population import Population
 from raterlens.capability.yardstick import students_of
-from raterlens.diagnostics.panel_summary import judged
+from raterlens.diagnostics.wording import rater_table
 from raterlens.inference.measurement import Measurement, measured_fit
 from raterlens.models.facets import SHAPE
 from raterlens.models.registry import is_latent_class
@@ -28,13 +28,13 @@ TOLD = 1000
 
 
 def rater_rows(fit: Result) -> pl.DataFrame:
-    """One row per rater, the most capable first: rater, n, rho, eta, kappa with interval, label, standing, kind,
+    """One row per rater, the most capable first: rater, n, rho, eta, kappa with interval, label, status, kind,
     words."""
     return kept_with(fit, "rater rows", lambda: _rater_rows(fit))
 
 
 def _rater_rows(fit: Result) -> pl.DataFrame:
-    rows = judged(fit)
+    rows = rater_table(fit)
     names = distinct(rows["rater"])
     words = [
         f"{name}: capability {number(row['kappa'])} ({interval(row['kappa_low'], row['kappa_high'])}), severity "
@@ -47,7 +47,7 @@ def _rater_rows(fit: Result) -> pl.DataFrame:
         "n",
         *(pl.col(name).cast(pl.Float64) for name in numbers),
         "label",
-        "standing",
+        "status",
         pl.Series("kind", [mark(label).name for label in rows["label"]]),
         pl.Series("words", words),
     )
@@ -105,7 +105,7 @@ COMPACT = 340
 
 def capability_data(fit: Result) -> pl.DataFrame:
     """One row per rater, the most capable first: place (1 is the top), rater, n, kappa, kappa_low, kappa_high, label,
-    standing, kind, words."""
+    status, kind, words."""
     rows = rater_rows(fit).drop("rho", "eta").with_row_index("place", offset=1)
     return rows.with_columns(pl.col("place").cast(pl.Int64))
 
@@ -117,7 +117,7 @@ def height_of(data: pl.DataFrame) -> int:
 
 def lowest(data: pl.DataFrame, width: float) -> pl.DataFrame:
     """Names of the least capable raters who need attention, where there is room in a plot of this width."""
-    wanting = data.filter(standing="attention").tail(6).reverse()
+    wanting = data.filter(status="attention").tail(6).reverse()
     low, high = domain(data)
     at = pl.col("place") / data.height * 100, (high - pl.col("kappa")) / (high - low) * 100
     some = data.gather_every(max(1, data.height // 400))

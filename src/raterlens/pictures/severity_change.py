@@ -10,10 +10,9 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.text import number, printable
-from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.pictures.label_placement import severity_title
 from raterlens.pictures.ranking import not_for, rater_name
-from raterlens.pictures.style import light
+from raterlens.pictures.style import CAPABLE, light
 from raterlens.pictures.theme import (
     DEFAULT_WIDTH,
     check_width,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import polars as pl
 
-from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.pictures.contour_data import (
     HEIGHT,
     MANY,
@@ -23,7 +22,7 @@ from raterlens.pictures.contour_data import (
 )
 from raterlens.pictures.encodings import kind_scales
 from raterlens.pictures.ranking import TOLD, with_verdicts
-from raterlens.pictures.style import light
+from raterlens.pictures.style import CAPABLE, light
 from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, outlined, tooltips, values
 
 if TYPE_CHECKING:

@@ -34,6 +34,9 @@ PALETTE = {
 
 ROLE_OF = {colour.light: role for role, colour in PALETTE.items()}
 
+CAPABLE = 0.7
+"""The line in charts of kappa. No verdict rests on it."""
+
 TEXT_ROLES = ("ink", "soft")
 MARK_ROLES = ("faint", "accent", "severe", "lenient", "weak", "extreme", "halo")
 
@@ -80,6 +83,7 @@ class Mark(NamedTuple):
 _CIRCLE = "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z"
 
 _CROSS = "M-5-2.2-2.2-5 0-2.8 2.2-5 5-2.2 2.8 0 5 2.2 2.2 5 0 2.8-2.2 5-5 2.2-2.8 0z"
+_ARROW = "M-4.5-5.5 5.5 0-4.5 5.5z"
 _PLUS = "M-1.8-5.5h3.6v3.7h3.7v3.6H1.8v3.7h-3.6V1.8h-3.7v-3.6h3.7z"
 # The cross again, within 1 of the origin, as Vega wants it.
 _SALTIRE = "M-.9-.4-.4-.9 0-.5.4-.9.9-.4.5 0 .9.4.4.9 0 .5-.4.9-.9.4-.5 0z"
@@ -97,11 +101,14 @@ MARKS = {
         Mark("halo", "halo", "M-2.9-5h5.8L5.8 0 2.9 5h-5.8L-5.8 0z", "M-.5-.87h1L1 0 .5.87h-1L-1 0z", "halo"),
         Mark("blind", "ink", _CROSS, _SALTIRE, "cannot tell students apart"),
         Mark("extreme", "extreme", _PLUS, "cross", "reversed"),
+        Mark("drift", "severe", _ARROW, "triangle-right", "drift alarm"),
         Mark("unsure", "faint", _CIRCLE, "circle", "too few ratings to say"),
     )
 }
 
-_BY_LABEL = {one.words: one for one in MARKS.values()} | dict.fromkeys(("sharp", "fair"), MARKS["capable"])
+_BY_LABEL = {one.words: one for one in MARKS.values()}
+_BY_LABEL |= dict.fromkeys(("sharp", "fair or sharp", "fair", "probably fair"), MARKS["capable"])
+_BY_LABEL |= {"random": MARKS["blind"], "alternating": MARKS["blind"], "cannot be compared": MARKS["unsure"]}
 
 
 def mark(label: str) -> Mark:

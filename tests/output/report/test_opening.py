@@ -8,12 +8,12 @@ import pytest
 import raterlens as rl
 from raterlens.capability.yardstick import Yardstick
 from raterlens.diagnostics.differences import Differences, Hypothesis
-from raterlens.diagnostics.findings import Findings
+from raterlens.diagnostics.findings import Flag, PanelFindings, panel_findings
 from raterlens.output.report import english as words
 from raterlens.output.report import render
-from raterlens.output.report.opening import opening, scale, since, tally
-from raterlens.output.report.rater_rows import panel
-from tests.support.report_fits import made
+from raterlens.output.report.opening import opening, panel_rows, scale, since, tally
+from tests.support.rater_records import record
+from tests.support.report_fits import MakeFit, made
 
 
 @cache
@@ -22,14 +22,14 @@ def example() -> tuple[rl.Fit, rl.Ratings]:
     return rl.fit(ratings), ratings
 
 
-def first_screen(fit: rl.Fit, ratings: rl.Ratings, differences: Differences) -> dict:
-    diagnosis = fit.diagnose(ratings)
-    return opening(fit, panel(fit, diagnosis), Findings(fit.consequences(ratings), differences, diagnosis))
+@cache
+def found_in_example() -> PanelFindings:
+    return panel_findings(*example())
 
 
 def test_it_opens_with_what_it_means_for_students_and_then_says_who():
     fit, ratings = example()
-    found = first_screen(fit, ratings, fit.differences(ratings))
+    found = opening(fit, found_in_example())
     changed = fit.consequences(ratings).changed
     assert (
         found["headline"] == f"{changed} of 363 students would pass or fail differently with an average rater"
@@ -46,8 +46,11 @@ def test_it_opens_with_what_it_means_for_students_and_then_says_who():
     assert found["differ"].startswith(
         f"The 95 % interval of that number is {low} to {high}. Raters differ in severity (p < 0.001)"
     )
-    for card in found["cards"]:  # the number at issue, as the sentence says it
-        assert f"about {card['value']} of 100" in card["sentence"]
+    kappas = dict(fit.raters.select("rater", "kappa").iter_rows())
+    for card in found["cards"]:  # capability with its interval is what people come for
+        assert (card["value"], card["of"]) == (f"{kappas[card['rater']]:.2f}", "capability")
+        bottom, top = map(float, card["span"].split("–"))
+        assert bottom < float(card["value"]) < top
 
 
 def test_where_chance_explains_all_the_headline_says_so_and_nobody_is_ranked():
@@ -55,7 +58,7 @@ def test_where_chance_explains_all_the_headline_says_so_and_nobody_is_ranked():
     fit = rl.fit(ratings)
     assert fit.differences(ratings).equal
     page = render(fit, ratings=ratings)
-    assert f"<h1>{words.EQUAL}</h1>" in page
+    assert "<h1>Raters do not differ beyond chance in severity or sharpness</h1>" in page
     assert '<th scope="col" data-column="rank"' not in page
     assert words.RATER["rank"] not in page
     assert words.UNRANKED in page
@@ -63,17 +66,16 @@ def test_where_chance_explains_all_the_headline_says_so_and_nobody_is_ranked():
 
 def test_a_fit_alone_says_who():
     fit = made(16)
-    found = opening(fit, panel(fit, None), Findings(fit.consequences(), Differences(())))
+    found = opening(fit, panel_findings(fit))
     assert found["headline"] == found["who"]
 
 
 def test_what_most_raters_share_is_said_once_about_the_panel():
-    fit, ratings = example()
     blunt = rl.simulate(students=300, raters=6, items=4, slope=0.4, seed=1).ratings
     dull = rl.fit(blunt)
-    (line,) = first_screen(dull, blunt, Differences(()))["panel"]
+    (line,) = opening(dull, panel_findings(dull, blunt))["panel"]
     assert "raters are blunt" in line
-    assert first_screen(fit, ratings, Differences(()))["panel"] == []
+    assert opening(example()[0], found_in_example())["panel"] == []
 
 
 @pytest.mark.parametrize(
@@ -93,9 +95,17 @@ def test_the_yardstick_is_named_in_words(reference, said):
 
 
 def test_the_tally_goes_from_no_fault_to_the_gravest():
-    fit, _ = example()
-    labels = [row["label"] for row in tally(panel(fit, None))]
-    order = ["sharp", "fair", "severe", "lenient", "borderline", "too severe", "too lenient", "blunt"]
+    labels = [row["label"] for row in tally(found_in_example().raters)]
+    order = [
+        "sharp",
+        "fair or sharp",
+        "severe",
+        "lenient",
+        "borderline",
+        "too severe",
+        "too lenient",
+        "blunt",
+    ]
     assert labels == [label for label in order if label in labels]
 
 
@@ -104,17 +114,55 @@ def test_what_changed_since_an_earlier_fit_beyond_chance():
         return rl.fit(rl.simulate(students=300, raters=raters, items=3, slope=slope, seed=seed).ratings)
 
     before, after = run([1.8] * 4, 1), run([1.8, 1.8, 1.8, 0.3, 1.8], 2, 5)
-    found = since(after, before)
+    found = since(after, before, panel_findings(after, previous=before))
+    assert found is not None
     assert "R4" in [row["rater"] for row in found["rows"]]
     worse = next(row for row in found["rows"] if row["rater"] == "R4" and "sharpness" in row["what"])
     assert worse["now"] in ("blunt", "cannot tell students apart")
     assert (found["compared"], found["new"], found["gone"]) == ("4 raters", "1 new rater", "")
-    assert since(before, before)["rows"] == []
+    unchanged = since(before, before, panel_findings(before, previous=before))
+    assert unchanged is not None
+    assert unchanged["rows"] == []
 
 
 def test_p_values_reach_the_page():
-    fit, ratings = example()
     tests = (Hypothesis("severity", "Wald", 1.0, 3, 0.8), Hypothesis("sharpness", "Wald", 1.0, 3, 0.6))
-    found = first_screen(fit, ratings, Differences(tests))
-    assert found["headline"] == words.EQUAL
+    found = opening(example()[0], replace(found_in_example(), differences=Differences(tests)))
+    assert found["headline"] == "Raters do not differ beyond chance in severity or sharpness"
     assert "severity (p = 0.80)" in found["differ"]
+
+
+def flagged(found: PanelFindings, effect: str) -> PanelFindings:
+    """The same, the first rater being without fault but for a flag."""
+    flag = Flag(effect, "scores fall where others see better work", "check the direction of the scores")
+    return replace(found, raters=(record(rater=found.raters[0].rater, flags=(flag,)), *found.raters[1:]))
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_capable_rater_who_is_flagged_is_introduced_with_the_evidence(make_fit: MakeFit):
+    fit = make_fit(16)
+    html = render(fit, found=flagged(panel_findings(fit), "central"))
+    assert words.STAND_OUT in html
+    assert "Scores fall where others see better work." in html
+    assert "Check the direction of the scores." in html
+    grave = opening(fit, flagged(panel_findings(fit), "reversed"))
+    assert grave["standing_out"] == []
+    assert "Scores fall where others see better work." in [card["sentence"] for card in grave["cards"]]
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_panel_without_fault_is_told_so(make_fit: MakeFit):
+    fit = make_fit(16)
+    good = replace(panel_findings(fit), raters=tuple(record(rater=f"R{r:04d}") for r in range(16)))
+    html = render(fit, found=good)
+    assert "No rater needs attention" in html
+    assert words.ALL_WELL in html
+    assert words.ALL_WELL not in render(fit)
+
+
+def test_without_ranks_raters_stand_by_name(make_fit: MakeFit):
+    fit = make_fit(16)
+    tests = (Hypothesis("severity", "Wald", 1.0, 3, 0.8),)
+    found = panel_findings(fit)
+    assert panel_rows(fit, replace(found, differences=Differences(tests)))["rater"].is_sorted()
+    assert not panel_rows(fit, found)["rater"].is_sorted()

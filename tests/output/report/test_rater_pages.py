@@ -2,15 +2,17 @@
 
 import numpy as np
 
+from raterlens.diagnostics.findings import panel_findings
+from raterlens.output.report.opening import panel_rows
 from raterlens.output.report.rater_pages import ABILITIES, rater_data
-from raterlens.output.report.rater_rows import panel
 from tests.support.report_fits import MakeFit
 
 
 def test_curves_and_what_if_are_those_of_the_fit(make_fit: MakeFit):
     fit = make_fit(5)
-    rows = panel(fit, None)
-    data = rater_data(fit, rows, None)
+    found = panel_findings(fit)
+    rows = panel_rows(fit, found)
+    data = rater_data(fit, found, rows)
     for place, rater in enumerate(rows["rater"]):
         curve = fit.capability(theta=ABILITIES.tolist()).filter(rater=rater)["kappa"]
         assert np.allclose(np.array(data["curve"]["kappa"][place]) / 1000, curve, atol=5.1e-4)

@@ -15,7 +15,7 @@ from raterlens.base.text import MISSING, counted, interval, listed, number, prin
 from raterlens.output.report.reproduce import as_flag
 
 if TYPE_CHECKING:
-    from raterlens.diagnostics.findings import Findings
+    from raterlens.diagnostics.findings import PanelFindings, RaterFindings
     from raterlens.fitting.fit import Fit
     from raterlens.judging.gate import Gate
     from raterlens.judging.judge import JudgeReport
@@ -37,7 +37,7 @@ WORDS = 48
 LONGEST = 400
 """Characters of a label that are shown."""
 
-_COLOURS = {"fine": "green", "borderline": "cyan", "attention": "yellow", "unclear": "dim"}
+_COLOURS = {"fine": "green", "borderline": "cyan", "attention": "yellow", "unclear": "dim", "flagged": "cyan"}
 
 BAR = 20
 """Characters between capability 0 and 1."""
@@ -67,7 +67,7 @@ class Terminal:
         self,
         fit: "Fit",
         *,
-        found: "Findings",
+        found: "PanelFindings",
         cautions: tuple[str, ...] = (),
         decided: Sequence[str] = (),
         out: Path | None = None,
@@ -75,30 +75,31 @@ class Terminal:
     ) -> None:
         """What was read, what it means for students, the raters, cautions, and how the fit went."""
         # heavy, and no matter to a check
-        from raterlens.diagnostics.panel_summary import attention, caveats, headline, judged, shared_fault
+        from raterlens.diagnostics.wording import caveats, common_fault, headline, rater_table
 
-        equal = found.differences.equal
-        raters = judged(fit).sort("rater", maintain_order=True) if equal else judged(fit)
+        answer, raters = headline(found), rater_table(fit, found.raters)
+        raters = raters if found.ranked else raters.sort("rater", maintain_order=True)
         self._data(fit, fit.notes)
+        self._heading(answer.text)
         self._bullets("What it means", [*found.consequences.words(), *found.differences.words()])
         self._bullets("Decisions", decided)
         if found.monitoring is not None:
             self._bullets("Since the previous fit", found.monitoring.words())
-        answer = headline(raters)
-        self._heading(answer.text + (f"; {answer.aside}" if answer.aside else ""))
+        self._heading(answer.who + (f"; {answer.aside}" if answer.aside else ""))
         shown = everyone or raters.height <= ALL_SHOWN
         if shown:
             self._raters(raters)
         else:
-            self._line(f"The {ENDS} {'first by name' if equal else 'most capable'}:")
+            self._line(f"The {ENDS} {'most capable' if found.ranked else 'first by name'}:")
             self._raters(raters.head(ENDS))
-            self._line(f"The {ENDS} {'last by name' if equal else 'least capable'}:")
+            self._line(f"The {ENDS} {'least capable' if found.ranked else 'last by name'}:")
             self._raters(raters.tail(ENDS))
             where = f"see {out / 'raters.csv'}" if out else "add --all, or --out DIR for raters.csv"
             self._line(f"{counted(raters.height - 2 * ENDS, 'rater')} in between not shown; {where}.")
-        self._advice(attention(raters))
-        common = shared_fault(raters)
-        known = (*caveats(fit.model), *fit.warnings, *found.warnings(), *cautions)
+        self._advice(found.raters)
+        common = common_fault(found)
+        stands_out = () if found.diagnosis is None else found.diagnosis.warnings()
+        known = (*caveats(fit.model), *fit.warnings, *stands_out, *cautions)
         self._bullets("Cautions", (common, *known) if common else known)
         self._heading("Fit")
         self._line(
@@ -200,7 +201,7 @@ class Terminal:
         table.add_column("Verdict", overflow="fold", min_width=12)
         for row in rows:
             numbers = [Text(self._text(write(row))) for _, write in columns]
-            verdict = Text(row["label"], style=_COLOURS[row["standing"]])
+            verdict = Text(row["label"], style=_COLOURS[row["status"]])
             table.add_row(Text(self._text(printable(row["rater"])[:LONGEST])), *numbers, verdict)
         self._console.print(table)
 
@@ -216,11 +217,16 @@ class Terminal:
             chosen += columns
         return chosen
 
-    def _advice(self, wanting: pl.DataFrame) -> None:
-        if wanting.height:
+    def _advice(self, raters: "Sequence[RaterFindings]") -> None:
+        from raterlens.diagnostics.wording import label, most_urgent, next_step  # as above
+
+        steps: dict[tuple[str, str], list[str]] = {}
+        for it in most_urgent(raters, "attention", "borderline", "unclear"):
+            steps.setdefault((label(it), next_step(it)), []).append(it.rater)
+        if steps:
             self._heading("What would help")
-        for (label, step), raters in wanting.group_by("label", "next_step", maintain_order=True):
-            self._item(f"{label} ({listed(raters['rater'], NAMED)}): {step}")
+        for (verdict, step), names in steps.items():
+            self._item(f"{verdict} ({listed(names, NAMED)}): {step}")
 
     def _bullets(self, heading: str, items: Iterable[str]) -> None:
         items = list(items)

@@ -14,8 +14,8 @@ from raterlens.base.errors import InputError, OptionError, RaterlensError
 from raterlens.base.text import Message, counted, listed, sentence, worded
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.diagnostics.comparison import compare as map_in_processes
-from raterlens.diagnostics.findings import find
-from raterlens.diagnostics.panel_summary import headline, judged
+from raterlens.diagnostics.findings import panel_findings
+from raterlens.diagnostics.wording import headline
 from raterlens.estimation.optimiser import TOLERANCE, Progress
 from raterlens.fitting.api import fit_as_clear, load
 from raterlens.fitting.line import check as check_request
@@ -125,8 +125,9 @@ def fit(
     result, said, shape = fit_as_clear(ratings, request.fit, Run(_Share(progress)))
     request = replace(request, fit=result.config)
     progress({"phase": "checking", "share": 0.75})
-    found = find(result, ratings, shape=shape)
     decided, plan = asked.made(result, ratings)
+    cuts = None if decided is None else decided.cuts.score.tolist()
+    found = panel_findings(result, ratings, cuts=cuts, shape=shape)
     progress({"phase": "writing", "share": 0.85})
     write_results(
         result,
@@ -137,8 +138,7 @@ def fit(
         document=Document(cautions=said, decisions=decided, remark=plan),
         xlsx=_fits_excel(ratings),
     )
-    raters = judged(result)
-    return {"headline": headline(raters).text, "data": _size(ratings), "converged": result.converged}
+    return {"headline": headline(found).text, "data": _size(ratings), "converged": result.converged}
 
 
 def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, Any]:

@@ -7,14 +7,13 @@ import numpy as np
 import polars as pl
 from markupsafe import Markup
 
-from raterlens.diagnostics.verdicts import CAPABLE
 from raterlens.output.report import english as words
 from raterlens.output.report.ability_picture import abilities, density
 from raterlens.output.report.drawing import Axis, Plot, cut, scale
 from raterlens.output.report.map_picture import variable_map
 from raterlens.pictures import contour_data, ranking
 from raterlens.pictures.ranking import TOLD
-from raterlens.pictures.style import MARKS, Mark
+from raterlens.pictures.style import CAPABLE, MARKS, Mark
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result

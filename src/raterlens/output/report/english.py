@@ -56,7 +56,7 @@ GLOSSARY = (
         "Sharpness",
         "0 to 1",
         "How closely scores follow ability, whoever else is on the panel. 1 is a rater without error, 0 a rater whose "
-        "scores are unrelated to ability. From 0.7 on a rater is called sharp; below 0.5, blunt.",
+        "scores are unrelated to ability. A rater whose whole interval is above 0.7 is called sharp; below 0.5, blunt.",
     ),
     (
         "Capability",
@@ -134,13 +134,6 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
-EQUAL = "Raters do not differ beyond chance in severity or sharpness"
-CHANGED = "{changed} of {students} would pass or fail differently with an average rater"
-NONE_CHANGED = "Nobody would pass or fail differently with an average rater"
-MOVED_BY = "The results of {many} of {students} would move by {half} marks or more with an average rater"
-ALARMED = "{raters} drift{drift}: see to that first"
-UNLINKED = "Raters cannot be compared: they fall into {groups} groups that share no students"
-ALONE = "One rater: there is nobody to compare with"
 BETWEEN = "The 95 % interval of that number is {low} to {high}."
 NO_PASS_MARK = "Give the pass mark (--decide) to see whose result would change."
 EXPECTED = "{value} of any two expected by the model"
@@ -163,7 +156,7 @@ MOVED = {
     "standard": "passes {now} of 100 where the average rater passes 50 (before: {before})",
     "sharpness": "sharpness {now} (before: {before})",
 }
-CARD = {"standard": "of 100", "sharpness": "sharpness", "halo": "halo"}
+CARD = {"capability": "capability", "standard": "of 100", "marks": "% of the marks", "sharpness": "sharpness"}
 FROM = "From {ratings} of {students} by {raters} on {items}."
 NOT_CONVERGED = "The fit did not converge: do not rely on the numbers below."
 CAUTIONS = "{cautions}:"
@@ -173,10 +166,9 @@ NEXT = "Next:"
 MORE_TO_SEE = "{more} in the table"
 MORE = "{n} more in the table"
 STAND_OUT = "Other patterns to look at"
-STAND_OUT_ASIDE = "{raters} stand{s} out for another reason"
 DOUBTFUL = {
     "borderline": "Borderline: over a line, but perhaps by chance",
-    "unclear": "Too few ratings to say",
+    "unclear": "Not known yet",
 }
 
 SECTIONS = {
@@ -370,7 +362,6 @@ RATER: Mapping[str, str] = {
     "to_now": "Back to the estimate",
 }
 
-TOGETHER = "One point to discuss: {evidence}."
 NO_EVIDENCE = "No fit statistics: this report was made without the ratings."
 
 SCRIPT: Mapping[str, str] = {
@@ -410,7 +401,7 @@ FIND = {
     "attention": "needs attention",
     "flagged": "other patterns",
     "borderline": "borderline",
-    "unclear": "too few ratings to say",
+    "unclear": "not known yet",
     "fine": "fine",
     "previous": "Previous page",
     "next": "Next page",

@@ -1,22 +1,20 @@
 """The first screen: what it means for students, whether raters differ at all, who needs attention, what next."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from raterlens.base.text import counted, interval, number, sentence
-from raterlens.diagnostics.earlier_fit import changes
-from raterlens.diagnostics.panel_summary import attention, headline, shared_fault
-from raterlens.diagnostics.verdicts import verdicts_of
+from raterlens.base.text import counted, number, sentence
+from raterlens.diagnostics import wording
+from raterlens.diagnostics.findings import Interval, RaterFindings, Status, rater_findings
 from raterlens.output.report import english as words
-from raterlens.pictures.style import MARKS
+from raterlens.pictures.style import MARKS, mark
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.consequences import Consequences
-    from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.diagnostics.findings import Findings
+    from raterlens.diagnostics.findings import PanelFindings
     from raterlens.inference.result import Result
 
 Row = Mapping[str, Any]
@@ -29,27 +27,18 @@ NAMED = 12
 """Raters named in each list of doubtful cases, and among those who changed."""
 
 
-def opening(
-    fit: "Result", raters: pl.DataFrame, found: "Findings", previous: "Result | None" = None
-) -> dict[str, Any]:
-    """What the first screen says; `raters` are those of `rater_rows.panel`, `previous` is an earlier fit."""
-    wanting = attention(raters)
-    clear = wanting.filter(standing="attention")
-    standing_out = raters.filter(notice="flagged").sort("kappa", maintain_order=True)
-    answer = headline(raters)
-    asides = [answer.aside] if answer.aside else []
-    if standing_out.height:
-        others = (
-            counted(standing_out.height, "other") if clear.height else counted(standing_out.height, "rater")
-        )
-        asides.append(words.STAND_OUT_ASIDE.format(raters=others, s="s" * (standing_out.height == 1)))
+def opening(fit: "Result", found: "PanelFindings", previous: "Result | None" = None) -> dict[str, Any]:
+    """What the first screen says; `previous` is an earlier fit."""
+    clear = wording.most_urgent(found.raters, "attention")
+    flagged = wording.most_urgent(found.raters, "flagged")
+    answer = wording.headline(found)
     return {
-        "headline": _headline(found, answer.text),
-        "who": answer.text,
-        "aside": "; ".join(asides),
+        "headline": answer.text,
+        "who": answer.who,
+        "aside": answer.aside,
         "facts": facts(found.consequences),
         "differ": " ".join([*_pass_mark(found.consequences), *found.differences.words()]),
-        "panel": shared(raters, found.diagnosis),
+        "panel": shared(found),
         "source": words.FROM.format(
             ratings=counted(fit.n_ratings, "rating"),
             students=counted(fit.n_students, "student"),
@@ -57,38 +46,15 @@ def opening(
             items=counted(fit.n_items, "item"),
         ),
         "scale": scale(fit),
-        "tally": tally(raters),
-        "cards": [_card(row) for row in clear.head(CARDS).iter_rows(named=True)],
-        "more": max(0, clear.height - CARDS),
-        "standing_out": [_card(row) for row in standing_out.head(STANDING_OUT).iter_rows(named=True)],
-        "more_standing_out": max(0, standing_out.height - STANDING_OUT),
-        "doubtful": doubtful(wanting),
-        "since": None if previous is None else since(fit, previous),
+        "tally": tally(found.raters),
+        "cards": [card(it) for it in clear[:CARDS]],
+        "more": max(0, len(clear) - CARDS),
+        "standing_out": [card(it) for it in flagged[:STANDING_OUT]],
+        "more_standing_out": max(0, len(flagged) - STANDING_OUT),
+        "doubtful": doubtful(found.raters),
+        "since": None if previous is None else since(fit, previous, found),
         "converged": fit.converged,
     }
-
-
-def _headline(found: "Findings", who: str) -> str:
-    """What has to be known before anything else; else what it means for students; that raters do not differ, where they
-    do not; who, where nobody's result is known."""
-    meaning = found.consequences
-    if alarms := found.alarmed:
-        return words.ALARMED.format(raters=counted(alarms, "rater"), drift="s" * (alarms == 1))
-    if found.groups > 1:
-        return words.UNLINKED.format(groups=found.groups)
-    if meaning.alone:
-        return words.ALONE
-    if found.differences.equal:
-        return words.EQUAL
-    changed, students = meaning.changed, counted(meaning.students, "student")
-    if changed is None:
-        if meaning.moved is None or meaning.results is None:
-            return who
-        many, half = meaning.moved[1], f"{meaning.results.step / 2:g}"
-        return words.MOVED_BY.format(many=f"{many:,}", students=students, half=half)
-    if not changed:
-        return words.NONE_CHANGED
-    return words.CHANGED.format(changed=f"{changed:,}", students=students)
 
 
 def _pass_mark(found: "Consequences") -> list[str]:
@@ -130,10 +96,10 @@ def facts(found: "Consequences") -> list[tuple[str, str, str]]:
     return rows
 
 
-def shared(raters: pl.DataFrame, diagnosis: "Diagnosis | None") -> list[str]:
+def shared(found: "PanelFindings") -> list[str]:
     """What holds for the panel rather than for single raters, each said once."""
-    fault = shared_fault(raters)
-    return [*([fault] if fault else []), *(() if diagnosis is None else diagnosis.shared())]
+    fault = wording.common_fault(found)
+    return [*([fault] if fault else []), *(() if found.diagnosis is None else found.diagnosis.shared())]
 
 
 def scale(fit: "Result") -> str:
@@ -147,42 +113,51 @@ def scale(fit: "Result") -> str:
     return words.SCALE.format(against=against, model=model, link=words.LINKS.get(fit.link, fit.link).lower())
 
 
-def tally(raters: pl.DataFrame) -> Sequence[Row]:
+def tally(raters: Iterable[RaterFindings]) -> Sequence[Row]:
     """How many raters have each verdict, from none to the gravest fault."""
-    order = {name: place for place, name in enumerate(MARKS)}
-    counts = raters.group_by("label", "mark").agg(pl.len())
-    return counts.sort(
-        pl.col("mark").replace_strict(order, return_dtype=pl.Int8), pl.col("label") != "sharp", "label"
-    ).to_dicts()
+    counts: dict[str, int] = {}
+    for it in raters:
+        counts[wording.label(it)] = counts.get(wording.label(it), 0) + 1
+    order = [*MARKS]
+    rows = [{"label": label, "mark": mark(label).name, "len": n} for label, n in counts.items()]
+    return sorted(rows, key=lambda row: (order.index(row["mark"]), wording.LABELS.index(row["label"])))
 
 
-def doubtful(wanting: pl.DataFrame) -> Sequence[Row]:
+def doubtful(raters: Iterable[RaterFindings]) -> Sequence[Row]:
     """Raters about whom the ratings do not say enough yet, listed in brief, by what would help."""
     lists = []
-    for standing, heading in words.DOUBTFUL.items():
-        group = wanting.filter(standing=standing)
-        parts = []
-        for (advice,), own in group.group_by("advice", maintain_order=True):
-            named = [_card(row) for row in own.head(NAMED).iter_rows(named=True)]
-            parts.append({"advice": advice, "raters": named, "rest": own.height - len(named)})
-        if parts:
-            lists.append({"heading": heading, "parts": parts})
+    statuses: tuple[Status, ...] = ("borderline", "unclear")
+    for status in statuses:
+        group = wording.most_urgent(raters, status)
+        parts: dict[str, list[RaterFindings]] = {}
+        for it in group:
+            parts.setdefault(wording.next_step(it), []).append(it)
+        rows = [
+            {"advice": step, "raters": [_brief(it) for it in own[:NAMED]], "rest": max(0, len(own) - NAMED)}
+            for step, own in parts.items()
+        ]
+        if rows:
+            lists.append({"heading": words.DOUBTFUL[status], "parts": rows})
     return lists
 
 
-def since(fit: "Result", previous: "Result") -> dict[str, Any]:
+def since(fit: "Result", previous: "Result", found: "PanelFindings") -> dict[str, Any] | None:
     """What has changed since an earlier fit: raters whose standard or sharpness moved beyond chance, and who came and
     went."""
-    found = changes(fit, previous, ("standard", "sharpness"))
+    if found.monitoring is None:
+        return None
     before, now = ({str(name) for name in one.table("raters")["rater"]} for one in (previous, fit))
-    labels = [_labels(one) for one in (previous, fit)]
+    labels = [
+        {it.rater: wording.label(it) for it in some} for some in (rater_findings(previous), found.raters)
+    ]
+    clear = found.monitoring.changes.filter("clear")
     moved = [
         words.MOVED[row["measure"]].format(
             before=_size(row["measure"], row["before"]), now=_size(row["measure"], row["now"])
         )
-        for row in found.filter("clear").iter_rows(named=True)
+        for row in clear.iter_rows(named=True)
     ]
-    who = [str(name) for name in found.filter("clear")["rater"]]
+    who = [str(name) for name in clear["rater"]]
     return {
         "rows": [
             {"rater": rater, "what": what, "was": labels[0][rater], "now": labels[1][rater]}
@@ -195,36 +170,53 @@ def since(fit: "Result", previous: "Result") -> dict[str, Any]:
     }
 
 
-def _labels(fit: "Result") -> dict[str, str]:
-    table = fit.table("raters")
-    return dict(zip(table["rater"].cast(pl.String), verdicts_of(fit)["label"], strict=True))
-
-
 def _size(measure: str, value: float) -> str:
     return f"{100 * value:.0f}" if measure == "standard" else f"{value:.2f}"
 
 
-_SHARPNESS = ("sharpness", 1, 2, words.CARD["sharpness"])
-_OTHERS = {"discrimination": _SHARPNESS, "nothing": _SHARPNESS, "halo": ("halo", 1, 1, words.CARD["halo"])}
-
-
-def _card(row: Row) -> Row:
-    """The number at issue, with its interval, and what the verdict says about it."""
-    kept = ("rater", "mark", "label", "sentence", "advice", "reasons")
-    standard = row["costs_most"] == "severity" or (
-        row["standing"] == "borderline" and row["sharpness_verdict"] in ("sharp", "fair")
-    )
-    name, times, digits, of = (
-        ("passes", 100, 0, words.CARD["standard"]) if standard else _OTHERS[row["costs_most"]]
-    )
-    value, low, high = (row[f"{name}{end}"] for end in ("", "_low", "_high"))
-    known = interval(low, high) != interval(None, None)
-    span = f"{number(times * low, digits)}–{number(times * high, digits)}" if known else ""
-    return {name: row[name] for name in kept} | {
-        "value": number(None if value is None else times * value, digits),
-        "span": span,
-        "of": of,
+def card(it: RaterFindings) -> Row:
+    """Capability with its interval, what the verdict is, why, and what to do."""
+    decided = it.reason == "flag" and it.status == "attention"
+    return {
+        "rater": it.rater,
+        "mark": mark(wording.label(it)).name,
+        "label": wording.label(it),
+        "sentence": wording.explanation(it),
+        "advice": wording.next_step(it),
         "reasons": [
-            {"effect": one["effect"], "evidence": sentence(one["evidence"])} for one in row["reasons"]
+            {"effect": flag.effect, "evidence": sentence(flag.evidence)} for flag in it.flags[decided:]
         ],
+        **_number(it.kappa, words.CARD["capability"]),
     }
+
+
+def _brief(it: RaterFindings) -> Row:
+    """The number that is in doubt, with its interval."""
+    of_standard = it.status == "borderline" and it.sharpness_verdict != "probably blunt"
+    seen = (
+        _number(it.passes, words.CARD["marks" if it.ordered else "standard"], 100, 0)
+        if of_standard
+        else _number(it.sharpness, words.CARD["sharpness"])
+    )
+    return {"rater": it.rater, "mark": mark(wording.label(it)).name, **seen}
+
+
+def _number(found: Interval, of: str, times: int = 1, digits: int = 2) -> dict[str, str]:
+    low, high = (number(times * end, digits) for end in (found.low, found.high))
+    return {
+        "value": number(times * found.value, digits),
+        "span": f"{low}–{high}" if found.low < found.high else "",
+        "of": of,
+    }
+
+
+def panel_rows(fit: "Result", found: "PanelFindings") -> pl.DataFrame:
+    """One row per rater, the most capable first (by name where chance explains all differences, and a rank would rank
+    luck): the columns of the fit, those of the verdict, rank, mark, and reasons (flags)."""
+    rows = wording.rater_table(fit, found.raters).with_columns(pl.col("rater").cast(pl.String))
+    rows = rows if found.ranked else rows.sort("rater", maintain_order=True)
+    flags = {it.rater: [flag._asdict() for flag in it.flags] for it in found.raters}
+    return rows.with_row_index("rank", offset=1).with_columns(
+        pl.Series("mark", [mark(label).name for label in rows["label"]]),
+        pl.Series("reasons", [flags[rater] for rater in rows["rater"]], dtype=pl.Object),
+    )

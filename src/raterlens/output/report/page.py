@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from raterlens.base.threads import in_background
-from raterlens.diagnostics.findings import Findings, find
-from raterlens.diagnostics.panel_summary import caveats
-from raterlens.diagnostics.verdicts import CAPABLE
+from raterlens.diagnostics.findings import PanelFindings, panel_findings
+from raterlens.diagnostics.wording import caveats
 from raterlens.output.report import english as words
 from raterlens.output.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
 from raterlens.output.report.decision_section import decision_section, decision_tables
@@ -13,7 +12,7 @@ from raterlens.output.report.document import Document
 from raterlens.output.report.drawings import NARROW, WIDE, frames, pictures
 from raterlens.output.report.encode import embedded
 from raterlens.output.report.method import assumptions, reproduced, settings
-from raterlens.output.report.opening import opening
+from raterlens.output.report.opening import opening, panel_rows
 from raterlens.output.report.page_tables import (
     MOST_STUDENTS,
     design_tables,
@@ -22,7 +21,7 @@ from raterlens.output.report.page_tables import (
     student_table,
 )
 from raterlens.output.report.rater_pages import curves, rater_data
-from raterlens.output.report.rater_rows import panel
+from raterlens.pictures.style import CAPABLE
 from raterlens.ratings.design import TARGET_SE, Linking, examine_links
 from raterlens.version import __version__
 
@@ -38,7 +37,7 @@ def render(
     fit: "Fit",
     reproduction: "Reproduction | None" = None,
     ratings: "Ratings | None" = None,
-    found: Findings | None = None,
+    found: PanelFindings | None = None,
     document: Document | None = None,
 ) -> str:
     """The report as HTML.
@@ -53,7 +52,7 @@ def render(
         Those that were fitted: adds what it means for students, what stands out, fit statistics, and what would mend
         the design.
     found
-        `find(fit, ratings)`, where it is known already.
+        `panel_findings(fit, ratings)`, where it is known already.
     document
         Title and date, an earlier fit to compare with, and further cautions.
     """
@@ -70,18 +69,18 @@ def content(
     fit: "Fit",
     reproduction: "Reproduction | None" = None,
     ratings: "Ratings | None" = None,
-    found: Findings | None = None,
+    found: PanelFindings | None = None,
     document: Document | None = None,
 ) -> dict[str, Any]:
     """All that `body.html` shows, as plain data, markup of charts, and the JSON that the scripts read."""
     document = document or Document()
     cuts = None if document is None or document.decisions is None else document.decisions.cuts.score.tolist()
-    found = found or find(fit, ratings, cuts=cuts)
-    diagnosis, ranked = found.diagnosis, not found.differences.equal
-    raters = panel(fit, diagnosis, ranked=ranked)
+    found = found or panel_findings(fit, ratings, cuts=cuts, previous=document.previous)
+    diagnosis, ranked = found.diagnosis, found.ranked
+    raters = panel_rows(fit, found)
     with in_background(lambda: (curves(fit, raters), _links(ratings))) as beside:
         drawn = pictures(fit, ranked=ranked)
-        numbers = rater_data(fit, raters, diagnosis, lambda: beside()[0])
+        numbers = rater_data(fit, found, raters, lambda: beside()[0])
         drawn["frames"] = frames(fit, numbers)
         _, linking = beside()
     tables = _tables(fit, found, linking, document)
@@ -97,7 +96,7 @@ def content(
     return {
         "title": document.title,
         "date": document.day,
-        "opening": opening(fit, raters, found, document.previous),
+        "opening": opening(fit, found, document.previous),
         "ranked": ranked,
         "rows": raters.head(FIRST_ROWS).to_dicts(),
         "n_raters": raters.height,
@@ -131,7 +130,7 @@ def _links(ratings: "Ratings | None") -> Linking | None:
     return None if ratings is None else examine_links(ratings)
 
 
-def _tables(fit: "Fit", found: Findings, linking: Linking | None, document: Document) -> dict[str, Any]:
+def _tables(fit: "Fit", found: PanelFindings, linking: Linking | None, document: Document) -> dict[str, Any]:
     return {
         "items": item_table(fit, found.diagnosis),
         "students": student_table(fit, found.diagnosis),

@@ -7,14 +7,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.diagnostics.advice import advice
-from raterlens.diagnostics.capability_scale import Scale
+from raterlens.diagnostics.what_if import Levers, levers
+from raterlens.diagnostics.wording import advice
 from raterlens.inference.measurement import Measurement, measured_fit
-from raterlens.output.report import english as words
 from raterlens.output.report.encode import coded, rounded, thousandths
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.diagnostics.findings import PanelFindings
     from raterlens.inference.result import Result
 
 
@@ -35,8 +35,8 @@ SURPRISES = 5
 
 def rater_data(
     fit: "Result",
+    found: "PanelFindings",
     raters: pl.DataFrame,
-    diagnosis: "Diagnosis | None",
     drawn: Callable[[], dict[str, Any] | None] | None = None,
 ) -> dict[str, Any]:
     """Columns with one value per rater in the order of `raters`, the curves, and what belongs to single raters.
@@ -48,8 +48,8 @@ def rater_data(
         for name in (
             "label",
             "mark",
-            "notice",
-            "advice",
+            "status",
+            "next_step",
             "standard",
             "sharpness_verdict",
             "costs_most",
@@ -61,22 +61,16 @@ def rater_data(
     for name in ("sensitivity", "specificity"):
         if name in raters.columns:
             columns[name] = rounded(raters[name], 3)
-    order, advised = _places(fit, raters), advice(fit)
-    what_if = what_ifs(fit, order, advised["best_severity"].to_numpy())
-    statistics = _fit_statistics(raters, diagnosis)
+    order = _places(fit, raters)
+    statistics = _fit_statistics(raters, found.diagnosis)
     return {
         **columns,
         **{name: {"texts": known, "codes": codes} for name, (known, codes) in texts.items()},
         "sentence": raters["sentence"].to_list(),
         "reasons": {place: found for place, found in enumerate(raters["reasons"]) if found},
         "curve": curves(fit, raters) if drawn is None else drawn(),
-        "what_if": what_if,
-        "feedback": [
-            f"{text} {words.TOGETHER.format(**flags[0])}" if flags and cost == "nothing" else text
-            for text, flags, cost in zip(
-                advised["feedback"].gather(order), raters["reasons"], raters["costs_most"], strict=True
-            )
-        ],
+        "what_if": what_ifs(levers(fit), order),
+        "feedback": advice(fit, found.raters)["feedback"].gather(order).to_list(),
         **statistics,
     }
 
@@ -108,25 +102,16 @@ def _has_bands(fit: "Result") -> bool:
     return known and fit.n_raters <= BANDS and fit.link in SYMMETRIC and "thresholds" not in fit.tables
 
 
-def what_ifs(fit: "Result", order: NDArray[np.int64], best: NDArray[np.float64]) -> dict[str, Any]:
-    """Kappa-bar of every rater at other severities; `best` has the best one of each."""
-    rho, eta = (fit.table("raters")[name].cast(pl.Float64).to_numpy() for name in ("rho", "eta"))
-    widest = float(np.nanmax(np.abs(eta), initial=0.0))
+def what_ifs(at: Levers, order: NDArray[np.int64]) -> dict[str, Any]:
+    """Kappa-bar of every rater at other severities, and the best one of each."""
+    widest = float(np.nanmax(np.abs(at.severity), initial=0.0))
     reach = float(np.clip(np.ceil(widest + 1), 3, 8))
-    severities = np.linspace(-reach, reach, SEVERITIES)
-    each = np.tile(severities, len(eta))
-    on = _measurement(fit)
-    if on is None:
-        kappa = Scale.of(fit).capability(np.repeat(rho, SEVERITIES), each)
-    else:
-        a = np.repeat(on.on.a, SEVERITIES)
-        halo = 0.0 if on.on.halo is None else np.repeat(on.on.halo, SEVERITIES)
-        kappa = np.asarray(on.index.kappa(a, each, on.on.sigmas[:1], halo))
-    rows = kappa.reshape(-1, SEVERITIES)
+    each = np.tile(np.linspace(-reach, reach, SEVERITIES), len(order))
+    kappa = at.kappa_at(np.repeat(at.slope, SEVERITIES), each, np.repeat(at.halo, SEVERITIES))
     return {
         "severity": [-reach, reach],
-        "kappa": thousandths(rows[order]),
-        "best": rounded(np.clip(best, -reach, reach)[order], 2),
+        "kappa": thousandths(kappa.reshape(-1, SEVERITIES)[order]),
+        "best": rounded(np.clip(at.best_severity, -reach, reach)[order], 2),
     }
 
 

@@ -24,7 +24,7 @@ function enableRanking() {
     const query = form.elements.query.value.trim().toLowerCase();
     const show = form.elements.show.value;
     const found = order.filter(
-      (place) => searched[place].includes(query) && (show === "everyone" || text("notice", place) === show)
+      (place) => searched[place].includes(query) && (show === "everyone" || text("status", place) === show)
     );
     pages.list(found);
     const filtered = found.length < order.length;
@@ -41,7 +41,7 @@ function enableRanking() {
   form.querySelector(".letters").addEventListener("click", () => printLetters(visited));
   form.hidden = false;
   for (const option of form.elements.show.options) {
-    const count = everyone.filter((place) => text("notice", place) === option.value).length;
+    const count = everyone.filter((place) => text("status", place) === option.value).length;
     if (option.value !== "everyone") option.textContent += ` (${whole(count)})`;
     option.hidden = option.disabled = option.value !== "everyone" && count === 0;
   }

@@ -43,7 +43,7 @@ class RaterPage {
     const label = text("label", place);
     put("label", label.charAt(0).toUpperCase() + label.slice(1) + ".");
     put("sentence", raters.sentence[place]);
-    put("advice", text("advice", place));
+    put("advice", text("next_step", place));
     put("kappa", number(raters.kappa[place]));
     put("interval", raters.kappa_low[place] === null ? "" : say("interval", { low: number(raters.kappa_low[place]), high: number(raters.kappa_high[place]) }));
     for (const one of ["eta", "rho"]) {

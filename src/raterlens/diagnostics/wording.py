@@ -1,0 +1,432 @@
+"""Findings in words: label, sentence, next step, letter, headline. Pure functions of the records in `findings`."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from raterlens.base.text import counted, sentence
+from raterlens.diagnostics.findings import (
+    GRAVE_FLAGS,
+    OFF,
+    UNCLEAR,
+    Flag,
+    PanelFindings,
+    RaterFindings,
+    Status,
+    rater_findings,
+)
+from raterlens.diagnostics.what_if import levers
+from raterlens.inference.result import Result
+
+TOO_FEW, NOT_COMPARABLE, DRIFTS = "too few ratings to say", "cannot be compared", "drift alarm"
+LABELS = (
+    *("sharp", "fair or sharp", "fair", "probably fair", "severe", "lenient", "halo", "borderline"),
+    *("too severe", "too lenient", "blunt", "cannot tell students apart", "reversed"),
+    *("random", "alternating", DRIFTS, TOO_FEW, NOT_COMPARABLE),
+)
+"""All labels that a rater can have."""
+
+_SCORES = {
+    "all pass": ("a pass", "weaker"),
+    "all fail": ("a fail", "stronger"),
+    "all highest": ("the highest score", "weaker"),
+    "all lowest": ("the lowest score", "stronger"),
+}
+_APART = {
+    "sharp": "Tells students apart well",
+    "fair or sharp": "Tells students apart fairly well or better",
+    "fair": "Tells students apart fairly well",
+    "probably fair": "Probably tells students apart fairly well",
+}
+
+
+# --------------------------------------------------------------------------------------------- one rater
+
+
+def label(it: RaterFindings) -> str:
+    """The verdict in a word or two."""
+    if it.reason == "flag" and it.status == "attention":
+        return _first_flag(it).effect
+    if it.reason == "alarm":
+        return DRIFTS
+    if it.cause == "severity":
+        return it.standard
+    if it.cause == "halo":
+        return "halo"
+    if it.cause == "discrimination":
+        return it.sharpness_verdict
+    if it.reason == "unlinked":
+        return NOT_COMPARABLE
+    if it.sharpness_verdict == UNCLEAR or it.status == "unclear":
+        return TOO_FEW
+    return "borderline" if it.status == "borderline" else it.sharpness_verdict
+
+
+def explanation(it: RaterFindings) -> str:
+    """What is seen, in a sentence or two."""
+    if it.reason == "flag" and it.status == "attention":
+        return sentence(_first_flag(it).evidence)
+    if it.reason == "alarm" and it.alarm is not None:
+        return f"{_drift(it)}."
+    if it.cause == "severity":
+        return _on_severity(it)
+    if it.cause == "discrimination":
+        return _on_discrimination(it)
+    if it.cause == "halo" and it.halo is not None:
+        return f"One impression colours all scores of a student: it varies by {it.halo.value:.1f} besides ability."
+    if it.reason == "unlinked":
+        return _not_comparable(it)
+    if it.status == "unclear":
+        return _too_few(it)
+    if it.status == "borderline":
+        return _borderline(it)
+    if it.passes.low >= 0.5 - OFF and it.passes.high <= 0.5 + OFF:
+        return f"{_APART[it.sharpness_verdict]}, with the usual standard."
+    return f"{_APART[it.sharpness_verdict]}. {_compared(it)}, which may be chance."
+
+
+def next_step(it: RaterFindings) -> str:
+    """One thing to do, about what decides."""
+    if it.reason == "flag":
+        return sentence(_first_flag(it).next_step)
+    return {
+        "alarm": "Review what was marked since then, and talk to the rater before more is marked.",
+        "severity": _about_severity(it),
+        "discrimination": _STEPS.get(it.sharpness_verdict, ""),
+        "halo": "Mark each item across all students before the next, so that one impression does not carry over.",
+        "unlinked": "Let raters of different groups mark some of the same students.",
+        "too few": "Assign more double-marked work.",
+        "borderline": "Assign more double-marked work to settle it.",
+        "nothing": "Nothing to do.",
+    }[it.reason]
+
+
+_STEPS = {
+    "reversed": "Check that the scores were recorded the right way round.",
+    "blunt": "Review the criteria with benchmark work, and agree on why each piece gets its score.",
+    "cannot tell students apart": "Check that the scores belong to the right students; then train on benchmark work.",
+}
+
+
+def _first_flag(it: RaterFindings) -> Flag:
+    return next((flag for flag in it.flags if flag.effect in GRAVE_FLAGS), it.flags[0])
+
+
+def _about_severity(it: RaterFindings) -> str:
+    if it.constant:
+        return f"Ask which standard was applied, and assign some {_SCORES[it.constant][1]} work."
+    if not it.standard.startswith("too "):
+        return "Discuss the standard at the next briefing; students' results already allow for it."
+    other = "more lenient" if it.standard.endswith("severe") else "stricter"
+    return f"Review borderline work with a {other} colleague, and agree on the standard."
+
+
+def _on_severity(it: RaterFindings) -> str:
+    if it.constant:
+        return (
+            f"Each of the {it.n:,} ratings is {_SCORES[it.constant][0]}, so they do not tell students apart."
+        )
+    also = f" {_APART[it.sharpness_verdict]}." if it.sharpness_verdict in _APART else ""
+    return f"{_compared(it)}.{also}"
+
+
+def _on_discrimination(it: RaterFindings) -> str:
+    also = f" {_compared(it)}." if it.standard not in ("typical", UNCLEAR) else ""
+    seen = f"sharpness {it.sharpness.value:.2f}, at most {it.sharpness.high:.2f}"
+    return {
+        "reversed": f"Abler students get lower scores from this rater.{also}",
+        "blunt": f"Scores follow ability only loosely: {seen}.{also}",
+    }.get(it.sharpness_verdict, f"No sign that scores follow ability: {seen}.{also}")
+
+
+def _borderline(it: RaterFindings) -> str:
+    if it.sharpness_verdict == "probably blunt":
+        return f"Probably blunt: sharpness {it.sharpness.value:.2f}, but up to {it.sharpness.high:.2f} is possible."
+    return f"{_compared(it)}, but that may be chance."
+
+
+def _too_few(it: RaterFindings) -> str:
+    ratings = "1 rating is" if it.n == 1 else f"{it.n:,} ratings are"
+    known = not it.constant and it.sharpness.low < it.sharpness.high
+    span = (
+        f": sharpness could be anywhere from {it.sharpness.low:.2f} to {it.sharpness.high:.2f}"
+        if known
+        else ""
+    )
+    return f"{ratings} not enough to tell{span}."
+
+
+def _not_comparable(it: RaterFindings) -> str:
+    if it.link == "alone":
+        return (
+            "Nobody else marked these students: severity cannot be compared, and capability rests on how well this "
+            "rater's own scores agree with each other."
+        )
+    return (
+        "Shares no students with the other groups of raters: severity rests on the assumption that all groups of "
+        "students are equally able."
+    )
+
+
+def _compared(it: RaterFindings) -> str:
+    of_100 = f"{100 * it.passes.value:.0f}"
+    if it.ordered:
+        return f"Gives about {of_100} % of the marks where the average rater gives 50 %"
+    return f"Passes about {of_100} of 100 students where the average rater passes 50"
+
+
+def _drift(it: RaterFindings) -> str:
+    assert it.alarm is not None
+    size = sorted(abs(end) for end in (it.alarm.shift.low, it.alarm.shift.high))
+    way = "more severe" if it.alarm.shift.value > 0 else "more lenient"
+    return (
+        f"{abs(it.alarm.shift.value):.2f} {it.alarm.unit} {way} since {it.alarm.since} (95 % interval {size[0]:.2f} to "
+        f"{size[1]:.2f})"
+    )
+
+
+# ---------------------------------------------------------------------------------------------- letters
+
+
+_WHERE = ((-0.75, "weaker"), (0.75, "mid-range"), (np.inf, "stronger"))
+_OPENINGS = {
+    "severity": "Your standard differs most from your colleagues'.",
+    "discrimination": "Your scores follow the quality of the work only loosely.",
+    "halo": "One impression of a student seems to colour all the scores you give.",
+}
+_GOOD = {
+    "sharp": "They separate students well and are a good basis for fair results.",
+    "fair or sharp": "They separate students fairly well or better, and are a good basis for fair results.",
+}
+_IN_LINE = "So far they are in line with those of your colleagues."
+
+
+def letter(it: RaterFindings, low: float, high: float) -> str:
+    """Thanks, what is seen, and what would help; nothing that chance could have done.
+
+    `low`, `high`: the abilities that this rater judges best, where known.
+    """
+    lines = [f"Dear {it.rater}, thank you for your {counted(it.n, 'rating')}."]
+    if it.reason == "unlinked":
+        return f"{lines[0]} Nobody has marked the same students yet, so they cannot be compared with others'."
+    if it.reason == "too few":
+        return f"{lines[0]} They are too few to say how you rate yet."
+    if it.reason == "flag" and (flag := _first_flag(it)).effect in GRAVE_FLAGS:
+        return f"{lines[0]} One thing to look into together: {flag.evidence}. Suggested next step: {next_step(it)}"
+    if it.reason == "alarm":
+        return f"{lines[0]} Your standard has changed: {_drift(it)}. Suggested next step: {next_step(it)}"
+    lines.append(_OPENINGS.get(it.cause) or _letter_opening(it))
+    if it.cause == "severity":
+        lines.append(_letter_standard(it))
+    elif it.cause == "discrimination" and it.sharpness_verdict == "reversed":
+        lines.append("They are lower where other raters see better work.")
+    if it.accuracy is not None:
+        right, wrong = it.accuracy
+        lines.append(
+            f"Of work that deserves to pass you passed about {100 * right:.0f} %; of work that does not, you failed "
+            f"about {100 * wrong:.0f} %."
+        )
+    if np.isfinite(low) and it.cause != "discrimination":
+        where = next(word for limit, word in _WHERE if (low + high) / 2 < limit)
+        lines.append(f"You are best at separating {where} work.")
+    if it.cause != "nothing":
+        lines.append(f"Suggested next step: {next_step(it)}")
+    elif it.reason == "flag":
+        lines.append(f"One point to discuss: {it.flags[0].evidence}.")
+    return " ".join(lines)
+
+
+def _letter_opening(it: RaterFindings) -> str:
+    return _GOOD.get(it.sharpness_verdict, _IN_LINE) if it.status in ("fine", "flagged") else _IN_LINE
+
+
+def _letter_standard(it: RaterFindings) -> str:
+    than = "stricter" if it.standard.endswith("severe") else "more generous"
+    share = f"{100 * it.passes.value:.0f}"
+    seen = (
+        f"where the average rater gives 50 % of the marks, you give about {share} %"
+        if it.ordered
+        else f"of 100 borderline students you would pass about {share}, the average rater 50"
+    )
+    return f"You are {than} than they are: {seen}."
+
+
+# --------------------------------------------------------------------------------------------- the panel
+
+
+class Headline(NamedTuple):
+    """The answer in one line, who needs attention, and what belongs beside it."""
+
+    text: str
+    who: str
+    aside: str
+
+
+def headline(panel: PanelFindings) -> Headline:
+    """Sum up a panel: what has to be known before anything else; else what it means for students; that raters do not
+    differ, where they do not; who needs attention, where nobody's result is known."""
+    needing = who(panel.raters)
+    return Headline(_first_line(panel) or needing, needing, aside(panel.raters))
+
+
+def _first_line(panel: PanelFindings) -> str:
+    meaning, students = panel.consequences, counted(panel.consequences.students, "student")
+    if panel.alarmed:
+        return f"{counted(panel.alarmed, 'rater')} drift{'s' * (panel.alarmed == 1)}: look into that first"
+    if all(rater.link != "linked" for rater in panel.raters):
+        if len(panel.raters) == 1:
+            return "One rater: there is nobody to compare with"
+        return f"Raters cannot be compared: they fall into {panel.groups} groups that share no students"
+    if panel.count("unclear") == len(panel.raters):
+        return "Too few ratings to say how capable any rater is"
+    if not panel.ranked:
+        return "Raters do not differ beyond chance in severity or sharpness"
+    if meaning.changed is not None:
+        if not meaning.changed:
+            return "Nobody would pass or fail differently with an average rater"
+        return f"{meaning.changed:,} of {students} would pass or fail differently with an average rater"
+    if meaning.moved is not None and meaning.results is not None:
+        many, half = meaning.moved[1], f"{meaning.results.step / 2:g}"
+        return (
+            f"The results of {many:,} of {students} would move by {half} marks or more with an average rater"
+        )
+    return ""
+
+
+def who(raters: Sequence[RaterFindings]) -> str:
+    """How many raters need attention."""
+    statuses = [rater.status for rater in raters]
+    wanting, of = statuses.count("attention"), len(statuses)
+    if wanting == of:
+        return f"All {of:,} raters need attention" if of > 1 else "The rater needs attention"
+    if wanting:
+        return f"{wanting:,} of {counted(of, 'rater')} need{'s' * (wanting == 1)} attention"
+    if "unclear" in statuses or "borderline" in statuses:
+        return "No rater clearly needs attention"
+    return "No rater needs attention"
+
+
+def aside(raters: Sequence[RaterFindings]) -> str:
+    """Who else there is, and why nothing more is said of them."""
+    few, apart = (
+        sum(rater.status == "unclear" and (rater.link == "linked") == linked for rater in raters)
+        for linked in (True, False)
+    )
+    off = sum(rater.status in ("fine", "flagged") and rater.cause == "severity" for rater in raters)
+    counts = (
+        (sum(rater.status == "borderline" for rater in raters), "is borderline", "are borderline"),
+        (few, "has too few ratings to say", "have too few ratings to say"),
+        (apart, "cannot be compared with the others", "cannot be compared with each other"),
+        (off, "other is reliable but strict or lenient", "others are reliable but strict or lenient"),
+        (
+            sum(rater.status == "flagged" for rater in raters),
+            "stands out for another reason",
+            "stand out for another reason",
+        ),
+    )
+    return "; ".join(f"{n:,} {one if n == 1 else several}" for n, one, several in counts if n)
+
+
+def common_fault(panel: PanelFindings) -> str:
+    """What most raters have in common, said once; empty where nothing is."""
+    if panel.common_fault is None:
+        return ""
+    (fault, n), of = panel.common_fault, len(panel.raters)
+    if fault == "halo":
+        return f"halo costs {n:,} of {of:,} raters most: let all mark each item across all students before the next"
+    typical = float(np.median([rater.sharpness.value for rater in panel.raters]))
+    return (
+        f"{n:,} of {of:,} raters are blunt (median sharpness {typical:.2f}): look at the criteria, the training and "
+        "the model before you look at single raters, and let more raters mark each student"
+    )
+
+
+CAVEATS = {
+    "tfm": "model tfm assumes that all raters discriminate equally, so only severity can lower their capability; "
+    "fit gmf to see who tells students apart"
+}
+"""What a model cannot see, whatever the data."""
+
+
+def caveats(model: str) -> tuple[str, ...]:
+    """What to keep in mind with every fit of a model."""
+    return (CAVEATS[model],) if model in CAVEATS else ()
+
+
+# -------------------------------------------------------------------------------------------- as a table
+
+
+_WORDS: dict[str, Callable[[RaterFindings], str]] = {
+    "standard": lambda it: it.standard,
+    "sharpness_verdict": lambda it: it.sharpness_verdict,
+    "halo_verdict": lambda it: it.halo_verdict,
+    "costs_most": lambda it: it.cause,
+    "label": label,
+    "sentence": explanation,
+    "next_step": next_step,
+    "status": lambda it: it.status,
+}
+_NUMBERS: dict[str, Callable[[RaterFindings], float]] = {
+    "lost_to_severity": lambda it: it.losses["severity"],
+    "lost_to_discrimination": lambda it: it.losses["discrimination"],
+    "lost_to_halo": lambda it: it.losses["halo"],
+    "best_severity": lambda it: it.best_severity,
+    "best_kappa": lambda it: it.best_kappa,
+}
+
+
+def rater_table(fit: Result, raters: Iterable[RaterFindings] | None = None) -> pl.DataFrame:
+    """The fit's raters, the most capable first, with their verdicts: what tables, files, charts and the app select
+    from. `raters` are those of a `PanelFindings`; what the estimates alone say where left out."""
+    found = list(rater_findings(fit) if raters is None else raters)
+    table = fit.table("raters").with_columns(
+        *(pl.Series(name, [of(it) for it in found], pl.String) for name, of in _WORDS.items()),
+        *(pl.Series(name, [of(it) for it in found], pl.Float64) for name, of in _NUMBERS.items()),
+    )
+    return table.sort("kappa", descending=True, nulls_last=True, maintain_order=True)
+
+
+def most_urgent(raters: Iterable[RaterFindings], *statuses: Status) -> list[RaterFindings]:
+    """Raters of these statuses, in this order; within each, alarms and voided scores before the costliest faults."""
+
+    def order(it: RaterFindings) -> tuple[int, bool, float]:
+        return statuses.index(it.status), it.reason not in ("alarm", "flag"), -max(it.losses.values())
+
+    return sorted((it for it in raters if it.status in statuses), key=order)
+
+
+def advice(fit: Result, raters: Sequence[RaterFindings] | None = None) -> pl.DataFrame:
+    """A row per rater in the order of the fit: kappa, what severity, discrimination and halo cost and which of them
+    costs most (a halo that is common to all is no rater's own), the best severity and kappa there, the abilities
+    judged best (`from` - `to`: where sensitivity is at least half of the rater's highest), and `feedback`, a paragraph
+    to send. Under latent classes a rater sees a true category and no ability, so there is no range."""
+    found = list(rater_findings(fit) if raters is None else raters)
+    low, high = levers(fit).ability_range()
+    feedback = [letter(it, float(low[r]), float(high[r])) for r, it in enumerate(found)]
+    return pl.DataFrame(
+        {
+            "rater": fit.table("raters")["rater"],
+            "kappa": levers(fit).kappa,
+            **{f"lost_to_{fault}": [it.losses[fault] for it in found] for fault in found[0].losses},
+            "costs_most": [it.cause for it in found],
+            "best_severity": [it.best_severity for it in found],
+            "best_kappa": [it.best_kappa for it in found],
+            "from": low,
+            "to": high,
+            "feedback": feedback,
+        }
+    )
+
+
+def with_verdicts(fit: Result, raters: Sequence[RaterFindings] | None = None) -> pl.DataFrame:
+    """The fit's raters in its order, with `verdict`, `standard`, `sharpness_verdict`, `costs_most` (and `halo_verdict`
+    where each rater's halo was estimated): what raters.csv holds."""
+    found = list(rater_findings(fit) if raters is None else raters)
+    halo = any(it.halo_verdict for it in found)
+    names = ("label", "standard", "sharpness_verdict", *["halo_verdict"] * halo, "costs_most", "next_step")
+    return fit.table("raters").with_columns(
+        pl.Series("verdict" if name == "label" else name, [_WORDS[name](it) for it in found], pl.String)
+        for name in names
+    )
