@@ -171,8 +171,8 @@ def would_change(design: Design, panels: int, seed: int) -> dict[str, float]:
 def _truly_changed(simulated: Simulated, severity: np.ndarray) -> int:
     """Students whose mean score, less what their own raters' true severities expect beyond the average rater's and
     rounded to whole scores, is on the other side of one half."""
-    ratings, theta = simulated.ratings, simulated.students["theta"].to_numpy()
-    items = simulated.items["delta"].to_numpy()
+    ratings, theta = simulated.ratings, simulated.truth.ability
+    items = simulated.truth.difficulty
 
     def expected(eta: np.ndarray | float) -> np.ndarray:
         at = GOOD * theta[ratings.student] - eta - items[ratings.item]
