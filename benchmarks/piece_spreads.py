@@ -18,8 +18,8 @@ from raterlens.fitting.facets_task import FacetsTask
 from raterlens.fitting.steps import Run
 from raterlens.inference.covariance import in_full
 from raterlens.inference.covariance_kinds import differenced_information
-from raterlens.models.facets import PIECE
 from raterlens.models.redundancy import redundancy
+from raterlens.models.terms.piece_effect import PIECE
 
 _STEP = 0.5
 """Of differences in a variance, in standard errors."""

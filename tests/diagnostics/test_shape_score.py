@@ -9,8 +9,8 @@ import raterlens as rl
 from raterlens.diagnostics.shape_score import shape_score
 from raterlens.estimation.scoring import place, placed
 from raterlens.inference.covariance import covariance, in_full
-from raterlens.models.facets import SHAPE
 from raterlens.models.redundancy import redundancy
+from raterlens.models.terms.shape import SHAPE
 from tests.support.ability_shapes import ratings_of
 
 

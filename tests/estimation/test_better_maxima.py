@@ -8,8 +8,8 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.facets_estimate import Known
 from raterlens.estimation.methods import estimate
 from raterlens.models.build import Options, build
-from raterlens.models.facets import SHAPE
 from raterlens.models.registry import facets_spec
+from raterlens.models.terms.shape import SHAPE
 from tests.support.facets_models import by_hand
 
 

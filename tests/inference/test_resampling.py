@@ -11,7 +11,7 @@ from raterlens.estimation.scoring import place
 from raterlens.inference.resampling import redrawn, resampled
 from raterlens.likelihood.marginal import SHAPE_RIDGE
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.facets import SHAPE
+from raterlens.models.terms.shape import SHAPE
 from tests.support.facets_models import make, ordered, somewhere
 from tests.support.piece_ratings import ratings_of as pieces_of
 from tests.support.shared_panels import panel
@@ -91,7 +91,7 @@ def test_gradients_vanish_on_average_over_ratings_drawn_from_the_model(kind):
         drawn = redrawn(placed.ratings, model, problem.response, x, random).with_scores(scores)
         gradients.append(place(fit.calibration, drawn).problem.value(x, nodes).gradient)
     found = np.array(gradients)
-    if model.smooth:  # a ridge holds the shape
+    if SHAPE in model:  # a ridge holds the shape
         found[:, model.blocks[SHAPE]] += SHAPE_RIDGE * x[model.blocks[SHAPE]]
     z = found.mean(axis=0) / (found.std(axis=0, ddof=1) / np.sqrt(40) + 1e-9)
     assert np.abs(z).max() < 4

@@ -5,7 +5,6 @@ import pytest
 
 from raterlens.capability.links import get_link
 from raterlens.models.responses import Adjacent, Graded, Predictor
-from raterlens.models.thresholds import IMPOSSIBLE
 
 # The order of sums differs, and how products of up to a thousand are rounded.
 SAME = {"rtol": 1e-12, "atol": 1e-12}
@@ -57,7 +56,7 @@ def test_adjacent(problem, table, monkeypatch):
 
 def test_sums_of_expected_scores(problem, monkeypatch):
     predictor, t = problem
-    predictor.intercepts[6, -1] = IMPOSSIBLE
+    predictor.intercepts[6, -1] = -1e9
     response = Adjacent(predictor.intercepts.shape[1] + 1)
     counts = np.random.default_rng(0).exponential(1, (30, len(t)))
     readable, compiled = both(monkeypatch, lambda: response.given(predictor, t, counts))

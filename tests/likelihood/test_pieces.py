@@ -11,8 +11,8 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.build import Options, build
-from raterlens.models.facets import PIECE
 from raterlens.models.registry import facets_spec
+from raterlens.models.terms.piece_effect import PIECE
 from tests.support.facets_models import somewhere
 
 KINDS = [

@@ -7,7 +7,7 @@ import raterlens as rl
 from raterlens.estimation.scoring import place
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.facets import SHAPE
+from raterlens.models.terms.shape import SHAPE
 
 NODES = Nodes.equally_spaced(-8.0, 8.0, 0.2)
 KINDS = [

@@ -1,5 +1,7 @@
 """The likelihood over two abilities: against integration, differences, and a finer grid."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -8,8 +10,10 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.optimiser import Search, Space
 from raterlens.estimation.shared_estimate import fit_shared
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood.shared import ACCURACY, Ridge
-from raterlens.models.shared_dimension import BIAS, SharedModel
+from raterlens.likelihood.nodes import ProductNodes
+from raterlens.likelihood.shared import ACCURACY, Ridge, SharedResponse
+from raterlens.models.responses import Adjacent, Graded, Linked, Predictor
+from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from tests.support.facets_models import assert_gradient, by_differences, ordered, with_facet, with_some_known
 from tests.support.shared_panels import panel, problem_on
 
@@ -17,8 +21,12 @@ from tests.support.shared_panels import panel, problem_on
 def test_the_likelihood_against_a_very_fine_grid_over_both_abilities() -> None:
     made = panel(students=6, raters=5, known=3, seed=2)
     problem, x = problem_on(made.ratings, get_link("logit"))
-    blocks, model = problem.model.blocks, problem.model
-    a, severity, b = x[blocks["slope"]], x[blocks["severity"]] + x[blocks["difficulty"]], model.biases(x)
+    blocks = problem.model.blocks
+    a, severity, b = (
+        x[blocks["slope"]],
+        x[blocks["severity"]] + x[blocks["difficulty"]],
+        problem.model.term(BIAS, SharedBias).table(x[blocks[BIAS]]),
+    )
     threshold = x[blocks["known"]][0]
     score = made.table["score"].to_numpy().reshape(6, 5)
     gold = made.table["gold"].to_numpy().reshape(6, 5)[:, 0]
@@ -71,7 +79,8 @@ def test_the_best_start_wins_the_grid_is_fine_enough_and_most_follow_what_is_sha
 
 def test_the_ridge_does_not_say_which_way_the_truth_lies() -> None:
     problem, _ = problem_on(panel(students=6, raters=5, known=3, seed=2).ratings, get_link("logit"))
-    model = SharedModel.of(problem.model.inner, np.ones(5, dtype=bool))
+    terms = tuple(term for term in problem.model.terms if term.name != BIAS)
+    model = replace(problem.model, terms=terms).plus(SharedBias.of(np.ones(5, dtype=bool)))
     x = np.random.default_rng(1).standard_normal(model.blocks.size)
     slope, bias = model.blocks["slope"], model.blocks[BIAS]
     turned = x.copy()
@@ -112,3 +121,30 @@ def test_the_gradient_of_abilities(small) -> None:
         d = step * np.eye(len(x))[place]
         ahead, back = (problem.moments(x + sign * d, nodes).mean for sign in (1, -1))
         np.testing.assert_allclose(found[:, place], (ahead - back) / (2 * step), atol=1e-7)
+
+
+PRODUCT = ProductNodes.of((1.0, 1.5), 4.0)
+BIASES = np.array([0.7, -0.3])
+
+
+@pytest.mark.parametrize(
+    "response",
+    [Adjacent(2), Adjacent(4), Linked(get_link("probit")), Graded(get_link("logit"), 3)],
+    ids=["two scores", "four scores", "probit", "graded"],
+)
+def test_each_node_is_the_response_with_what_is_shared_in_its_intercepts(response) -> None:
+    steps = response.n_categories - 1
+    predictor = Predictor(np.array([1.2, 0.4]), np.array([0.3, -0.2])[:, None] - np.arange(steps))
+    shared = SharedResponse(response, BIASES, PRODUCT.z)
+    counts = np.random.default_rng(1).random((2, response.n_categories, len(PRODUCT.points)))
+    found = [
+        shared.log_prob(predictor, PRODUCT.points),
+        shared.scores(predictor, PRODUCT.points),
+        shared.curvature(predictor, PRODUCT.points, counts),
+    ]
+    for q in (0, 7, len(PRODUCT.points) - 1):
+        shift = np.outer(PRODUCT.z[q] * BIASES, response.lever)
+        at, t = Predictor(predictor.slope, predictor.intercepts + shift), PRODUCT.points[[q]]
+        np.testing.assert_allclose(found[0][..., q], response.log_prob(at, t)[..., 0])
+        np.testing.assert_allclose(found[1][..., q], response.scores(at, t)[..., 0])
+        np.testing.assert_allclose(found[2][:, q], response.curvature(at, t, counts[..., [q]])[:, 0])

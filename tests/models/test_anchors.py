@@ -10,8 +10,8 @@ from scipy import sparse
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.models.calibration import Calibration
-from raterlens.models.effects import Linear
 from raterlens.models.registry import MODELS, FacetsSpec
+from raterlens.models.terms.rater_effects import Linear
 from tests.support.facets_models import FITS, ordered
 
 # Promised: the same abilities, however the grid was chosen.

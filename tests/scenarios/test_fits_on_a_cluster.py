@@ -21,7 +21,7 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.base.processes import ONE_THREAD
 from raterlens.base.threads import one_thread
 from raterlens.likelihood.engines.dask import DaskEngine, OnFile
-from raterlens.models.facets import SHAPE
+from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.packed import StoredRatings, open_packed
 from raterlens.studies.study import SEED, Task, get_study, run
 from tests.support.packed_tables import uneven

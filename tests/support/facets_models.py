@@ -12,10 +12,10 @@ from raterlens import Ratings
 from raterlens.capability.links import get_link
 from raterlens.estimation.starting_values import starting_values
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
-from raterlens.models.build import Options, build
-from raterlens.models.known_rows import KNOWN, KnownModel
-from raterlens.models.population_shift import ShiftedModel
+from raterlens.models.build import Options, build, with_known
 from raterlens.models.registry import facets_spec
+from raterlens.models.terms.known import KNOWN
+from raterlens.models.terms.students import Population
 from raterlens.ratings.coded import Facet, KnownAnswers
 
 
@@ -46,7 +46,7 @@ def with_some_known(ratings: Ratings) -> Ratings:
 def make(ratings: Ratings, kind: str):
     if kind.startswith("known "):
         model, response = make(ratings, kind.removeprefix("known "))
-        return KnownModel.of(model, ratings_of(ratings, kind), response, 6.0), response
+        return with_known(model, response, ratings_of(ratings, kind), 6.0), response
     logit, probit = get_link("logit"), get_link("probit")
     gmf, tfm, noisy = (facets_spec(name) for name in ("gmf", "tfm", "probit"))
     return {
@@ -99,7 +99,7 @@ KINDS = [
 
 def shifted(made):
     model, response = made
-    return ShiftedModel.of(model), response
+    return model.plus(Population()), response
 
 
 def ratings_of(ratings: Ratings, kind: str) -> Ratings:

@@ -36,7 +36,7 @@ def problem_of(
     random, x = np.random.default_rng(5), np.zeros(built.blocks.size)
     x += random.normal(0, 0.3, len(x))
     x[built.blocks["slope"]] = random.uniform(0.8, 1.6, built.slope.size)
-    x[built.blocks["halo"]] = random.uniform(0.3, 1.5, built.halo.size)
+    x[built.blocks["halo"]] = random.uniform(0.3, 1.5, built.blocks.sizes["halo"])
     if scale == "graded":
         x[built.blocks["threshold"]] = np.abs(x[built.blocks["threshold"]]) + 0.3
     return ratings, HaloMarginal(ratings, built, response, nobody), x

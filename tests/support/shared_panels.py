@@ -10,10 +10,9 @@ import raterlens as rl
 from raterlens import Ratings
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.likelihood.shared import Ridge, SharedMarginal
-from raterlens.models.build import Options, build
-from raterlens.models.known_rows import KnownModel
+from raterlens.models.build import Options, build, with_known
 from raterlens.models.registry import facets_spec
-from raterlens.models.shared_dimension import BIAS, SharedModel
+from raterlens.models.terms.shared_bias import BIAS, SharedBias
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,10 @@ def panel(
 def problem_on(ratings: Ratings, link, scale: str = "rating scale", model: str = "gmf"):
     """A shared dimension on ratings with known answers, one rater trusted, and parameters somewhere."""
     facets, response = build(ratings, Options(facets_spec(model), link, scale))
-    known = KnownModel.of(facets, ratings, response, 6.0)
+    known = with_known(facets, response, ratings, 6.0)
     free = np.ones(ratings.n_raters, dtype=bool)
     free[1] = False
-    shared = SharedModel.of(known, free)
+    shared = known.plus(SharedBias.of(free))
     pseudo = pseudo_ratings(shared, response.n_categories)
     problem = SharedMarginal(ratings, shared, response, pseudo, Ridge(0.7, own_slopes=model == "gmf"))
     x = np.random.default_rng(5).normal(scale=0.4, size=shared.blocks.size)

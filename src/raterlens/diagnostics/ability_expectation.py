@@ -13,12 +13,14 @@ from raterlens.estimation.scoring import Placed, place
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.grid import nodes_for
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.shared import SharedMarginal
+from raterlens.likelihood.shared import SharedMarginal, SharedResponse
 from raterlens.models.averaged_response import AveragedResponse
 from raterlens.models.calibration import Calibration
-from raterlens.models.known_rows import KnownModel, answered_items, known_part
+from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
-from raterlens.models.shared_dimension import SharedResponse
+from raterlens.models.terms.halo import HALO
+from raterlens.models.terms.known import answered_items
+from raterlens.models.terms.piece_effect import PIECE
 from raterlens.ratings.coded import Ratings
 
 # Of each student's averages, relative.
@@ -42,26 +44,26 @@ def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
 def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], Groups]) -> Expectation:
     """`pairs`: what returns those of a student and a rater, which are being put together."""
     coded, model, response = placed.ratings, placed.problem.model, placed.problem.response
-    known, predictor = known_part(model), model.predictor(placed.parameters)
+    known, predictor = model.known_slope, model.predictor(placed.parameters)
     if isinstance(placed.problem, SharedMarginal):
         nodes: Nodes = placed.problem.settled_nodes(placed.parameters)
         response = placed.problem.at_nodes(placed.parameters, nodes)
     else:
-        widest = _WIDEST_STEP if known is None else min(_WIDEST_STEP, 1 / known.fixed)
+        widest = _WIDEST_STEP if known is None else min(_WIDEST_STEP, 1 / known)
         nodes = _nodes(placed.abilities(), widest)
-    if model.halo is not None or model.pieces:
+    if HALO in model or PIECE in model:
         # Of single scores: what those of a reading share besides ability is left to the halo that is looked for.
         variance = model.piece_variance(placed.parameters) * predictor.slope**2
-        if model.halo is not None:
+        if HALO in model:
             variance = variance + model.halo_variances(placed.parameters)[model.contexts.rater]
         response = AveragedResponse(response, np.sqrt(variance))
     prior = placed.problem.log_prior(placed.parameters, nodes)[None]
     contexts = model.contexts
     if known is not None:
-        prior = prior + _told(coded, known, placed.problem.response, predictor, nodes.points)
-        predictor, contexts = predictor.first(known.n_rated), known.inner.contexts
+        prior = prior + _told(coded, model, placed.problem.response, predictor, nodes.points)
+        predictor, contexts = predictor.first(model.n_rated), model.contexts.rated
         if isinstance(response, SharedResponse):
-            response = replace(response, bias=response.bias[: known.n_rated])
+            response = replace(response, bias=response.bias[: model.n_rated])
     return Expectation(
         ratings=coded,
         contexts=contexts,
@@ -78,7 +80,7 @@ def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], G
     )
 
 
-def _told(ratings: Ratings, model: KnownModel, response: Response, predictor: Predictor, t: Array) -> Array:
+def _told(ratings: Ratings, model: FacetsModel, response: Response, predictor: Predictor, t: Array) -> Array:
     """(students, nodes): what known answers say of abilities."""
     known, found = ratings.known, np.zeros((ratings.n_students, len(t)))
     assert known is not None

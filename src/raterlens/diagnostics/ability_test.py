@@ -20,7 +20,8 @@ from raterlens.diagnostics.differences import p_words
 from raterlens.diagnostics.shape_score import shape_score
 from raterlens.estimation.scoring import placed
 from raterlens.inference.result import Result
-from raterlens.models.facets import PIECE, SHAPE
+from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 

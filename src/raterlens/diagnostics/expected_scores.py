@@ -18,9 +18,9 @@ from raterlens.capability.population import over_readings
 from raterlens.estimation.scoring import level_places, places_of
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
-from raterlens.models.facets import SHAPE
-from raterlens.models.interaction_terms import ITEM, block_of, interacting_facets
 from raterlens.models.registry import facets_spec
+from raterlens.models.terms.rater_interactions import ITEM, block_of, interacting_facets
+from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:

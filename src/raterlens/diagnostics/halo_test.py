@@ -23,7 +23,7 @@ from raterlens.estimation.scoring import Placed, place, placed
 from raterlens.likelihood.grid import nodes_for
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.calibration import Calibration
-from raterlens.models.facets import PIECE
+from raterlens.models.terms.piece_effect import PIECE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 
@@ -118,7 +118,7 @@ def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
 
 def beforehand(config: FitConfig, at: Placed) -> None:
     """What `clear_halo` takes most of its time for, as soon as there are estimates."""
-    if _testable(config, at.ratings) and not at.problem.model.pieces:
+    if _testable(config, at.ratings) and PIECE not in at.problem.model:
         halo_score(at)
 
 

@@ -19,6 +19,8 @@ from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.facets import FacetsModel
+from raterlens.models.terms.halo import HALO
+from raterlens.models.terms.piece_effect import PIECE
 
 # Of the information of complete data, so much may be missing at most.
 _MISSING = 0.9
@@ -78,7 +80,7 @@ def own_curvature(
 ) -> OwnCurvature | None:
     """None for models without parameters of single raters or with pieces, and on very fine grids."""
     own = problem.model.of_single_raters
-    if not own.size or len(nodes.points) > _MOST_NODES or problem.model.pieces:
+    if not own.size or len(nodes.points) > _MOST_NODES or PIECE in problem.model:
         return None
     found = problem.derivatives(parameters, nodes)
     blocks = _own_information(problem, parameters, own, nodes, moments, found.counts)
@@ -117,7 +119,7 @@ def _own_information(
     items = np.minimum(np.bincount(rater, minlength=len(own)), model.n_items)
     students = of_rater @ counts.sum(axis=1) / items[:, None]
     each = np.where(students > 1e-9, 1 / np.maximum(students, 1e-9), 0.0)
-    if model.halo is not None:
+    if HALO in model:
         # A reading's ratings tell of its effect what they tell of the rater, so much less of the rater.
         told = each * (of_rater @ bend)
         bend /= 1 + (model.halo_variances(parameters)[:, None] * told)[rater]
@@ -197,7 +199,7 @@ _LEAST_JOINT = 1e-3
 
 def worth_joining(model: FacetsModel) -> bool:
     """Whether raters share thresholds, and the model is small enough."""
-    return model.thresholds is not None and not model.pieces and model.blocks.size <= _MOST_PARAMETERS
+    return model.thresholds is not None and PIECE not in model and model.blocks.size <= _MOST_PARAMETERS
 
 
 def joint_inverse(

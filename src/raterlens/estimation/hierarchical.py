@@ -20,7 +20,8 @@ from raterlens.estimation.optimiser import Optimiser, Progress, Search, Space, m
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.marginal import Value
 from raterlens.likelihood.pseudo_ratings import Pseudo
-from raterlens.models.facets import NO_SLOPE, FacetsModel
+from raterlens.models.facets import FacetsModel
+from raterlens.models.terms.slopes import NO_SLOPE
 
 ALTERNATION = "alternation with projected L-BFGS"
 """How it is maximised, in the record."""

@@ -31,11 +31,10 @@ from raterlens.likelihood.grid import nodes_for, reached, step_for
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
-from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
-from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import centre
 from raterlens.models.responses import Response
+from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def estimate(
         information = information + np.maximum(prior.own_information(start), 0.0)
     space = Space(information, (lower, upper))
     pseudo = pseudo_ratings(model, response.n_categories, raters=prior is None)
-    if model.item_slopes and not any(held[model.blocks[name]].any() for name in ("slope", "item_slope")):
+    if ITEM_SLOPE in model and not any(held[model.blocks[name]].any() for name in ("slope", "item_slope")):
         pseudo = replace(pseudo, scale_held=float(ratings.n_ratings * ratings.n_items))
     problem = marginal(ratings, model, response, pseudo, where.client).under(prior)
     task = Task(ratings, link, problem, start, space, held, search)
@@ -90,9 +89,7 @@ def estimate(
 
 def on_scale(model: FacetsModel, parameters: Array, moments: Moments) -> Moments:
     """Abilities in units of their population, on the scale of the model: another one where anchors hold it."""
-    if POPULATION not in model.blocks:
-        return moments
-    mean, sd = population_of(model, parameters)
+    mean, sd = model.population(parameters)
     return Moments(mean + sd * moments.mean, sd * moments.sd)
 
 
@@ -100,7 +97,7 @@ def _keep(checkpoint: Checkpoint, task: Task) -> None:
     """Let the problem's values be kept, under the names of these ratings and of this model."""
     model, students = task.problem.model, task.ratings.tally("student")
     of_ratings = digest(model.contexts.codes, model.contexts.given, students.n, students.total)
-    kinds = (type(model).__name__, type(task.problem.response).__name__, task.link.name, model.blocks.sizes)
+    kinds = (type(task.problem.response).__name__, task.link.name, model.blocks.sizes)
     checkpoint.begin(
         of_ratings, digest(*kinds, task.start, task.space.information, *task.space.bounds, task.held)
     )
@@ -197,7 +194,7 @@ def _refuse_chance(task: Task, parameters: Array, value: Value, nodes: Nodes) ->
     """Raise where the hierarchical likelihood, which knows no uncertainty of abilities, found some with which the
     ratings are less likely than with none at all."""
     model, slope = task.problem.model, task.problem.model.blocks["slope"]
-    if not isinstance(model.slope, Linear):
+    if model.slope.by_logarithm:
         return
     lower, upper = (bound.copy() for bound in task.space.bounds)
     lower[slope] = upper[slope] = 0.0

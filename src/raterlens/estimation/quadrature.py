@@ -14,12 +14,13 @@ from raterlens.estimation.newton import differenced_curvature, newton
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.panel_spread import ENOUGH_FOR_TAILS, learned
 from raterlens.estimation.quasi_newton import News
-from raterlens.estimation.starting_values import information_of_halo
 from raterlens.likelihood.engines.contract import Moments, Tables
 from raterlens.likelihood.grid import accuracy_for, first_nodes, midway, nested, nodes_for
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import PanelPrior
+from raterlens.models.terms.halo import HALO, Halo
+from raterlens.models.terms.piece_effect import PIECE
 
 # Standard errors from the optimum, by the gradient, within which the rough grid has done its work.
 _NEAR = 0.1
@@ -79,9 +80,12 @@ def fit_mml(
     def curvature(grid: Grid, parameters: Array) -> sparse.csr_array | None:
         nonlocal problem, settled
         information = space.information
-        if problem.model.halo is not None:
+        if HALO in problem.model:
             information = information.copy()
-            information[problem.model.blocks["halo"]] = information_of_halo(problem.model, parameters)
+            halo = problem.model.term(HALO, Halo)
+            information[problem.model.blocks[HALO]] = halo.information(
+                problem.model, parameters, problem.n_students
+            )
         found = own_curvature(problem, parameters, information, grid.nodes, grid.moments(parameters))
         if found is None:
             return None
@@ -94,7 +98,7 @@ def fit_mml(
         return found.inverse(information, problem.prior, parameters)
 
     first_curvature = partial(_first_inverse, problem, space.information)
-    tables = None if problem.model.pieces else problem.tables
+    tables = None if PIECE in problem.model else problem.tables
     nodes = first_nodes(widths)
     if tables is not None:
         nodes = nested(nodes, widths, lambda coarse: tables(start, coarse).cells)

@@ -20,15 +20,18 @@ from raterlens.likelihood.grid import first_nodes, nested, nodes_for
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import Pseudo
-from raterlens.models.build import Options, build
+from raterlens.models.build import Options, build, with_known
 from raterlens.models.calibration import Calibration
-from raterlens.models.facets import PIECE, SHAPE, FacetsModel
-from raterlens.models.interaction_terms import ITEM, interacting_facets
-from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known_part
-from raterlens.models.population_shift import POPULATION, ShiftedModel
+from raterlens.models.facets import FacetsModel
 from raterlens.models.registry import facets_spec, own_slopes
-from raterlens.models.shared_dimension import BIAS, SharedModel
-from raterlens.models.thresholds import Thresholds
+from raterlens.models.term import Term
+from raterlens.models.terms.known import KnownAnswers
+from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.rater_interactions import interacting_facets
+from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.shared_bias import BIAS, SharedBias
+from raterlens.models.terms.students import POPULATION, Population
+from raterlens.models.terms.thresholds import Thresholds
 from raterlens.ratings.coded import Codes, Ratings, level_table
 
 _MOST_ROUNDS = 8
@@ -110,11 +113,11 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
     )
     model, response = build(coded, options, len(calibration.scores), known_highest(calibration, coded))
     if POPULATION in calibration.effects:
-        model = ShiftedModel.of(model)
+        model = model.plus(Population())
     if coded.known is not None and (slope := calibration.known_slope) is not None:
-        model = KnownModel.of(model, coded, response, slope)
+        model = with_known(model, response, coded, slope)
     if BIAS in calibration.effects:
-        model = SharedModel.of(model, np.ones(coded.n_raters, dtype=bool))
+        model = model.plus(SharedBias.of(np.ones(coded.n_raters, dtype=bool)))
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     return Placed(coded, marginal(coded, model, response, nobody), _parameters(calibration, coded, model))
 
@@ -132,7 +135,7 @@ def placed_estimate(estimate: FacetsEstimate, coded: Ratings, spread: Matrix | N
     where it was found.
     """
     problem = estimate.problem
-    plain = problem.prior is None and problem.interactions is None and not problem.model.pieces
+    plain = problem.prior is None and problem.interactions is None and PIECE not in problem.model
     if not plain or not isinstance(problem, CellMarginal | EssayMarginal) or coded.n_ratings > _MOST_KEPT:
         return None
     small = spread if isinstance(spread, np.ndarray) and len(spread) <= _MOST_PARAMETERS else None
@@ -170,17 +173,20 @@ def with_scores(ratings: Ratings, scores: tuple[int, ...]) -> Ratings:
 
 def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) -> Array:
     """The calibrated effects of the levels that occur in these ratings."""
-    x, effects = np.zeros(model.blocks.size), calibration.effects
-    rater = places_of(ratings.raters, calibration.labels["rater"], "raters")
-    item = places_of(ratings.items, calibration.labels["item"], "items")
-    x[model.blocks["slope"]] = _slope_parameters(model, effects["slope"][rater])
-    x[model.blocks["severity"]] = effects["severity"][rater]
-    x[model.blocks["difficulty"]] = effects["difficulty"][item]
-    if model.halo is not None:
-        x[model.blocks["halo"]] = effects["halo"][rater]
-    if calibration.item_slopes:
-        x[model.blocks["item_slope"]] = effects["item_slope"][item]
-    wanted = {name.removeprefix("facet ") for name in effects if name.startswith("facet ")}
+    _check_facets(calibration, ratings)
+    found = []
+    for term in model.terms:
+        table = calibration.effects[term.name]
+        for axis, facet in enumerate(term.levels):
+            table = np.take(table, level_places(calibration, ratings, facet), axis=axis)
+        _check_known(term, table, ratings, calibration.scores)
+        found.append(term.parameters(table))
+    return np.concatenate(found)
+
+
+def _check_facets(calibration: Calibration, ratings: Ratings) -> None:
+    """Raise where the fit has other facets than these ratings."""
+    wanted = {name.removeprefix("facet ") for name in calibration.effects if name.startswith("facet ")}
     given = {facet.name for facet in ratings.facets}
     if wanted != given:
         raise InputError(
@@ -190,60 +196,39 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
             value=sorted(given),
             option="facets",
         )
-    for facet in ratings.facets:
-        name = f"facet {facet.name}"
-        place = places_of(facet.labels, calibration.labels[name], f"levels of facet {facet.name!r}")
-        x[model.blocks[name]] = effects[name][place]
-    for term in model.interactions:
-        level = level_places(calibration, ratings, term.facet)
-        x[model.blocks[term.block]] = effects[term.block][rater[term.rater], level[term.level]]
-    if model.thresholds is not None:
-        thresholds = effects["threshold"]
-        thresholds = thresholds[item] if len(thresholds) > 1 else thresholds
-        _refuse_impossible(ratings, model.thresholds, np.isfinite(thresholds).sum(axis=1), calibration.scores)
-        x[model.blocks["threshold"]] = model.thresholds.parameters(thresholds)
-    if model.pieces:
-        x[model.blocks[PIECE]] = effects[PIECE]
-    if model.smooth:
-        x[model.blocks[SHAPE]] = effects[SHAPE]
-    if POPULATION in model.blocks:
-        mean, sd = effects[POPULATION]
-        x[model.blocks[POPULATION]] = mean, np.log(sd)
-    if (known := known_part(model)) is not None:
-        x[model.blocks[KNOWN]] = _answer_parameters(calibration, ratings, known, item)
-    if isinstance(model, SharedModel):
-        x[model.blocks[BIAS]] = effects[BIAS][rater]
-    return x
 
 
-def _slope_parameters(model: FacetsModel, slope: Array) -> Array:
-    """Those that give the raters these slopes."""
-    if model.slope.size == len(slope):
-        return slope
-    through = model.slope.jacobian(np.zeros(model.slope.size)).toarray()
-    return np.asarray(np.linalg.lstsq(through, slope)[0])
+def _check_known(term: Term, table: Array, ratings: Ratings, scores: tuple[int, ...]) -> None:
+    """Raise where an item has a higher score than anybody gave it in the fit, or a known answer and none there."""
+    if isinstance(term, KnownAnswers):
+        if np.isnan(table[term.items]).any():
+            unknown = ratings.items.gather(term.items[np.isnan(table[term.items]).any(axis=1)])
+            raise InputError(
+                f"items with known answers here, but with none in the fit: {listed(unknown)}",
+                "leave their known answers out, or fit again with them",
+                value=unknown.to_list(),
+                option="known",
+            )
+    elif isinstance(term, Thresholds):
+        known = np.isfinite(table).sum(axis=1)
+        for place in np.flatnonzero(term.highest > known):
+            item, score = ratings.items[int(place)], scores[int(term.highest[place])]
+            raise InputError(
+                f"item {item!r} has a score of {score}, but the fit knows it only up to "
+                f"{scores[int(known[place])]}",
+                "correct it, or fit again with these ratings",
+                value=score,
+            )
 
 
 def level_places(calibration: Calibration, ratings: Ratings, facet: str) -> Codes:
-    """Where each level of a facet that raters interact with stands among those of the fit."""
-    if facet == ITEM:
-        return places_of(ratings.items, calibration.labels["item"], "items")
-    (own,) = (one for one in ratings.facets if one.name == facet)
-    return places_of(own.labels, calibration.labels[f"facet {facet}"], f"levels of facet {facet!r}")
-
-
-def _answer_parameters(calibration: Calibration, ratings: Ratings, model: KnownModel, item: Codes) -> Array:
-    answered = answered_items(ratings)
-    thresholds = calibration.effects[KNOWN][item[answered]]
-    if np.isnan(thresholds).any():
-        unknown = ratings.items.gather(answered[np.isnan(thresholds).any(axis=1)])
-        raise InputError(
-            f"items with known answers here, but with none in the fit: {listed(unknown)}",
-            "leave their known answers out, or fit again with them",
-            value=unknown.to_list(),
-            option="known",
-        )
-    return model.known.parameters(thresholds)
+    """Where each level of a facet (`rater`, `item`, `facet NAME`) stands among those of the fit."""
+    if facet in ("rater", "item"):
+        labels = ratings.raters if facet == "rater" else ratings.items
+        return places_of(labels, calibration.labels[facet], f"{facet}s")
+    name = facet.removeprefix("facet ")
+    (own,) = (one for one in ratings.facets if one.name == name)
+    return places_of(own.labels, calibration.labels[facet], f"levels of facet {name!r}")
 
 
 def known_highest(calibration: Calibration, ratings: Ratings) -> Indices | None:
@@ -255,19 +240,6 @@ def known_highest(calibration: Calibration, ratings: Ratings) -> Indices | None:
     labels = calibration.labels["item"].cast(pl.String)
     highest = dict(zip(labels, np.isfinite(thresholds).sum(axis=1).tolist(), strict=True))
     return np.array([highest.get(label, 0) for label in ratings.items.cast(pl.String)], dtype=np.int64)
-
-
-def _refuse_impossible(
-    ratings: Ratings, thresholds: Thresholds, known: Indices, scores: tuple[int, ...]
-) -> None:
-    """Raise where an item has a higher score than anybody gave it in the fit."""
-    for place in np.flatnonzero(thresholds.highest > known):
-        item, score = ratings.items[int(place)], scores[int(thresholds.highest[place])]
-        raise InputError(
-            f"item {item!r} has a score of {score}, but the fit knows it only up to {scores[int(known[place])]}",
-            "correct it, or fit again with these ratings",
-            value=score,
-        )
 
 
 def places_of(labels: pl.Series, known: pl.Series, what: str) -> Codes:

@@ -18,8 +18,10 @@ from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.starting_values import information_scale
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.effects import Linear
-from raterlens.models.facets import NO_SLOPE, SHAPE
+from raterlens.models.terms.halo import HALO
+from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.slopes import NO_SLOPE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
 
@@ -233,7 +235,7 @@ def best_of_several(method: Method, task: Task) -> FacetsEstimate:
     found = off_the_level(method, task)
     model = task.problem.model
     # An evaluation with pieces, reading effects or an estimated distribution takes too long for all starts.
-    plain = model.halo is None and not model.pieces and not model.smooth
+    plain = HALO not in model and PIECE not in model and SHAPE not in model
     few = plain and task.ratings.n_ratings <= FEW_RATINGS and model.of_single_raters.shape[1] == 2
     few_ratings = task.ratings if few else None
     others = maxima(
@@ -276,7 +278,7 @@ def shaped(
     likelihood can have several maxima. With many ratings, only from a shape that is better than the estimate's even
     before anything else has followed it."""
     found = look(method, task)
-    if not task.problem.model.smooth:
+    if SHAPE not in task.problem.model:
         return found
     starts = [found.parameters.copy() for _ in _SHAPES]
     for start, shape in zip(starts, _SHAPES, strict=True):
@@ -324,7 +326,7 @@ def _level(task: Task, found: FacetsEstimate) -> Mask:
     model = task.problem.model
     slope = model.blocks["slope"]
     x = found.parameters[slope]
-    if task.held[slope].any() or not isinstance(model.slope, Linear):
+    if task.held[slope].any() or model.slope.by_logarithm:
         return np.zeros(len(x), dtype=bool)
     if model.slope.size < model.n_raters:
         return np.full(len(x), model.without_ability(found.parameters))

@@ -12,11 +12,8 @@ from raterlens.estimation.starting_values import information_scale
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.likelihood.shared import ACCURACY, MOST_ROUNDS, Ridge, SharedMarginal
-from raterlens.models.effects import Linear
-from raterlens.models.facets import FacetsModel
-from raterlens.models.known_rows import known_part
 from raterlens.models.redundancy import centre
-from raterlens.models.shared_dimension import BIAS, SharedModel
+from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.ratings.coded import Ratings
 
 # Of the ridge: raters around each other, and biases around 0.
@@ -89,8 +86,8 @@ def shared_optimum(
     It is looked for from two sides: what the raters agree on is the truth, and they share some of what is left of
     their ratings; or they share what they agree on, and the known answers and trusted raters alone tell the truth.
     """
-    model, response = SharedModel.of(one.model, free), one.problem.response
-    own = isinstance(model.slope, Linear) and model.slope.size == model.n_raters
+    model, response = one.model.plus(SharedBias.of(free)), one.problem.response
+    own = model.slopes.own
     ridge = Ridge(_RATERS if own else _BIASES, own)
     problem = SharedMarginal(ratings, model, response, pseudo_ratings(model, response.n_categories), ridge)
     given = _INFORMATION * ratings.tally("rater").n[free]
@@ -111,7 +108,7 @@ def shared_estimate(one: FacetsEstimate, found: SharedOptimum) -> FacetsEstimate
     problem, model = found.problem, found.problem.model
     x = found.optimum.parameters
     moments = problem.moments(x, found.nodes)
-    held = np.append(one.held, np.zeros(model.n_own, dtype=bool))
+    held = np.append(one.held, np.zeros(model.blocks.sizes[BIAS], dtype=bool))
     return FacetsEstimate(
         problem,
         centre(model, x, held),
@@ -127,9 +124,7 @@ def shared_estimate(one: FacetsEstimate, found: SharedOptimum) -> FacetsEstimate
 def _left(ratings: Ratings, one: FacetsEstimate) -> sparse.csr_array:
     """(students, raters): scores less what is expected of them at the students' estimated abilities."""
     model, response = one.model, one.problem.response
-    known = known_part(model)
-    visible: FacetsModel = model if known is None else known.inner
-    context = visible.contexts.places(ratings)
+    context = model.contexts.rated.places(ratings)
     predictor = model.predictor(one.parameters)
     reach = predictor.slope[context] * one.moments.mean[ratings.student]
     at = predictor.of_ratings(context, reach, response.lever)

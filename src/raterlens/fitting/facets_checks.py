@@ -18,9 +18,9 @@ from raterlens.inference.covariance_kinds import EXPECTED, OBSERVED, check_kind
 from raterlens.likelihood.cells import readings_in
 from raterlens.models.build import Options
 from raterlens.models.contexts import Contexts
-from raterlens.models.interaction_terms import ITEM, Interaction
 from raterlens.models.registry import facets_spec
-from raterlens.models.shared_dimension import ENOUGH_KNOWN
+from raterlens.models.terms.rater_interactions import ITEM, Interaction
+from raterlens.models.terms.shared_bias import ENOUGH_KNOWN
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import components
 from raterlens.ratings.groupings import one_each, read_once
@@ -91,7 +91,7 @@ def check_interactions(ratings: Ratings, config: FitConfig) -> None:
 
 def _check_told(contexts: Contexts, term: Interaction) -> None:
     """Cells have to be more than raters and levels explain, and ratings more than cells."""
-    given = np.bincount(term.cell, contexts.given.sum(axis=1), term.size)
+    given = np.bincount(term.cells(contexts), contexts.given.sum(axis=1), term.size)
     raters, levels = len(np.unique(term.rater)), len(np.unique(term.level))
     place = np.unique(term.level, return_inverse=True)[1] + contexts.n_raters
     idle = contexts.n_raters - raters

@@ -55,12 +55,10 @@ from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, known_here
-from raterlens.models.build import Options, build
+from raterlens.models.build import Options, build, with_known
 from raterlens.models.calibration import COVARYING, Calibration
 from raterlens.models.covariates import Covariates, read_covariates
 from raterlens.models.facets import FacetsModel
-from raterlens.models.known_rows import KNOWN, KnownModel, answered_items, known_part, lengthened
-from raterlens.models.population_shift import POPULATION, population_of
 from raterlens.models.redundancy import redundancy
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups, examine, raters_apart
@@ -151,11 +149,11 @@ class FacetsTask:
             model, held = anchor(anchors, self.coded, model)
         begin = self._begin(model) if start is None else start
         if self.coded.known is not None:
-            model = KnownModel.of(model, self.coded, response, self.config.known_slope)
-            held, begin = lengthened(held, model.blocks.size), lengthened(begin, model.blocks.size)
-        if model.interactions:
+            model = with_known(model, response, self.coded, self.config.known_slope)
+            held, begin = _lengthened(held, model.blocks.size), _lengthened(begin, model.blocks.size)
+        if model.drawn:
             held = np.full(model.blocks.size, np.nan) if held is None else held
-            held[model.of_interactions] = 0.0
+            held[model.of_drawn] = 0.0
         search = Search(self.config.max_iterations, self.run.progress, self.config.starts, self.config.seed)
         found = estimate(
             self.coded,
@@ -167,14 +165,14 @@ class FacetsTask:
             search,
             Where(self.checkpoint, self.run.client),
         )
-        if model.interactions:
+        if model.drawn:
             found = over_interactions(
                 found, self._information, search, allow_reversed=self.config.allow_reversed
             )
         small = self.ratings.n_raters <= MOST_RATERS and self.ratings.n_ratings <= MOST_RATINGS
         if found.problem.prior is not None and small:
             found = over_spreads(found, self._information)
-        return with_marginal(found, self._information) if model.interactions else found
+        return with_marginal(found, self._information) if model.drawn else found
 
     def _prior(self, model: FacetsModel) -> PanelPrior | None:
         """What raters have in common; the paper's procedure and the Laplace approximation go without."""
@@ -261,7 +259,7 @@ class FacetsTask:
         if estimate.interactions:
             tables["interaction spreads"] = spread_table(estimate.interactions)
         redundant = redundancy(estimate.model, estimate.parameters, estimate.held)
-        of_interactions = estimate.model.of_interactions
+        of_drawn = estimate.model.of_drawn
         if self.checkpoint is not None:
             self.checkpoint.finish()
         kept = calibration.for_keeping()
@@ -274,7 +272,7 @@ class FacetsTask:
             sigma=raters.sigma,
             sigma_se=raters.sigma_se,
             alpha=raters.alpha,
-            n_parameters=int((~estimate.held & ~of_interactions).sum())
+            n_parameters=int((~estimate.held & ~of_drawn).sum())
             - len(redundant)
             + len(estimate.interactions),
             optimiser=estimate.record,
@@ -313,17 +311,8 @@ class FacetsTask:
     def _calibration(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Calibration:
         """The effects of an estimate, by name."""
         model, x, ratings = estimate.model, estimate.parameters, self.coded
-        at, effects = model.effects, model.effects_at(x)
-        named = {name: effects[at[name]] for name in at.sizes}
-        if model.thresholds is not None:
-            named["threshold"] = model.thresholds.values(named["threshold"])
-        if (known := known_part(model)) is not None:
-            named[KNOWN] = np.full((ratings.n_items, known.known.n_steps), np.nan)
-            named[KNOWN][answered_items(ratings)] = known.answer_thresholds(x)
-        if POPULATION in model.blocks:
-            named[POPULATION] = np.array(population_of(model, x))
-        for term in model.interactions:
-            named[term.block] = term.table(named[term.block])
+        at = model.effects
+        named = {term.name: term.table(x[model.blocks[term.name]]) for term in model.terms}
         spread = None
         kept = slice(0, sum(size for name, size in at.sizes.items() if name in COVARYING))
         if covariance is not None:
@@ -346,12 +335,12 @@ class FacetsTask:
             if own_slopes
             else np.zeros(ratings.n_raters),
             covariates=() if self.covariates is None else self.covariates.names,
-            anchored=int((estimate.held & ~model.of_interactions).sum()),
+            anchored=int((estimate.held & ~model.of_drawn).sum()),
             at_limit=estimate.raters_at_limit,
             apart=raters_apart(connected_groups(self.ratings)),
             extreme=_extreme(ratings),
             spread=spread_of(estimate, covariance),
-            known_slope=None if known is None else known.fixed,
+            known_slope=model.known_slope,
             item_variance=None if covariance is None else item_variance(model, covariance),
         )
         if found.spread is None:
@@ -384,6 +373,11 @@ def _of_effects(model: FacetsModel, parameters: Array, matrix: Matrix, kept: sli
     else:
         spread = matrix[np.ix_(places[kept], places[kept])]
     return averaged(spread) if isinstance(spread, np.ndarray) else (spread + spread.T) / 2
+
+
+def _lengthened(values: Array | None, size: int) -> Array | None:
+    """With NaN for the parameters that come after."""
+    return None if values is None else np.append(values, np.full(size - len(values), np.nan))
 
 
 def _extreme(ratings: Ratings) -> Mask:

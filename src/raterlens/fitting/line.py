@@ -19,8 +19,8 @@ from raterlens.inference.result import Result
 from raterlens.kernels.break_even import missed
 from raterlens.models.anchors import anchors_from
 from raterlens.models.covariates import covariate_columns
-from raterlens.models.facets import SHAPE
 from raterlens.models.registry import COMMON, MODELS, FacetsSpec
+from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 
 

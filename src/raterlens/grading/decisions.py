@@ -25,7 +25,7 @@ from raterlens.grading.posterior_grades import Graded, Grid, graded
 from raterlens.inference.ability_error import MOST_RATINGS
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.models.calibration import Calibration
-from raterlens.models.shared_dimension import BIAS
+from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 if TYPE_CHECKING:

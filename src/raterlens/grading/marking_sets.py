@@ -15,7 +15,7 @@ from raterlens.grading.posterior_grades import Grid
 from raterlens.grading.reading_totals import convolved, reading_totals
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
-from raterlens.models.interaction_terms import ITEM, block_of
+from raterlens.models.terms.rater_interactions import ITEM, block_of
 from raterlens.ratings.coded import Codes, Ratings
 
 MOST_PATTERNS, MOST_SETS = 200, 500

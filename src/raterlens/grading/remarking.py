@@ -29,7 +29,7 @@ from raterlens.grading.decisions import Decisions, decisions, extra_variance
 from raterlens.grading.marking_patterns import readings_of
 from raterlens.grading.posterior_grades import Grid
 from raterlens.grading.reading_totals import reading_totals
-from raterlens.models.shared_dimension import BIAS
+from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 if TYPE_CHECKING:

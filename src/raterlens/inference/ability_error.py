@@ -22,7 +22,9 @@ from raterlens.inference.slope_limits import Reach
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.forms import EssayMarginal
-from raterlens.models.population_shift import POPULATION, population_of
+from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.students import POPULATION
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 
@@ -51,7 +53,7 @@ def ability_errors(
     total = posterior**2 + np.maximum(added, 0.0)
     # Whoever knows nothing of a student but the population is off by no more.
     of_all = POPULATION in found.model.blocks
-    mean, sd = population_of(found.model, found.parameters) if of_all else (0.0, 1.0)
+    mean, sd = found.model.population(found.parameters) if of_all else (0.0, 1.0)
     most = np.maximum(posterior**2, sd**2 + (found.moments.mean - mean) ** 2)
     return np.asarray(np.sqrt(np.minimum(total, most)))
 
@@ -75,9 +77,9 @@ def _by_cells(found: FacetsEstimate, spread: Array) -> Array | None:
     problem, nodes = found.problem, found.nodes
     x = found.model.off_zero(found.parameters)
     # Of a shape with two peaks, posteriors are not as smooth as compiled code takes them to be.
-    essays = isinstance(problem, EssayMarginal) and not found.model.smooth
+    essays = isinstance(problem, EssayMarginal) and SHAPE not in found.model
     essays = essays and POPULATION not in found.model.blocks
-    if not found.model.pieces and not (essays and problem.for_scores(x, nodes) is problem):
+    if PIECE not in found.model and not (essays and problem.for_scores(x, nodes) is problem):
         return None
     problem = problem.for_scores(x, nodes)
     tables, scores = problem.tables(x, nodes), problem.scores(x, nodes)
@@ -97,7 +99,7 @@ def _gradient(found: FacetsEstimate) -> sparse.csr_array:
     if POPULATION not in found.model.blocks:
         return gradient
     # θ = mean + sd z, with the mean and log sd among the parameters.
-    mean, sd = population_of(found.model, found.parameters)
+    mean, sd = found.model.population(found.parameters)
     place = found.model.blocks[POPULATION].start
     own = np.zeros((len(found.moments.mean), found.model.blocks.size))
     own[:, place], own[:, place + 1] = 1.0, found.moments.mean - mean

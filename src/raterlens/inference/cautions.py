@@ -20,7 +20,8 @@ from raterlens.estimation.methods import sharp_nodes
 from raterlens.inference.covariance import Covariance
 from raterlens.likelihood.nodes import MOST_NODES
 from raterlens.models.calibration import Calibration
-from raterlens.models.population_shift import POPULATION
+from raterlens.models.terms.item_slopes import ITEM_SLOPE
+from raterlens.models.terms.students import POPULATION
 from raterlens.ratings.coded import Ratings
 
 # Of the mean, or of the logarithm of the standard deviation, of abilities; more where chance alone may do it.
@@ -120,7 +121,7 @@ def _convergence(found: FacetsEstimate) -> Iterator[str]:
         yield Message(
             f"the estimates have not converged: {record.stopped}, with a gradient of {record.gradient:.2g} "
             "standard errors left. Try, in this order: ",
-            *(slopes if found.model.item_slopes else ()),
+            *(slopes if ITEM_SLOPE in found.model else ()),
             Option("model", "tfm"),
             "; leaving out raters with very few ratings; more iterations, for example ",
             Option("max_iterations", 10 * record.max_iterations),
@@ -131,7 +132,7 @@ def _limits(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
     """Items and steps between scores whose estimates ran as far as they may, and a grid that did."""
     blocks, at_limit = found.model.blocks, found.at_limit
     without = Option("item_slopes", False)
-    if found.model.item_slopes and (ran := at_limit[blocks["item_slope"]]).any():
+    if ITEM_SLOPE in found.model and (ran := at_limit[blocks["item_slope"]]).any():
         yield Message(
             f"the slope of {listed(ratings.items.filter(pl.Series(ran)))} ran to its limit, {LARGEST_ITEM_SLOPE:g} "
             "times an average item's or the inverse: these ratings cannot tell item slopes from raters' own. Use ",
@@ -152,7 +153,7 @@ def _limits(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
         yield Message(
             f"slopes as steep as {steepest:.3g} would need more than {MOST_NODES:,} ability nodes, and no more are "
             "used: the log-likelihood and the abilities may be slightly off. Use ",
-            *((without, ", ") if found.model.item_slopes else ()),
+            *((without, ", ") if ITEM_SLOPE in found.model else ()),
             Option("model", "tfm"),
             ", or leave out raters with few, perfectly ordered ratings",
         )

@@ -29,8 +29,8 @@ from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import InteractionPrior, InteractionTerm
 from raterlens.models.facets import FacetsModel
-from raterlens.models.interaction_terms import ITEM
 from raterlens.models.redundancy import centre, redundancy
+from raterlens.models.terms.rater_interactions import ITEM
 
 LEAST_SPREAD, LARGEST_SPREAD = 0.01, 5.0
 """Below the least, interactions change no probability that could be seen."""
@@ -71,7 +71,7 @@ def over_interactions(
         Of a problem, its prior included, at its parameters and nodes.
     """
     terms = _Terms(found, information, search, allow_reversed)
-    every = tuple(range(len(found.model.interactions)))
+    every = tuple(range(len(found.model.drawn)))
     best = terms.best(every)
     without = [terms.best(every[:j] + every[j + 1 :]).loglik for j in every]
     statistics = [2 * max(best.loglik - less, 0.0) for less in without]
@@ -90,8 +90,8 @@ def over_interactions(
         held=held,
         at_limit=found.model.at_limit(best.parameters) & ~held,
         interactions=tuple(
-            InteractionTerm(term.facet, float(best.spreads[j]), *limits[j], statistics[j])
-            for j, term in enumerate(found.model.interactions)
+            InteractionTerm(term.name, float(best.spreads[j]), *limits[j], statistics[j])
+            for j, term in enumerate(found.model.drawn)
         ),
     )
 
@@ -109,7 +109,7 @@ class _Terms:
         self._bounds = self.model.bounds(allow_reversed=allow_reversed or own_slopes)
         self._scale = information_scale(self.model, found.parameters, found.problem.n_students)
         self._known: dict[tuple[int, ...], _At] = {}
-        nothing = np.zeros(len(self.model.interactions))
+        nothing = np.zeros(len(self.model.drawn))
         first = found.problem.value(found.parameters, found.nodes)
         plain = in_full(information(found.problem, found.parameters, found.nodes))
         self._known[()] = _At(nothing, found.problem, found.parameters, first, found.loglik, plain)
@@ -124,7 +124,7 @@ class _Terms:
 
         def fall(logs: Array) -> float:
             nonlocal near
-            spreads = np.zeros(len(self.model.interactions))
+            spreads = np.zeros(len(self.model.drawn))
             spreads[list(terms)] = np.exp(logs)
             near = self._at(spreads, near)
             best.append(near)
@@ -170,8 +170,8 @@ class _Terms:
     def held(self, spreads: Array) -> Mask:
         """What is not estimated: what was not before, but for the terms that have a spread."""
         held = self.found.held.copy()
-        for term, spread in zip(self.model.interactions, spreads, strict=True):
-            held[self.model.blocks[term.block]] = spread == 0
+        for term, spread in zip(self.model.drawn, spreads, strict=True):
+            held[self.model.blocks[term.name]] = spread == 0
         return held
 
     def _at(self, spreads: Array, near: _At) -> _At:
@@ -233,7 +233,7 @@ def item_variance(model: FacetsModel, known: Covariance) -> Array | None:
     if not terms or model.severity.size != model.n_raters:
         return None
     (term,) = terms
-    own, severity = (model.blocks[name].start for name in (term.block, "severity"))
+    own, severity = (model.blocks[name].start for name in (term.name, "severity"))
     cells = np.arange(term.size) + own
     matrix = in_full(known.matrix)
     return term.table(np.diag(matrix)[cells] + 2 * matrix[cells, term.rater + severity])
@@ -241,6 +241,8 @@ def item_variance(model: FacetsModel, known: Covariance) -> Array | None:
 
 def spread_table(terms: tuple[InteractionTerm, ...]) -> pl.DataFrame:
     """term, spread, low, high, statistic, p"""
-    rows = [(f"rater:{t.facet}", t.spread, t.low, t.high, t.statistic, t.p) for t in terms]
+    rows = [
+        (t.name.replace("interaction ", "rater:"), t.spread, t.low, t.high, t.statistic, t.p) for t in terms
+    ]
     names = ["term", "spread", "low", "high", "statistic", "p"]
     return pl.DataFrame(rows, schema=names, orient="row")

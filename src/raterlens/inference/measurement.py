@@ -38,8 +38,8 @@ from raterlens.inference.intervals import (
 from raterlens.inference.panel_draws import Measured
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.models.calibration import MOST_RATERS, Calibration
-from raterlens.models.facets import SHAPE
 from raterlens.models.panel import Panel
+from raterlens.models.terms.shape import SHAPE
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result

@@ -33,9 +33,9 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.models.anchors import anchors_from, hold, known_here
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
-from raterlens.models.interaction_terms import interacting_facets
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import facets_spec
+from raterlens.models.terms.rater_interactions import interacting_facets
 from raterlens.ratings.coded import Ratings, to_backend
 
 if TYPE_CHECKING:

@@ -12,9 +12,12 @@ from scipy import special
 from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError
 from raterlens.models.facets import FacetsModel
-from raterlens.models.known_rows import known_part, with_answers
 from raterlens.models.responses import Response
-from raterlens.models.shared_dimension import SharedModel
+from raterlens.models.terms.halo import HALO
+from raterlens.models.terms.known import KNOWN, with_answers
+from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Ratings, renumbered
 from raterlens.ratings.groupings import by_piece, readings_of
 
@@ -30,7 +33,7 @@ def redrawn(
 ) -> Ratings:
     """New abilities from the population, new impressions where the model has them, and new scores from
     the model, for every rating and known answer."""
-    if known_part(model) is not None:
+    if KNOWN in model:
         return _with_answers_redrawn(ratings, model, response, parameters, random)
     return replace(ratings, score=_scores(ratings, model, response, parameters, random))
 
@@ -52,22 +55,22 @@ def _scores(
 ) -> NDArray[np.int16]:
     """(ratings,)"""
     ability = random.standard_normal(ratings.n_students)
-    if model.smooth:
+    if SHAPE in model:
         ability = model.shape(parameters).at(special.ndtr(ability))
     predictor = model.predictor(parameters)
     score = np.empty(ratings.n_ratings, dtype=np.int16)
     contexts = model.contexts.places(ratings)
     impression = np.zeros(ratings.n_ratings)
-    if model.halo is not None:
+    if HALO in model:
         whose = ratings.student if ratings.piece is None else by_piece(ratings).ratings.student
         reading, number = readings_of(whose, ratings.rater, ratings.item)
         spread = np.sqrt(model.halo_variances(parameters))
         impression = spread[ratings.rater] * random.standard_normal(number)[reading]
-    if isinstance(model, SharedModel):
-        bias = model.of_contexts(parameters)[contexts]
+    if BIAS in model:
+        bias = (model.design("loading") @ parameters)[contexts]
         impression = bias * random.standard_normal(ratings.n_students)[ratings.student]
     ability = ability[ratings.student]
-    if model.pieces:
+    if PIECE in model:
         pieces = by_piece(ratings)
         own = np.sqrt(model.piece_variance(parameters)) * random.standard_normal(len(pieces.student))
         ability = ability + own[pieces.ratings.student]

@@ -19,8 +19,8 @@ from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.intervals import AT_LIMIT, AT_ZERO
 from raterlens.inference.slope_scale import even, uneven
-from raterlens.models.effects import Linear
 from raterlens.models.panel import SlopeLimits
+from raterlens.models.terms.item_slopes import ITEM_SLOPE
 
 # Raters times ratings up to which it is worth its time; with more ratings hardly any slope runs to a limit.
 MOST_WORK = 30_000
@@ -121,8 +121,8 @@ class Reach:
 def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reach | None:
     """Of all raters; None where no slope is near its limit, or ratings are too many for it to matter."""
     model, x = found.model, found.parameters
-    own = isinstance(model.slope, Linear) and model.slope.size == model.severity.size == model.n_raters
-    plain = not (model.item_slopes or found.shared or found.problem.response.cornered)
+    own = model.slopes.own and model.severity.size == model.n_raters
+    plain = not (ITEM_SLOPE in model or found.shared or found.problem.response.cornered)
     if not (own and plain) or found.problem.prior is not None or model.n_raters * n_ratings > MOST_WORK:
         return None
     block = model.blocks["slope"]

@@ -113,7 +113,7 @@ class LocalInverse:
             places = np.where(
                 missing, 0, (some[:, :, None] * width + np.arange(width)).reshape(len(some), -1)
             )
-            local = _looked_up(a, key, places)
+            local = _take_in_blocks(a, key, places)
             local[missing[:, :, None] | missing[:, None, :]] = 0.0
             local += np.eye(local.shape[1]) * missing[:, None, :]
             unit = np.broadcast_to(np.eye(local.shape[1], width), (len(some), local.shape[1], width))
@@ -194,7 +194,7 @@ def _neighbours(matrix: sparse.csr_array, width: int) -> NDArray[np.int64]:
     return near
 
 
-def _looked_up(matrix: sparse.csr_array, key: NDArray[np.int64], places: NDArray[np.int64]) -> Array:
+def _take_in_blocks(matrix: sparse.csr_array, key: NDArray[np.int64], places: NDArray[np.int64]) -> Array:
     """(groups, places, places): the matrix among the places of each group. `key` has the place of every entry."""
     wanted = places[:, :, None] * matrix.shape[0] + places[:, None, :]
     at = np.minimum(np.searchsorted(key, wanted.ravel()), len(key) - 1)

@@ -18,11 +18,15 @@ from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.covariates import INTERCEPT, Covariates
-from raterlens.models.facets import PIECE, SHAPE
-from raterlens.models.interaction_terms import ITEM, Interaction
-from raterlens.models.population_shift import POPULATION, population_of
+from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor
-from raterlens.models.shared_dimension import BIAS, SharedModel
+from raterlens.models.terms.halo import HALO
+from raterlens.models.terms.item_slopes import ITEM_SLOPE
+from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.rater_interactions import ITEM, Interaction
+from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.shared_bias import BIAS, SharedBias
+from raterlens.models.terms.students import POPULATION
 from raterlens.ratings.coded import Ratings, level_table
 from raterlens.ratings.groupings import by_piece
 
@@ -57,12 +61,12 @@ def tabulate(
             {"theta": found.moments.mean, "theta_se": theta_se},
         ),
     }
-    if found.model.halo is not None:
+    if HALO in found.model:
         halos = halo_estimates(found, spread)
         tables["raters"] = tables["raters"].with_columns(
             pl.Series(name, each) for name, each in halos.items()
         )
-    if isinstance(found.model, SharedModel):
+    if BIAS in found.model:
         tables["raters"] = tables["raters"].with_columns(
             pl.Series(name, each) for name, each in _biases(found, found.model, spread).items()
         )
@@ -89,7 +93,7 @@ def _item_table(ratings: Ratings, found: FacetsEstimate, se: Array) -> pl.DataFr
     blocks, x = found.model.blocks, found.parameters
     at = blocks["difficulty"]
     table = level_table(ratings, ratings.items, "item", {"delta": x[at], "delta_se": se[at]})
-    if found.model.item_slopes:
+    if ITEM_SLOPE in found.model:
         slope = np.exp(x[blocks["item_slope"]])
         table = table.with_columns(
             pl.Series("slope", slope), pl.Series("slope_se", slope * se[blocks["item_slope"]])
@@ -98,14 +102,14 @@ def _item_table(ratings: Ratings, found: FacetsEstimate, se: Array) -> pl.DataFr
     return table.with_columns(pl.Series("flag", flags, dtype=pl.String)) if (flags != "").any() else table
 
 
-def _biases(found: FacetsEstimate, model: SharedModel, spread: Covariance | None) -> dict[str, Array]:
+def _biases(found: FacetsEstimate, model: FacetsModel, spread: Covariance | None) -> dict[str, Array]:
     """How much each rater follows what raters share; exactly 0 for those who are trusted."""
-    bias = model.biases(found.parameters)
+    bias = model.term(BIAS, SharedBias).table(found.parameters[model.blocks[BIAS]])
     se = np.full_like(bias, np.nan)
     if spread is not None:
         of_bias = model.effect_jacobian(found.parameters)[model.effects[BIAS]]
         variance = np.asarray((of_bias @ (of_bias @ spread.matrix).T).diagonal())
-        se = np.where(model.free, np.sqrt(np.maximum(variance, 0.0)), 0.0)
+        se = np.sqrt(np.maximum(variance, 0.0))
     reach = NORMAL_95 * se
     return {"bias": bias, "bias_se": se, "bias_low": bias - reach, "bias_high": bias + reach}
 
@@ -116,15 +120,15 @@ def _student_tables(
     """What is said of students in general, and of their pieces of work, where the model has it."""
     blocks, x = found.model.blocks, found.parameters
     tables: dict[str, pl.DataFrame] = {}
-    if found.model.pieces:
+    if PIECE in found.model:
         tables["pieces"] = _piece_table(ratings, found)
         tables["piece effect"] = _piece_effect(found, spread)
-    if found.model.smooth:
+    if SHAPE in found.model:
         shape = dict(zip(("c3", "c4"), x[blocks[SHAPE]].tolist(), strict=True))
         errors = dict(zip(("c3_se", "c4_se"), se[blocks[SHAPE]].tolist(), strict=True))
         tables[SHAPE] = pl.DataFrame(shape | errors).select("c3", "c3_se", "c4", "c4_se")
     if POPULATION in found.model.blocks:
-        mean, sd = population_of(found.model, x)
+        mean, sd = found.model.population(x)
         mean_se, log_se = se[blocks[POPULATION]]
         columns = {"mean": mean, "mean_se": mean_se, "sd": sd, "sd_se": sd * log_se}
         tables[POPULATION] = pl.DataFrame(columns)
@@ -211,7 +215,7 @@ def _item_flags(found: FacetsEstimate) -> NDArray[np.object_]:
     flags = np.full(found.model.n_items, "", dtype=object)
     flags[found.held[blocks["difficulty"]]] = ANCHORED
     flags[found.at_limit[blocks["difficulty"]]] = "difficulty at limit"
-    if found.model.item_slopes:
+    if ITEM_SLOPE in found.model:
         flags[found.at_limit[blocks["item_slope"]]] = SLOPE_AT_LIMIT
     return flags
 
@@ -230,8 +234,9 @@ def _interaction_table(
 ) -> pl.DataFrame:
     """A row for every rater and level that occur together: how much more severe the rater is there."""
     labels = {ITEM: ratings.items, **{facet.name: facet.labels for facet in ratings.facets}}[term.facet]
-    block, given = found.model.blocks[term.block], found.model.contexts.given
-    n, total = (np.bincount(term.cell, each) for each in (given.sum(axis=1), given @ values))
+    block, given = found.model.blocks[term.name], found.model.contexts.given
+    cells = term.cells(found.model.contexts)
+    n, total = (np.bincount(cells, each) for each in (given.sum(axis=1), given @ values))
     return pl.DataFrame(
         {
             "rater": ratings.raters.gather(term.rater),
@@ -248,7 +253,7 @@ def _interaction_table(
 def _threshold_table(ratings: Ratings, found: FacetsEstimate, spread: Covariance | None) -> pl.DataFrame:
     thresholds, block = found.model.thresholds, found.model.blocks["threshold"]
     assert thresholds is not None
-    values = thresholds.values(found.parameters[block])
+    values = thresholds.table(found.parameters[block])
     scales, steps = values.shape
     se = np.full(values.size, np.nan)
     if spread is not None:
@@ -315,8 +320,8 @@ def misled(found: FacetsEstimate) -> dict[str, Array]:
     assert isinstance(nodes, ProductNodes)
     model, x = problem.model, found.parameters
     shared = problem.shared_moments(x, nodes)
-    others = np.flatnonzero(np.append(model.free, False)[model.contexts.rater])
-    predictor, bias = model.predictor(x), model.of_contexts(x)[others]
+    others = np.flatnonzero(np.diff(problem.loading.indptr))
+    predictor, bias = model.predictor(x), (problem.loading @ x)[others]
     total = np.zeros(len(shared.mean))
     for context, b in zip(others, bias, strict=True):
         with_it, without = (

@@ -23,10 +23,13 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.likelihood.shared import SharedMarginal
+from raterlens.models.build import as_modelled
 from raterlens.models.facets import FacetsModel
-from raterlens.models.known_rows import as_modelled
 from raterlens.models.responses import Adjacent, Predictor, Response
-from raterlens.models.shared_dimension import SharedModel
+from raterlens.models.terms.halo import HALO
+from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import IN_MEMORY, StoredRatings
 
@@ -50,10 +53,10 @@ def marginal(
     client: "Client | None" = None,
 ) -> FacetsMarginal:
     """The cheapest form that the model and the response allow."""
-    if isinstance(model, SharedModel):
+    if BIAS in model:
         return SharedMarginal(ratings, model, response, pseudo)
     ratings = as_modelled(ratings, model)
-    if model.halo is not None:
+    if HALO in model:
         return HaloMarginal(ratings, model, response, pseudo, client)
     if isinstance(response, Adjacent):
         return EssayMarginal(ratings, model, response, pseudo, client)
@@ -72,10 +75,10 @@ class CellMarginal(FacetsMarginal):
         client: "Client | None" = None,
     ) -> None:
         super().__init__(ratings, model, response, pseudo)
-        cells_of = partial(rating_cells, n_categories=response.n_categories, everyone=model.smooth)
-        arrange = partial(cell_engine, ratings, model.contexts, cells_of, client, pieces=model.pieces)
-        asked = "cells", model.contexts.codes, response.n_categories, model.smooth
-        self.engine = _arranged(ratings, asked, arrange, kept=client is None and not model.pieces)
+        cells_of = partial(rating_cells, n_categories=response.n_categories, everyone=SHAPE in model)
+        arrange = partial(cell_engine, ratings, model.contexts, cells_of, client, pieces=PIECE in model)
+        asked = "cells", model.contexts.codes, response.n_categories, SHAPE in model
+        self.engine = _arranged(ratings, asked, arrange, kept=client is None and PIECE not in model)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
         return Tables(self.response.log_prob(predictor, nodes.points).reshape(-1, len(nodes.points)))
@@ -111,11 +114,11 @@ class EssayMarginal(FacetsMarginal):
             essays,
             slope_of_context=model.slope_of_context,
             n_categories=response.n_categories,
-            everyone=model.smooth,
+            everyone=SHAPE in model,
         )
-        arrange = partial(kind_engine, ratings, model.contexts, grouping, client, pieces=model.pieces)
-        asked = "essays", model.contexts.codes, model.slope_of_context, response.n_categories, model.smooth
-        kept = client is None and not model.pieces
+        arrange = partial(kind_engine, ratings, model.contexts, grouping, client, pieces=PIECE in model)
+        asked = "essays", model.contexts.codes, model.slope_of_context, response.n_categories, SHAPE in model
+        kept = client is None and PIECE not in model
         self.engine, self.kinds = _arranged(ratings, asked, arrange, kept=kept)
         members = self.kinds.members
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.

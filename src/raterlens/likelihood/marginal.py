@@ -31,8 +31,10 @@ from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, 
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import InteractionPrior, PanelPrior
 from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
-from raterlens.models.facets import PIECE, SHAPE, FacetsModel
+from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
+from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -128,7 +130,7 @@ class FacetsMarginal:
 
     def inner(self, parameters: Array, nodes: Nodes) -> Nodes:
         """Where tables are wanted: at the nodes, or where pieces differ at what they may be worth."""
-        if not self.model.pieces:
+        if PIECE not in self.model:
             return nodes
         points = points_of(nodes, self.model.piece_variance(parameters))
         return Nodes(points, np.zeros_like(points))
@@ -136,7 +138,7 @@ class FacetsMarginal:
     def fine_enough(self, nodes: Nodes, parameters: Array) -> Nodes:
         """A grid that will do for abilities, or a finer one that will do for pieces, too."""
         variance = self.model.piece_variance(parameters)
-        return fine_enough(nodes, variance) if self.model.pieces else nodes
+        return fine_enough(nodes, variance) if PIECE in self.model else nodes
 
     def widths(self, parameters: Array, nodes: Nodes) -> Moments:
         """What the grid has to resolve: the students' posteriors, or those of their pieces."""
@@ -146,9 +148,9 @@ class FacetsMarginal:
 
     def peopled(self, tables: Tables, parameters: Array, nodes: Nodes) -> Tables:
         """With the cell that every student has once: how students are distributed, where that is estimated."""
-        if self.model.pieces:
+        if PIECE in self.model:
             return replace(tables, piece_variance=self.model.piece_variance(parameters))
-        if not self.model.smooth:
+        if SHAPE not in self.model:
             return tables
         row = self.model.shape(parameters).log_ratio(nodes.points)
         return replace(tables, cells=np.concatenate([tables.cells, row[None]]))
@@ -156,13 +158,13 @@ class FacetsMarginal:
     def evaluated(self, tables: Tables, nodes: Nodes) -> tuple[Expected, Array | None]:
         """What is expected of the cells of ratings, and of the one that every student has."""
         found = self.engine.evaluate(tables, nodes)
-        if not self.model.smooth:
+        if SHAPE not in self.model:
             return found, None
         return replace(found, counts=found.counts[:-1]), found.counts[-1]
 
     def log_prior(self, parameters: Array, nodes: Nodes) -> Array:
         """(nodes,): log weights of the students' distribution."""
-        if not self.model.smooth:
+        if SHAPE not in self.model:
             return nodes.log_weights
         return nodes.log_weights + self.model.shape(parameters).log_ratio(nodes.points)
 
@@ -173,7 +175,7 @@ class FacetsMarginal:
     @property
     def nests(self) -> bool:
         """Whether students with narrow posteriors may have nodes between the nodes: tables are smooth there."""
-        return not self.model.pieces
+        return PIECE not in self.model
 
     def moments(self, parameters: Array, nodes: Nodes) -> Moments:
         return self.engine.moments(self.tables(parameters, nodes), nodes)
@@ -291,9 +293,9 @@ class FacetsMarginal:
     def scores(self, parameters: Array, nodes: Nodes) -> CellScores:
         """Each cell's part in a student's score, by the cells of the engine."""
         scores, model = self._scores(parameters, self.inner(parameters, nodes)), self.model
-        if model.pieces:
+        if PIECE in model:
             return replace(scores, piece=model.blocks[PIECE].start)
-        if not model.smooth:
+        if SHAPE not in model:
             return scores
         at = model.blocks[SHAPE]
         return replace(
@@ -315,7 +317,7 @@ class FacetsMarginal:
         with the posterior itself, the student's part of the gradient. `posteriors`: on these nodes, where known."""
         if posteriors is None:
             posteriors = self.engine.posteriors(self.tables(parameters, nodes), nodes)
-        if not self.model.smooth:
+        if SHAPE not in self.model:
             return self._student_scores(parameters, nodes, (posteriors, weighted))
         by_shape, kept = self.model.shape(parameters).scores(nodes.points), list(posteriors)
         found = self._student_scores(parameters, nodes, (kept, weighted))

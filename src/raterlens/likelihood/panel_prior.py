@@ -23,7 +23,6 @@ from scipy import sparse, special
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.engines.contract import Matrix
-from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
 from raterlens.models.panel import PanelSpread
 
@@ -101,7 +100,7 @@ class PanelPrior:
         n = model.n_raters
         if n < 2 or model.severity.size != n:
             return None
-        own_slopes = isinstance(model.slope, Linear) and model.slope.size == n
+        own_slopes = model.slopes.own
         groups = np.eye(int(model.rater_group.max()) + 1)[model.rater_group]
         return PanelPrior(
             slopes=model.blocks["slope"] if own_slopes else None,
@@ -276,7 +275,7 @@ class InteractionPrior:
     @staticmethod
     def of(model: FacetsModel, spreads: Array) -> "InteractionPrior":
         """`spreads`: (terms,), 0 where a term has none."""
-        places = [np.arange(model.blocks.size)[model.blocks[term.block]] for term in model.interactions]
+        places = [np.arange(model.blocks.size)[model.blocks[term.name]] for term in model.drawn]
         some = [(at, spread) for at, spread in zip(places, spreads, strict=True) if spread > 0]
         return InteractionPrior(
             np.concatenate([np.empty(0, dtype=np.int64), *(at for at, _ in some)]),
@@ -303,7 +302,7 @@ class InteractionPrior:
 class InteractionTerm:
     """What was found of one term."""
 
-    facet: str
+    name: str
     spread: float
     """0 where the ratings show none."""
     low: float

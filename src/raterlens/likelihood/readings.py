@@ -35,6 +35,8 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response
+from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -207,12 +209,12 @@ class HaloMarginal(FacetsMarginal):
         client: "Client | None" = None,
     ) -> None:
         super().__init__(ratings, model, response, pseudo)
-        self.by_total = response.by_sums and not model.item_slopes
+        self.by_total = response.by_sums and model.one_slope_per_rater
         self.grouped: KindsOf = partial(
-            readings, n_categories=response.n_categories, by_total=self.by_total, everyone=model.smooth
+            readings, n_categories=response.n_categories, by_total=self.by_total, everyone=SHAPE in model
         )
         self.engine, self.kinds = kind_engine(
-            ratings, model.contexts, self.grouped, client, pieces=model.pieces
+            ratings, model.contexts, self.grouped, client, pieces=PIECE in model
         )
         self._averaged: tuple[Array, Array, Averaged] | None = None
         self.example = self._contexts_of(self.kinds)

@@ -1,4 +1,4 @@
-"""The marginal likelihood with a second ability that raters share (models/shared_dimension.py).
+"""The marginal likelihood with a second ability that raters share (models/terms/shared_bias.py).
 
 Nodes of both abilities are just more nodes: a cell's table has its log-probability at every (t, z), an engine averages
 over all of them, and by Fisher's identity the gradient in a bias is that of the predictor times z.
@@ -18,9 +18,10 @@ from raterlens.likelihood.grid import nodes_for
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes, ProductNodes
 from raterlens.likelihood.pseudo_ratings import Pseudo
-from raterlens.models.known_rows import as_modelled, known_part
-from raterlens.models.responses import Response
-from raterlens.models.shared_dimension import BIAS, SharedModel, SharedResponse
+from raterlens.models.build import as_modelled
+from raterlens.models.facets import FacetsModel
+from raterlens.models.responses import Predictor, Response
+from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Ratings
 
 # Share of cells that a student has from which on a full matrix of counts is quicker than a sparse one, up to a size.
@@ -35,6 +36,47 @@ _WIDEST = 0.5
 
 
 @dataclass(frozen=True, slots=True)
+class SharedResponse(Response):
+    """A response on nodes of both abilities: S = slope t + intercepts + bias z, for nodes (t, z)."""
+
+    response: Response
+    bias: Array
+    """(contexts,)"""
+    z: Array
+    """(nodes,), in runs of the same value"""
+
+    @property
+    def n_categories(self) -> int:
+        return self.response.n_categories
+
+    @property
+    def lever(self) -> Array:
+        return self.response.lever
+
+    def log_prob(self, predictor: Predictor, t: Array) -> Array:
+        return np.concatenate(
+            [self.response.log_prob(at, t[run]) for at, run in self._runs(predictor)], axis=-1
+        )
+
+    def scores(self, predictor: Predictor, t: Array) -> Array:
+        return np.concatenate(
+            [self.response.scores(at, t[run]) for at, run in self._runs(predictor)], axis=-1
+        )
+
+    def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        found = [self.response.curvature(at, t[run], counts[..., run]) for at, run in self._runs(predictor)]
+        return np.concatenate(found, axis=1)
+
+    def _runs(self, predictor: Predictor) -> list[tuple[Predictor, slice]]:
+        begin = np.flatnonzero(np.diff(self.z, prepend=np.nan) != 0)
+        found = []
+        for first, last in zip(begin, [*begin[1:], len(self.z)], strict=True):
+            at = predictor.shifted(self.z[first] * self.bias, self.lever)
+            found.append((at, slice(int(first), int(last))))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Ridge:
     """Raters are drawn to each other in the plane of slope and bias, by a normal penalty of a standard deviation.
 
@@ -46,14 +88,14 @@ class Ridge:
     spread: float
     own_slopes: bool
 
-    def value(self, model: SharedModel, x: Array) -> tuple[float, Array]:
+    def value(self, model: FacetsModel, x: Array) -> tuple[float, Array]:
         gradient = np.zeros_like(x)
         for name in self._blocks:
             at = model.blocks[name]
             gradient[at] = (self.own_slopes * x[at].mean() - x[at]) / self.spread**2
         return float(gradient @ x) / 2, gradient
 
-    def information(self, model: SharedModel) -> Array:
+    def information(self, model: FacetsModel) -> Array:
         """(parameters, parameters): minus its second derivative."""
         found = np.zeros((model.blocks.size,) * 2)
         for name in self._blocks:
@@ -69,18 +111,17 @@ class Ridge:
 class SharedMarginal(FacetsMarginal):
     """A facets model with a shared dimension on data; a cell is a context with a score."""
 
-    model: SharedModel
-
     def __init__(
         self,
         ratings: Ratings,
-        model: SharedModel,
+        model: FacetsModel,
         response: Response,
         pseudo: Pseudo,
         ridge: Ridge | None = None,
     ) -> None:
         super().__init__(as_modelled(ratings, model), model, response, pseudo)
         self.ridge = ridge
+        self.loading = model.design("loading")
         counts = rating_cells(self.ratings, model.contexts, response.n_categories)
         full = counts.nnz >= _DENSE * np.prod(counts.shape) and np.prod(counts.shape) <= _LARGEST
         self.counts = counts
@@ -88,7 +129,7 @@ class SharedMarginal(FacetsMarginal):
 
     def at_nodes(self, parameters: Array, nodes: Nodes) -> SharedResponse:
         assert isinstance(nodes, ProductNodes)
-        return SharedResponse(self.response, self.model.of_contexts(parameters), nodes.z)
+        return SharedResponse(self.response, np.asarray(self.loading @ parameters), nodes.z)
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:
         log_prob = self.at_nodes(parameters, nodes).log_prob(self.model.predictor(parameters), nodes.points)
@@ -112,7 +153,7 @@ class SharedMarginal(FacetsMarginal):
     def _value(self, parameters: Array, nodes: Nodes) -> Value:
         found, d_bias = self._derived(parameters, nodes)
         gradient = self.model.pullback(parameters, found.d_slope, found.d_intercepts)
-        gradient[self.model.blocks[BIAS]] = self.model.by_bias(d_bias)
+        gradient += self.loading.T @ d_bias
         objective = found.loglik
         more = [self.pseudo.value(self.model, self.response, parameters)]
         if self.ridge is not None:
@@ -127,7 +168,7 @@ class SharedMarginal(FacetsMarginal):
         assert isinstance(nodes, ProductNodes)
         found, predictor = self.derivatives(parameters, nodes), self.model.predictor(parameters)
         bend = self.at_nodes(parameters, nodes).curvature(predictor, nodes.points, found.counts)
-        rows = sparse.vstack([self.jacobian(parameters), self._of_biases], format="csr")
+        rows = sparse.vstack([self.jacobian(parameters), self.loading], format="csr")
         second = rows.T @ _curvature(bend, self.response.lever, nodes) @ rows
         n = len(self.model.contexts) * (1 + len(self.response.lever))
         second = second + self._in_parameters(parameters, nodes, sparse.csr_array((n, n)), found)
@@ -135,20 +176,12 @@ class SharedMarginal(FacetsMarginal):
             second = second - sparse.csr_array(self.ridge.information(self.model))
         return sparse.csr_array(second)
 
-    @property
-    def _of_biases(self) -> sparse.csr_array:
-        """(contexts, parameters)"""
-        model = self.model
-        loads = sparse.vstack([model.loads, sparse.csr_array((1, model.n_own))], format="csr")
-        before = sparse.csr_array((len(model.contexts), model.blocks[BIAS].start))
-        return sparse.csr_array(sparse.hstack([before, loads[model.contexts.rater]], format="csr"))
-
     def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
         assert isinstance(nodes, ProductNodes)
         predictor, jacobian = self.model.predictor(parameters), self.jacobian(parameters)
         found = cell_terms(self.at_nodes(parameters, nodes), predictor, nodes.points)
         members = sparse.eye_array(len(found.context), format="csr")
-        moving = [(jacobian, nodes.points), (self._of_biases, nodes.z)]
+        moving = [(jacobian, nodes.points), (self.loading, nodes.z)]
         # Two abilities: no width of a posterior tells how fast scores change.
         return cell_scores(members, found, jacobian, moving, np.full(len(predictor.slope), np.inf))
 
@@ -174,8 +207,8 @@ class SharedMarginal(FacetsMarginal):
         return self.engine.moments(self.tables(parameters, nodes), nodes.turned())
 
     def rough_nodes(self) -> ProductNodes:
-        known = known_part(self.model)
-        step = _ROUGH if known is None else min(_ROUGH, _STEEP / known.fixed)
+        known = self.model.known_slope
+        step = _ROUGH if known is None else min(_ROUGH, _STEEP / known)
         return ProductNodes.of((step, _ROUGH), _ROUGH_REACH)
 
     def nodes_at(self, parameters: Array, nodes: ProductNodes) -> ProductNodes:
@@ -188,8 +221,8 @@ class SharedMarginal(FacetsMarginal):
         ):
             seen = Moments(moments.mean, np.maximum(moments.sd, step / 4))
             steps.append(min(nodes_for(seen, wanted).step, _WIDEST))
-        known = known_part(self.model)
-        steep = np.inf if known is None else _STEEP / known.fixed
+        known = self.model.known_slope
+        steep = np.inf if known is None else _STEEP / known
         return ProductNodes.of((min(steps[0], steep), steps[1]), _REACH)
 
     def settled_nodes(self, parameters: Array) -> ProductNodes:

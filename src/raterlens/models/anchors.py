@@ -13,7 +13,8 @@ from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.config import Anchors, EarlierScale
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
-from raterlens.models.population_shift import ShiftedModel
+from raterlens.models.terms.item_slopes import ITEM_SLOPE
+from raterlens.models.terms.students import Population
 from raterlens.ratings.coded import Ratings
 
 Value = TypeVar("Value")
@@ -80,7 +81,7 @@ def anchor(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> tuple[Face
     )
     if not (np.any(slope & severity) and np.any(difficulty)):
         return model, held
-    return ShiftedModel.of(model), np.append(held, [np.nan, np.nan])
+    return model.plus(Population()), np.append(held, [np.nan, np.nan])
 
 
 def hold(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> Array:
@@ -103,13 +104,13 @@ def hold(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> Array:
     else:
         held[model.blocks["slope"]] = _of_some_kinds(slopes, ratings, model)
     put("difficulty", "item", ratings.items, anchors.items)
-    if anchors.item_slopes and not model.item_slopes:
+    if anchors.item_slopes and ITEM_SLOPE not in model:
         raise OptionError(
             "anchors hold item slopes, but the fit has none",
             Message("add ", Option("item_slopes", True)),
             option="anchors",
         )
-    if model.item_slopes:
+    if ITEM_SLOPE in model:
         logs = {label: float(np.log(_positive(label, g))) for label, g in anchors.item_slopes.items()}
         put("item_slope", "item", ratings.items, logs)
     facets = {facet.name: facet for facet in ratings.facets}

@@ -1,20 +1,28 @@
 """From a model's name and options to a model on the data."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.capability.links import Link
 from raterlens.config import HaloKind
 from raterlens.models.capped_log import Capped
 from raterlens.models.contexts import Contexts
-from raterlens.models.effects import Linear
 from raterlens.models.facets import FacetsModel
 from raterlens.models.registry import FacetsSpec
 from raterlens.models.responses import Adjacent, Graded, Linked, Response
-from raterlens.models.thresholds import Thresholds, highest_scores
+from raterlens.models.term import Term
+from raterlens.models.terms.difficulties import Difficulties, FacetLevels
+from raterlens.models.terms.halo import Halo
+from raterlens.models.terms.item_slopes import ItemSlopes
+from raterlens.models.terms.known import KNOWN, KnownAnswers, with_answers
+from raterlens.models.terms.piece_effect import Pieces
+from raterlens.models.terms.rater_effects import Linear
+from raterlens.models.terms.rater_interactions import Interaction
+from raterlens.models.terms.severities import Severities
+from raterlens.models.terms.shape import Shape
+from raterlens.models.terms.slopes import Slopes
+from raterlens.models.terms.thresholds import Thresholds, highest_scores
 from raterlens.ratings.coded import Ratings
 
 
@@ -52,39 +60,49 @@ def build(
     """
     contexts = Contexts.of(ratings)
     response = _response(n_categories or ratings.n_categories, options)
-    graded, per_item = options.scale == "graded", options.scale == "partial credit"
-    ordered = response.n_categories > 2
-    thresholds = None
-    if ordered:
-        highest = highest_scores(contexts, response.n_categories) if per_item else None
-        if highest is not None and known_highest is not None:
-            highest = np.maximum(highest, known_highest)
-        thresholds = Thresholds.build(contexts, response.n_categories, graded=graded, highest=highest)
-    severity = (
-        Linear.own(contexts.n_raters) if options.covariates is None else Linear.explained(options.covariates)
-    )
-    model = FacetsModel.build(
-        contexts,
-        options.spec.slopes(contexts.n_raters, options.covariates),
-        severity,
-        response.lever,
-        item_slopes=options.item_slopes,
-        difficulty_on_ability_scale=options.spec.difficulty_on_ability_scale,
-        thresholds=thresholds,
-        halo=_HALO[options.halo](contexts.n_raters),
-    )
+    return FacetsModel(
+        contexts, tuple(_terms(contexts, response, options, known_highest)), response.lever
+    ), response
+
+
+def _terms(
+    contexts: Contexts, response: Response, options: Options, known_highest: Indices | None
+) -> Iterator[Term]:
+    """In the order of the parameters."""
+    n, on_ability = contexts.n_raters, options.spec.difficulty_on_ability_scale
+    yield Slopes(options.spec.slopes(n, options.covariates))
+    yield Severities(Linear.own(n) if options.covariates is None else Linear.explained(options.covariates))
+    if options.halo != "none":
+        yield Halo(Linear.common(n) if options.halo == "common" else Linear.own(n))
+    yield Difficulties(contexts.n_items, on_ability)
+    if options.item_slopes:
+        yield ItemSlopes(contexts.n_items)
+    for place, (facet, size) in enumerate(contexts.facet_sizes.items()):
+        yield FacetLevels.of(facet, place, size, on_ability_scale=on_ability)
+    if (n_steps := response.n_categories - 1) > 1:
+        if options.scale == "partial credit":
+            highest = highest_scores(contexts, response.n_categories, known_highest)
+            yield Thresholds("item", n_steps, graded=False, highest=highest)
+        else:
+            yield Thresholds.shared(n_steps, graded=options.scale == "graded")
     if options.smooth:
-        model = model.smoothed()
+        yield Shape()
     if options.pieces:
-        model = model.with_pieces()
-    return model.interacting(options.interactions), response
+        yield Pieces()
+    for facet in options.interactions:
+        yield Interaction.of(contexts, facet)
 
 
-_HALO: dict[HaloKind, Callable[[int], Linear | None]] = {
-    "none": lambda n_raters: None,
-    "common": Linear.common,
-    "rater": Linear.own,
-}
+def with_known(model: FacetsModel, response: Response, ratings: Ratings, slope: float) -> FacetsModel:
+    """The model with the known answers of its ratings, seen through a rater of this slope."""
+    graded = model.thresholds is not None and model.thresholds.graded
+    term = KnownAnswers.of(ratings, response.n_categories - 1, slope, graded=graded)
+    return model.plus(term, contexts=Contexts.with_answers(ratings, with_answers(ratings)))
+
+
+def as_modelled(ratings: Ratings, model: FacetsModel) -> Ratings:
+    """The ratings as an engine takes them: with the known answers where the model has them."""
+    return with_answers(ratings) if KNOWN in model else ratings
 
 
 def _response(n_categories: int, options: Options) -> Response:

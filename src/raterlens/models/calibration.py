@@ -15,9 +15,9 @@ from raterlens.base.arrays import Array, Mask
 from raterlens.base.errors import choose
 from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.links import get_link
-from raterlens.models.interaction_terms import ITEM, block_of
 from raterlens.models.panel import Covarying, Panel, PanelSpread, SlopeLimits
 from raterlens.models.registry import facets_spec
+from raterlens.models.terms.rater_interactions import ITEM, block_of
 
 # Up to here the covariances between all raters are kept, 11 MB in a file; beyond, only those within a rater.
 MOST_RATERS = 500

@@ -1,7 +1,7 @@
 """A flat parameter vector with named blocks, and the contexts of ratings that it is about."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
@@ -26,9 +26,16 @@ class Contexts:
     n_raters: int
     n_items: int
     facet_sizes: dict[str, int]
+    n_answers: int = 0
+    """How many of them, the last ones, are known answers, whose levels are beyond all others."""
 
     def __len__(self) -> int:
         return len(self.rater)
+
+    @property
+    def n_rated(self) -> int:
+        """How many of them, the first ones, are of ratings."""
+        return len(self) - self.n_answers
 
     @staticmethod
     def of(ratings: Ratings) -> "Contexts":
@@ -47,6 +54,31 @@ class Contexts:
             ratings.n_raters,
             ratings.n_items,
             {facet.name: len(facet.labels) for facet in ratings.facets},
+        )
+
+    @property
+    def rated(self) -> "Contexts":
+        """Those of ratings alone."""
+        if not self.n_answers:
+            return self
+        n, sizes = self.n_rated, (self.n_raters, self.n_items, *self.facet_sizes.values())
+        levels = self.rater[:n], self.item[:n], *(codes[:n] for codes in self.facets)
+        rater, item, *facets = levels
+        codes = np.ravel_multi_index(levels, sizes)
+        return replace(
+            self, rater=rater, item=item, facets=tuple(facets), given=self.given[:n], codes=codes, n_answers=0
+        )
+
+    @staticmethod
+    def with_answers(ratings: Ratings, answered: Ratings) -> "Contexts":
+        """Of ratings and of their known answers, which are ratings in `answered`."""
+        found = Contexts.of(answered)
+        return replace(
+            found,
+            n_raters=ratings.n_raters,
+            n_items=ratings.n_items,
+            facet_sizes={facet.name: len(facet.labels) for facet in ratings.facets},
+            n_answers=answered.n_items - ratings.n_items,
         )
 
     def places(self, ratings: Ratings) -> Codes:

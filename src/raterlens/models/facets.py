@@ -1,123 +1,74 @@
 """Facets models: a rating depends on ability through the slope and intercepts of its context.
 
-    slope = a_r g_i,      base = -b_r - w_r (delta_i + facets) - h_rj,      intercepts = lever base - thresholds
+    a = slope exp(log_slope),   slope' = exp(log_sd) a,   base = mean a - intercept - slope difficulty,
+    intercepts = lever base - steps
 
-with a_r and b_r each rater's slope and severity (own, common to all, or explained by covariates: effects.py),
-g_i = 1 unless items have slopes of their own, w_r = 1, or a_r where difficulty is on the scale of ability
-(the probit rater model), and h_rj = 0 unless raters interact with items or facets (interaction_terms.py). Everything
-follows from this one map and its derivatives.
+Every predictor on the right is a sum of what the model's terms add to it (`term.py`); everything follows from this one
+map and its derivatives.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.arrays import Array, Mask
-from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
-from raterlens.capability.yardstick import LARGEST_EFFECT, LARGEST_ITEM_SLOPE, LARGEST_SLOPE
+from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.capability.ability_shape import AbilityShape
 from raterlens.models.contexts import Blocks, Contexts
-from raterlens.models.effects import Effect, Linear
-from raterlens.models.interaction_terms import Interaction
 from raterlens.models.responses import Predictor
-from raterlens.models.thresholds import IMPOSSIBLE, Thresholds
+from raterlens.models.term import Beginning, PredictorName, Term
+from raterlens.models.terms.halo import HALO
+from raterlens.models.terms.item_slopes import ITEM_SLOPE
+from raterlens.models.terms.known import KNOWN, KnownAnswers
+from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.rater_effects import Effect, Linear, RaterTerm
+from raterlens.models.terms.rater_interactions import Interaction
+from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.slopes import SLOPE, Slopes
+from raterlens.models.terms.students import POPULATION
+from raterlens.models.terms.thresholds import THRESHOLD, Thresholds
 from raterlens.ratings.design import components
 
-SMALLEST_COMMON_SLOPE = 0.01
-# Slopes below it change no probability that could be seen: they are 0 within rounding.
-NO_SLOPE = 1e-4
-# Of the spread of the reading effect: at 10, the scores of a reading are all but the same, whoever wrote it.
-LARGEST_HALO = 10.0
-SHAPE = "ability"
-"""The block of the parameters of the students' distribution."""
-PIECE = "piece"
-"""The block of the variance of the piece effect."""
+Wanted = TypeVar("Wanted", bound=Term)
+_MAPPED = tuple(name for name in get_args(PredictorName) if name not in ("loading", "halo"))
+"""The predictors of slopes and intercepts."""
+_PRODUCTS = frozenset({"log_slope", "difficulty", "mean", "log_sd"})
+"""Those that multiply others."""
+# The intercept of a score that an item cannot get: its probability is 0 whatever the ability.
+_IMPOSSIBLE = -1e9
 LEAST_VARIANCE = 0.02**2
 """Of readings and pieces, where second derivatives are asked for."""
-LARGEST_PIECE = 5.0
-"""Of its spread, in standard deviations of ability."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class FacetsModel:
-    """A facets model on the contexts of one data set."""
+    """A list of terms on the contexts of one data set."""
 
     contexts: Contexts
-    slope: Effect
-    severity: Effect
+    terms: tuple[Term, ...]
     lever: Array
     """What a unit of `base` adds to each intercept: 1, or 1 .. K - 1 for adjacent categories."""
-    item_slopes: bool
-    difficulty_on_ability_scale: bool
-    thresholds: Thresholds | None
-    blocks: Blocks
-    rater_group: NDArray[np.int64]
-    """Groups of raters and items that share no rating; severity and difficulty are confounded between them."""
-    item_group: NDArray[np.int64]
-    halo: Effect | None = None
-    """From parameters to each rater's variance of the reading effect, which all scores of a reading share; None where
-    the model has none."""
-    smooth: bool = False
-    """The shape of the students' distribution is estimated: two more parameters, on which no predictor depends."""
-    pieces: bool = False
-    """A piece of work differs from its student's ability, by a variance that is one more such parameter."""
-    interactions: tuple[Interaction, ...] = ()
-    """Severities of raters on single items, or on levels of other facets, besides their own."""
 
-    @staticmethod
-    def build(
-        contexts: Contexts,
-        slope: Effect,
-        severity: Effect,
-        lever: Array,
-        *,
-        item_slopes: bool = False,
-        difficulty_on_ability_scale: bool = False,
-        thresholds: Thresholds | None = None,
-        halo: Effect | None = None,
-    ) -> "FacetsModel":
-        sizes = {"slope": slope.size, "severity": severity.size}
-        if halo is not None:
-            sizes["halo"] = halo.size
-        sizes["difficulty"] = contexts.n_items
-        if item_slopes:
-            sizes["item_slope"] = contexts.n_items
-        sizes |= {f"facet {name}": size for name, size in contexts.facet_sizes.items()}
-        if thresholds is not None:
-            sizes["threshold"] = thresholds.size
-        rater_group, item_group = _groups(contexts)
-        if severity.size < contexts.n_raters:  # explained severities connect all raters
-            rater_group, item_group = np.zeros_like(rater_group), np.zeros_like(item_group)
-        return FacetsModel(
-            contexts=contexts,
-            slope=slope,
-            severity=severity,
-            lever=lever,
-            item_slopes=item_slopes,
-            difficulty_on_ability_scale=difficulty_on_ability_scale,
-            thresholds=thresholds,
-            blocks=Blocks(sizes),
-            rater_group=rater_group,
-            item_group=item_group,
-            halo=halo,
-        )
+    def plus(self, *terms: Term, contexts: Contexts | None = None) -> "FacetsModel":
+        """With further terms; on further contexts, where they have some."""
+        return replace(self, terms=(*self.terms, *terms), contexts=contexts or self.contexts)
 
-    def with_pieces(self) -> "FacetsModel":
-        """With pieces of work that differ from what their students can do in general."""
-        return replace(self, pieces=True, blocks=Blocks(self.blocks.sizes | {PIECE: 1}))
+    def __contains__(self, name: str) -> bool:
+        return name in self.blocks
 
-    def smoothed(self) -> "FacetsModel":
-        """With the shape of the students' distribution among what is estimated."""
-        return replace(self, smooth=True, blocks=Blocks(self.blocks.sizes | {SHAPE: 2}))
+    def term(self, name: str, kind: type[Wanted]) -> Wanted:
+        """The term of this name."""
+        (found,) = (term for term in self.terms if term.name == name)
+        assert isinstance(found, kind)
+        return found
 
-    def interacting(self, facets: Iterable[str]) -> "FacetsModel":
-        """With a severity of each rater on every level of these facets, `item` among them."""
-        terms = tuple(Interaction.of(self.contexts, facet) for facet in facets)
-        blocks = Blocks(self.blocks.sizes | {term.block: term.size for term in terms})
-        return replace(self, interactions=terms, blocks=blocks)
+    @cached_property
+    def blocks(self) -> Blocks:
+        return Blocks({term.name: term.size for term in self.terms})
 
     @property
     def n_raters(self) -> int:
@@ -130,58 +81,129 @@ class FacetsModel:
     @property
     def n_rated(self) -> int:
         """How many of the contexts, the first ones, are of ratings; known answers come after them."""
-        return len(self.contexts)
+        return self.contexts.n_rated
+
+    # -- terms that others ask for by name ------------------------------------------------------------------
 
     @property
-    def effects(self) -> Blocks:
-        """Layout of effects: one slope, severity and halo per rater, then the other parameters as they are."""
-        n, own, sizes = self.contexts.n_raters, self._of_raters, self.blocks.sizes
-        if all(sizes[name] == n for name in own):
-            return self.blocks
-        return Blocks(sizes | dict.fromkeys(own, n))
+    def slopes(self) -> Slopes:
+        return self.term(SLOPE, Slopes)
 
     @property
-    def of_interactions(self) -> Mask:
-        """(parameters,)"""
-        found = np.zeros(self.blocks.size, dtype=bool)
-        for term in self.interactions:
-            found[self.blocks[term.block]] = True
+    def slope(self) -> Effect:
+        return self.slopes.effect
+
+    @property
+    def severity(self) -> Linear:
+        found = self.term("severity", RaterTerm).effect
+        assert isinstance(found, Linear)
         return found
 
     @property
-    def _of_raters(self) -> dict[str, Effect]:
-        """The blocks that effects of raters come from; they stand first."""
-        own = {"slope": self.slope, "severity": self.severity}
-        return own if self.halo is None else own | {"halo": self.halo}
+    def thresholds(self) -> Thresholds | None:
+        return self.term(THRESHOLD, Thresholds) if THRESHOLD in self else None
+
+    @property
+    def interactions(self) -> tuple[Interaction, ...]:
+        return tuple(term for term in self.terms if isinstance(term, Interaction))
+
+    @property
+    def drawn(self) -> tuple[Term, ...]:
+        """The terms whose parameters are a sample, with a spread to be estimated."""
+        return tuple(term for term in self.terms if term.drawn)
+
+    @property
+    def of_drawn(self) -> Mask:
+        """(parameters,): which belong to them."""
+        return self._flagged(drawn=True)
+
+    def _flagged(self, *, drawn: bool = False) -> Mask:
+        found = np.zeros(self.blocks.size, dtype=bool)
+        for term in self.terms:
+            found[self.blocks[term.name]] = term.drawn if drawn else term.variance
+        return found
+
+    @property
+    def difficulty_on_ability_scale(self) -> bool:
+        """Whether difficulties are multiplied by slopes."""
+        return "difficulty" in self._map.places
+
+    @property
+    def one_slope_per_rater(self) -> bool:
+        """Whether a rater's slope is the same on every item."""
+        return ITEM_SLOPE not in self
+
+    @cached_property
+    def slope_of_context(self) -> NDArray[np.int64]:
+        """Contexts of the same number have the same slope, whatever the parameters."""
+        random, rows = np.random.default_rng(1), self._map
+        mix = np.stack(
+            [
+                rows.design[rows.places[name]] @ random.standard_normal(self.blocks.size)
+                + rows.offset[rows.places[name]]
+                for name in ("slope", "log_slope")
+                if name in rows.places
+            ]
+        )
+        _, first, place = np.unique(mix, axis=1, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return rank[place.ravel()]
+
+    # -- numbers of raters, and of the students' distribution -----------------------------------------------
+
+    @cached_property
+    def effects(self) -> Blocks:
+        """Layout of effects: one slope, severity, and halo or bias per rater, then the other parameters as they are."""
+        sizes = {term.name: self.n_raters for term in self.terms if isinstance(term, RaterTerm)}
+        return Blocks(sizes | {name: size for name, size in self.blocks.sizes.items() if name not in sizes})
+
+    def effects_at(self, parameters: Array) -> Array:
+        own, blocks = self._rater_effects, self.blocks
+        return np.concatenate(
+            [
+                own[name](parameters[blocks[name]]) if name in own else parameters[blocks[name]]
+                for name in self.effects.sizes
+            ]
+        )
+
+    def effect_jacobian(self, parameters: Array) -> sparse.csr_array:
+        """(effects, parameters)"""
+        own, blocks, rows = self._rater_effects, self.blocks, []
+        for name in self.effects.sizes:
+            at = blocks[name]
+            through = own[name].jacobian(parameters[at]) if name in own else None
+            rows.append(
+                placed(sparse.eye_array(blocks.sizes[name]) if through is None else through, at, blocks.size)
+            )
+        return sparse.csr_array(sparse.vstack(rows, format="csr"))
+
+    @property
+    def places_of_effects(self) -> NDArray[np.int64] | None:
+        """(effects,): the parameter that each effect is; None where some are not."""
+        found, every = [], np.arange(self.blocks.size)
+        for name in self.effects.sizes:
+            own = self._rater_effects.get(name)
+            if own is not None and own.places is None:
+                return None
+            at = every[self.blocks[name]]
+            found.append(at if own is None or own.places is None else at[own.places])
+        return np.concatenate(found)
 
     @property
     def of_single_raters(self) -> NDArray[np.int64]:
         """(raters, own parameters): where each rater's slope and severity stand, as far as it has them to itself."""
-        n = self.contexts.n_raters
+        n = self.n_raters
         first = [self.blocks[name].start for name in ("slope", "severity") if self.blocks.sizes[name] == n]
         return np.add.outer(np.arange(n), np.array(first, dtype=np.int64))
 
-    @property
-    def slope_of_context(self) -> NDArray[np.int64]:
-        """Contexts of the same number have the same slope, whatever the parameters."""
-        if self.item_slopes:
-            return np.arange(len(self.contexts))
-        return self.contexts.rater if self.slope.size > 1 else np.zeros(len(self.contexts), dtype=np.int64)
-
-    # -- the map from parameters to slopes and intercepts ---------------------------------------------------
-
-    def effects_at(self, parameters: Array) -> Array:
-        found = [effect(parameters[self.blocks[name]]) for name, effect in self._of_raters.items()]
-        return np.concatenate([*found, parameters[self._rest :]])
-
-    @property
-    def _rest(self) -> int:
-        """Where the parameters begin that are effects themselves."""
-        return int(self.blocks["difficulty"].start)
+    @cached_property
+    def _rater_effects(self) -> dict[str, Effect]:
+        return {term.name: term.effect for term in self.terms if isinstance(term, RaterTerm)}
 
     def halo_variances(self, parameters: Array) -> Array:
         """(raters,): of the reading effect."""
-        return self.effects_at(parameters)[self.effects["halo"]]
+        return self._rater_effects[HALO](parameters[self.blocks[HALO]])
 
     def shape(self, parameters: Array) -> AbilityShape:
         """Of the students' distribution, where it is estimated."""
@@ -189,254 +211,235 @@ class FacetsModel:
 
     def piece_variance(self, parameters: Array) -> float:
         """omega^2, in units of the variance of abilities; 0 where pieces are not told apart."""
-        return float(parameters[self.blocks[PIECE]][0]) if self.pieces else 0.0
+        return float(parameters[self.blocks[PIECE]][0]) if PIECE in self else 0.0
 
-    def off_zero(self, parameters: Array) -> Array:
-        """With variances a little off 0, where their second derivatives are differences that lose all digits."""
-        blocks = [self.blocks[name] for name in ("halo", PIECE) if name in self.blocks]
-        if all((parameters[at] >= LEAST_VARIANCE).all() for at in blocks):
-            return parameters
-        found = parameters.copy()
-        for at in blocks:
-            found[at] = np.maximum(found[at], LEAST_VARIANCE)
-        return found
+    def population(self, parameters: Array) -> tuple[float, float]:
+        """Mean and standard deviation of the students; 0 and 1 but where anchors hold the scale."""
+        if POPULATION not in self:
+            return 0.0, 1.0
+        mean, log_sd = parameters[self.blocks[POPULATION]]
+        return float(mean), float(np.exp(log_sd))
+
+    @property
+    def known_slope(self) -> float | None:
+        """Of known answers; None where there are none."""
+        return self.term(KNOWN, KnownAnswers).slope if KNOWN in self else None
+
+    @cached_property
+    def _linked(self) -> tuple[Indices, Indices]:
+        """Groups of raters and of items that share no rating; severity and difficulty are confounded between them.
+        Explained severities connect all raters."""
+        n, contexts, rated = self.n_raters, self.contexts, slice(self.n_rated)
+        if self.severity.size < n:
+            return np.zeros(n, dtype=np.int64), np.zeros(self.n_items, dtype=np.int64)
+        _, group = components(n + self.n_items, contexts.rater[rated], contexts.item[rated] + n)
+        return group[:n], group[n:]
+
+    @property
+    def rater_group(self) -> Indices:
+        return self._linked[0]
+
+    @property
+    def item_group(self) -> Indices:
+        return self._linked[1]
+
+    # -- the map from parameters to slopes and intercepts ---------------------------------------------------
+
+    def design(self, name: PredictorName) -> sparse.csr_array:
+        """(contexts, parameters): how parameters add up to a predictor."""
+        every = [(self.blocks[term.name], term.designs(self.contexts)) for term in self.terms]
+        parts = [placed(designs[name], at, self.blocks.size) for at, designs in every if name in designs]
+        return sparse.csr_array(sum(parts[1:], parts[0]))
+
+    @cached_property
+    def _map(self) -> "_Map":
+        """All predictors of slopes and intercepts as one linear function of the parameters."""
+        n, size, places, rows, offsets, begin = len(self.contexts), self.blocks.size, {}, [], [], 0
+        designs = [(self.blocks[term.name], term.designs(self.contexts)) for term in self.terms]
+        given = [term.offsets(self.contexts) for term in self.terms]
+        for name in _MAPPED:
+            parts = [placed(one[name], at, size) for at, one in designs if name in one]
+            fixed = [one[name] for one in given if name in one]
+            if not parts and not fixed:
+                continue
+            length = n * len(self.lever) if name == "steps" else n
+            places[name] = slice(begin, begin := begin + length)
+            rows.append(sum(parts[1:], parts[0]) if parts else sparse.csr_array((length, size)))
+            offsets.append(np.sum(fixed, axis=0) if fixed else np.zeros(length))
+        return _Map(sparse.csr_array(sparse.vstack(rows, format="csr")), np.concatenate(offsets), places)
+
+    @cached_property
+    def _beyond(self) -> Mask | None:
+        """(contexts, steps): scores that cannot be given; None where all can."""
+        if self.thresholds is None:
+            return None
+        beyond = self.thresholds.beyond(self.contexts)
+        return beyond if beyond.any() else None
+
+    def _parts(self, parameters: Array) -> "_Parts":
+        rows = self._map
+        values, places = rows.design @ parameters + rows.offset, rows.places
+
+        def part(name: str) -> Array | float:
+            return values[places[name]] if name in places else 0.0
+
+        slope = values[places["slope"]]
+        stretch = np.exp(part("log_slope")) if "log_slope" in places else 1.0
+        steps = values[places["steps"]].reshape(len(slope), -1) if "steps" in places else None
+        sd = np.exp(part("log_sd"))
+        return _Parts(
+            slope, stretch, slope * stretch, part("intercept"), part("difficulty"), part("mean"), sd, steps
+        )
 
     def predictor(self, parameters: Array) -> Predictor:
-        parts = self._parts(parameters)
-        base = -parts.severity - parts.weight * parts.difficulty
+        at = self._parts(parameters)
+        base = np.asarray(at.mean * at.a - at.intercept - at.slope * at.difficulty)
         intercepts = np.multiply.outer(base, self.lever)
-        if self.thresholds is not None:
-            tau = self.thresholds.design @ parameters[self.blocks["threshold"]]
-            intercepts -= tau.reshape(intercepts.shape)
-            intercepts[self.thresholds.beyond] = IMPOSSIBLE
-        return Predictor(parts.slope * parts.stretch, intercepts)
+        if at.steps is not None:
+            intercepts -= at.steps
+        if self._beyond is not None:
+            intercepts[self._beyond] = _IMPOSSIBLE
+        return Predictor(at.sd * at.a, intercepts)
 
     def pullback(
         self, parameters: Array, d_slope: Array, d_intercepts: Array, d_halo: Array | None = None
     ) -> Array:
         """Derivatives in the contexts' slopes and intercepts, and in the raters' variances of the reading effect ->
         derivatives in the parameters."""
-        parts, contexts, at = self._parts(parameters), self.contexts, self.effects
-        d_base = d_intercepts @ self.lever
-        d_effect = np.zeros(at.size)
-        d_own = d_slope * parts.stretch
-        if self.difficulty_on_ability_scale:
-            d_own -= d_base * parts.difficulty
-        d_effect[at["slope"]] = np.bincount(contexts.rater, d_own, contexts.n_raters)
-        d_effect[at["severity"]] = -np.bincount(contexts.rater, d_base, contexts.n_raters)
-        for name, level, size in self._difficulties():
-            d_effect[at[name]] = -np.bincount(level, d_base * parts.weight, size)
-        for term in self.interactions:
-            d_effect[at[term.block]] = -np.bincount(term.cell, d_base, term.size)
-        if self.item_slopes:
-            d_log = d_slope * parts.slope * parts.stretch
-            d_effect[at["item_slope"]] = np.bincount(contexts.item, d_log, contexts.n_items)
-        if self.thresholds is not None:
-            d_effect[at["threshold"]] = -(self.thresholds.design.T @ d_intercepts.ravel())
+        at, rows, d_base = self._parts(parameters), self._map, d_intercepts @ self.lever
+        d_a = d_slope * at.sd + d_base * at.mean
+        of_each: dict[str, Array] = {
+            "slope": d_a * at.stretch - d_base * at.difficulty,
+            "log_slope": d_a * at.a,
+            "intercept": -d_base,
+            "difficulty": -d_base * at.slope,
+            "mean": d_base * at.a,
+            "log_sd": d_slope * at.sd * at.a,
+            "steps": -d_intercepts.ravel(),
+        }
+        found = np.asarray(rows.design.T @ np.concatenate([of_each[name] for name in rows.places]))
         if d_halo is not None:
-            d_effect[at["halo"]] = d_halo
-        found = [
-            effect.pullback(parameters[self.blocks[name]], d_effect[at[name]])
-            for name, effect in self._of_raters.items()
-        ]
-        return np.concatenate([*found, d_effect[at["difficulty"].start :]])
+            found[self.blocks[HALO]] += self._rater_effects[HALO].design.T @ d_halo
+        return found
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
         """(contexts + contexts x intercepts, parameters): rows of slopes, then of intercepts.
 
         The same derivatives as `pullback`, spelled out; inference needs the matrix.
         """
-        parts, contexts, at = self._parts(parameters), self.contexts, self.effects
-        one = np.ones(len(contexts))
-        slope_part = [(contexts.rater + at["slope"].start, parts.stretch * one)]
-        if self.item_slopes:
-            slope_part.append((contexts.item + at["item_slope"].start, parts.slope * parts.stretch))
-        base_part = [(contexts.rater + at["severity"].start, -one)]
-        if self.difficulty_on_ability_scale:
-            base_part.append((contexts.rater + at["slope"].start, -parts.difficulty))
-        base_part += [
-            (level + at[name].start, -parts.weight * one) for name, level, _ in self._difficulties()
-        ]
-        base_part += [(term.cell + at[term.block].start, -one) for term in self.interactions]
-        found = stacked([(slope_part, np.ones(1)), (base_part, self.lever)], at.size)
-        if self.thresholds is not None:
-            design = placed(self.thresholds.design, at["threshold"], at.size)
-            none = sparse.csr_array((len(contexts), at.size))
-            found = found - sparse.vstack([none, design], format="csr")
-        # Where effects are parameters themselves, their columns are known without a product of matrices.
-        places = self.places_of_effects
-        if places is None:
-            return sparse.csr_array(found @ self.effect_jacobian(parameters))
-        return sparse.csr_array(
-            (found.data, places[found.indices], found.indptr), shape=(found.shape[0], self.blocks.size)
-        )
+        at, rows = self._parts(parameters), self._map
+        one, lever = np.ones(len(self.contexts)), self.lever[:, None]
+        slopes = {"slope": at.sd * at.stretch * one, "log_slope": at.sd * at.a, "log_sd": at.sd * at.a}
+        bases = {"intercept": -one, "difficulty": -at.slope, "mean": at.a}
+        if "mean" in rows.places:
+            bases["log_slope"] = at.mean * at.a
+        if "mean" in rows.places or "difficulty" in rows.places:
+            bases["slope"] = at.mean * at.stretch * one - at.difficulty
+        intercepts = sparse.kron(self._weighted(bases), lever)
+        if "steps" in rows.places:
+            intercepts = intercepts - rows.design[rows.places["steps"]]
+        return sparse.csr_array(sparse.vstack([self._weighted(slopes), intercepts], format="csr"))
 
-    @property
-    def places_of_effects(self) -> NDArray[np.int64] | None:
-        """(effects,): the parameter that each effect is; None where some are not."""
-        own = []
-        for name, effect in self._of_raters.items():
-            if effect.places is None:
-                return None
-            own.append(effect.places + self.blocks[name].start)
-        return np.concatenate([*own, np.arange(self._rest, self.blocks.size)])
+    def _weighted(self, weights: dict[str, Array]) -> sparse.csr_array:
+        """(contexts, parameters): designs of predictors, each times a number per context, added up."""
+        rows = self._map
+        some = [
+            sparse.diags_array(weight) @ rows.design[rows.places[name]]
+            for name, weight in weights.items()
+            if name in rows.places
+        ]
+        return sparse.csr_array(sum(some[1:], some[0]))
 
     @property
     def straight(self) -> bool:
-        """Whether the map is linear, so that its jacobian is the same at all parameters; models that build on this one
-        add to it what need not be."""
-        effects = self._of_raters.values()
-        return type(self) is FacetsModel and self._plain and all(isinstance(own, Linear) for own in effects)
-
-    @property
-    def _plain(self) -> bool:
-        """Whether nothing multiplies slopes, which are parameters or sums of them."""
-        return (
-            not self.item_slopes and not self.difficulty_on_ability_scale and isinstance(self.slope, Linear)
-        )
+        """Whether the map is linear, so that its jacobian is the same at all parameters."""
+        return not _PRODUCTS & set(self._map.places)
 
     def second(self, parameters: Array, d_slope: Array, d_intercepts: Array) -> sparse.csr_array:
         """(parameters, parameters): the map's own curvature, weighted by derivatives in slopes and intercepts."""
-        if self._plain:
-            return sparse.csr_array((self.blocks.size, self.blocks.size))
-        parts, contexts, at = self._parts(parameters), self.contexts, self.effects
-        d_base = d_intercepts @ self.lever
-        corner = sparse.csr_array((at.size, at.size))
-        rater = contexts.rater + at["slope"].start
-        if self.item_slopes:
-            item = contexts.item + at["item_slope"].start
-            mixed = d_slope * parts.stretch
-            corner = corner + symmetric(rater, item, mixed, at.size)
-            corner = corner + symmetric(item, item, mixed * parts.slope / 2, at.size)
-        if self.difficulty_on_ability_scale:
-            for name, level, _ in self._difficulties():
-                corner = corner + symmetric(rater, level + at[name].start, -d_base, at.size)
-        outer = self.effect_jacobian(parameters)
-        total = outer.T @ corner @ outer
-        d_own = np.bincount(contexts.rater, d_slope * parts.stretch, contexts.n_raters).astype(float)
-        own = self.slope.second(parameters[self.blocks["slope"]], d_own)
-        if own is not None:
-            padding = sparse.csr_array((self.blocks.size - self.slope.size,) * 2)
-            total = total + sparse.block_diag([own, padding], format="csr")
+        total = sparse.csr_array((self.blocks.size, self.blocks.size))
+        if self.straight:
+            return total
+        at, rows, d_base = self._parts(parameters), self._map, d_intercepts @ self.lever
+        d_a, of_sd = d_slope * at.sd + d_base * at.mean, d_slope * at.sd
+        for one, other, weight in (
+            ("slope", "log_slope", d_a * at.stretch),
+            ("log_slope", "log_slope", d_a * at.a / 2),
+            ("slope", "difficulty", -d_base),
+            ("slope", "mean", d_base * at.stretch),
+            ("log_slope", "mean", d_base * at.a),
+            ("slope", "log_sd", of_sd * at.stretch),
+            ("log_slope", "log_sd", of_sd * at.a),
+            ("log_sd", "log_sd", of_sd * at.a / 2),
+        ):
+            if one in rows.places and other in rows.places:
+                left, right = (rows.design[rows.places[name]] for name in (one, other))
+                half = left.T @ sparse.diags_array(weight) @ right
+                total = total + half + half.T
         return sparse.csr_array(total)
 
-    def effect_jacobian(self, parameters: Array) -> sparse.csr_array:
-        """(effects, parameters)"""
-        own = [effect.jacobian(parameters[self.blocks[name]]) for name, effect in self._of_raters.items()]
-        rest = sparse.eye_array(self.blocks.size - self._rest, format="csr")
-        return sparse.block_diag((*own, rest), format="csr")
+    # -- estimation -----------------------------------------------------------------------------------------
+
+    def start(self, given: Beginning) -> Array:
+        return np.concatenate([term.start(given) for term in self.terms])
+
+    def off_zero(self, parameters: Array) -> Array:
+        """With variances a little off 0, where their second derivatives are differences that lose all digits."""
+        low = self._flagged() & (parameters < LEAST_VARIANCE)
+        return np.where(low, LEAST_VARIANCE, parameters) if low.any() else parameters
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        """Where estimates may be: beyond, data cannot tell parameters apart, and an optimiser would go on for ever."""
-        upper = np.full(self.blocks.size, LARGEST_EFFECT)
-        lower = -upper
-        if isinstance(self.slope, Linear):
-            # A rater's slope may be 0. One common to all may not quite: by symmetry the likelihood is level there,
-            # and an optimiser that a long step takes to 0 would stay.
-            lowest = 0.0 if self.slope.size > 1 else SMALLEST_COMMON_SLOPE
-            lower[self.blocks["slope"]] = -LARGEST_SLOPE if allow_reversed else lowest
-            upper[self.blocks["slope"]] = LARGEST_SLOPE
-        else:
-            # Each explains the logarithms of the slopes of raters a standard deviation apart.
-            upper[self.blocks["slope"]] = np.log(LARGEST_ITEM_SLOPE)
-            lower[self.blocks["slope"]] = -np.log(LARGEST_ITEM_SLOPE)
-        if self.item_slopes:
-            upper[self.blocks["item_slope"]] = np.log(LARGEST_ITEM_SLOPE)
-            lower[self.blocks["item_slope"]] = -np.log(LARGEST_ITEM_SLOPE)
-        if self.halo is not None:
-            lower[self.blocks["halo"]], upper[self.blocks["halo"]] = 0.0, LARGEST_HALO**2
-        if self.pieces:
-            lower[self.blocks[PIECE]], upper[self.blocks[PIECE]] = 0.0, LARGEST_PIECE**2
-        if self.smooth:
-            upper[self.blocks[SHAPE]] = LARGEST_SHAPE
-            lower[self.blocks[SHAPE]] = -upper[self.blocks[SHAPE]]
-        if self.thresholds is not None:
-            at = self.blocks["threshold"]
-            lower[at] = np.maximum(lower[at], self.thresholds.lower_bounds())
+        """Where estimates may be."""
+        found = [term.bounds(allow_reversed=allow_reversed) for term in self.terms]
+        lower, upper = (np.concatenate(part) for part in zip(*found, strict=True))
         return lower, upper
+
+    def at_limit(self, parameters: Array) -> Mask:
+        """Parameters that ran as far as they may."""
+        return np.concatenate([term.at_limit(parameters[self.blocks[term.name]]) for term in self.terms])
 
     def without_ability(self, parameters: Array) -> bool:
         """Whether no rater's slope is above 0, or above the least that a common one may be."""
-        least = SMALLEST_COMMON_SLOPE if isinstance(self.slope, Linear) and self.slope.size == 1 else NO_SLOPE
-        return bool((np.abs(self.slope(parameters[self.blocks["slope"]])) <= least).all())
+        return self.slopes.nobody(parameters[self.blocks[SLOPE]])
 
-    def at_limit(self, parameters: Array) -> Mask:
-        """Parameters that ran as far as they may. A slope or a halo of 0 and thresholds that
-        meet are no limits in this sense."""
-        lower, upper = self.bounds(allow_reversed=True)
-        if self.thresholds is not None and self.thresholds.graded:
-            lower[self.blocks["threshold"]] = -LARGEST_EFFECT
-        found = np.asarray((parameters <= lower) | (parameters >= upper))
-        if self.pieces:
-            found[self.blocks[PIECE]] = parameters[self.blocks[PIECE]] >= LARGEST_PIECE**2
-        if self.halo is not None:
-            found[self.blocks["halo"]] = parameters[self.blocks["halo"]] >= LARGEST_HALO**2
-        if isinstance(self.slope, Linear) and self.slope.size == 1:
-            found[self.blocks["slope"]] = parameters[self.blocks["slope"]] >= LARGEST_SLOPE
-        return found
+    def redundancies(self, parameters: Array) -> Iterator[tuple[Array, Array]]:
+        """Directions that change no probability, each with what centring holds at zero: (constraint, direction)."""
+        for term in self.terms:
+            yield from term.redundancies(self, parameters)
 
-    # -- parts ----------------------------------------------------------------------------------------------
+    def vector(self, **parts: Array) -> Array:
+        """A vector of parameters with these blocks; 0 elsewhere."""
+        filled = np.zeros(self.blocks.size)
+        for name, values in parts.items():
+            filled[self.blocks[name]] = values
+        return filled
 
-    def _parts(self, parameters: Array) -> "_Parts":
-        contexts, at, effects = self.contexts, self.effects, self.effects_at(parameters)
-        slope = effects[at["slope"]][contexts.rater]
-        stretch = np.exp(effects[at["item_slope"]])[contexts.item] if self.item_slopes else 1.0
-        difficulty = effects[at["difficulty"]][contexts.item]
-        for name, level, _ in self._difficulties()[1:]:
-            difficulty += effects[at[name]][level]
-        weight = slope if self.difficulty_on_ability_scale else 1.0
-        severity = effects[at["severity"]][contexts.rater]
-        for term in self.interactions:
-            severity += effects[at[term.block]][term.cell]
-        return _Parts(slope, stretch, severity, difficulty, weight)
 
-    def _difficulties(self) -> list[tuple[str, NDArray[np.int64], int]]:
-        """Everything that makes a context harder for all raters alike: block, level of each context, levels."""
-        facets = zip(self.contexts.facet_sizes.items(), self.contexts.facets, strict=True)
-        return [
-            ("difficulty", self.contexts.item, self.contexts.n_items),
-            *((f"facet {name}", level, size) for (name, size), level in facets),
-        ]
+class _Map(NamedTuple):
+    """predictors = design @ parameters + offset"""
+
+    design: sparse.csr_array
+    offset: Array
+    places: dict[str, slice]
+    """Rows of each predictor, as far as the model has them."""
 
 
 class _Parts(NamedTuple):
-    """Of each context; `stretch` and `weight` are numbers where they are 1 throughout."""
+    """Of each context; a number where it is the same throughout."""
 
     slope: Array
     stretch: Array | float
-    severity: Array
-    difficulty: Array
-    weight: Array | float
-
-
-def _groups(contexts: Contexts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Connected groups of raters and items."""
-    n = contexts.n_raters
-    _, group = components(n + contexts.n_items, contexts.rater, contexts.item + n)
-    return group[:n], group[n:]
-
-
-def stacked(
-    groups: list[tuple[list[tuple[NDArray[np.int64], Array]], Array]], width: int
-) -> sparse.csr_array:
-    """Rows of each group of (columns, values), every row as often as there are levers, times each of them."""
-    indices, values, lengths = [], [], []
-    for part, lever in groups:
-        columns, value = (np.stack(each, axis=1) for each in zip(*part, strict=True))
-        indices.append(np.repeat(columns, len(lever), axis=0).ravel())
-        values.append((value[:, None, :] * lever[:, None]).ravel())
-        lengths.append(np.full(len(columns) * len(lever), len(part)))
-    begin = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
-    found = np.concatenate(values), np.concatenate(indices), begin
-    return sparse.csr_array(found, shape=(len(begin) - 1, width))
+    a: Array
+    intercept: Array | float
+    difficulty: Array | float
+    mean: Array | float
+    sd: Array | float
+    steps: Array | None
 
 
 def placed(matrix: sparse.csr_array, columns: slice, width: int) -> sparse.csr_array:
     """`matrix` in these columns of a wider one."""
-    coo = matrix.tocoo()
-    return sparse.csr_array((coo.data, (coo.row, coo.col + columns.start)), shape=(matrix.shape[0], width))
-
-
-def symmetric(row: NDArray[np.int64], column: NDArray[np.int64], value: Array, size: int) -> sparse.csr_array:
-    half = sparse.csr_array((value, (row, column)), shape=(size, size))
-    return half + half.T
+    found = sparse.csr_array(matrix)
+    return sparse.csr_array(
+        (found.data, found.indices + columns.start, found.indptr), shape=(found.shape[0], width)
+    )

@@ -4,7 +4,6 @@ Severity trades against difficulty, facets and shared thresholds; an item's diff
 slopes against item slopes. Each is a pair of rows: a direction, and a constraint that centring holds at zero.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy import linalg
 
 from raterlens.base.arrays import Array
 from raterlens.models.facets import FacetsModel
+from raterlens.models.terms.item_slopes import ITEM_SLOPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Redundancy:
 
 def redundancy(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | None = None) -> Redundancy:
     """The redundant directions at `parameters` that move no parameter which is held fixed."""
-    rows = list(_rows(model, parameters))
+    rows = list(model.redundancies(parameters))
     if held is not None:
         still = [row for row in rows if not row[1][held].any()]
         rows = still + _together([row for row in rows if row[1][held].any()], held)
@@ -61,7 +61,7 @@ def centre(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | None
     """The same model with difficulties, facets, thresholds and log item slopes that average zero."""
     centred = parameters.copy()
     slopes = ("slope", "item_slope")
-    if model.item_slopes and (held is None or not any(held[model.blocks[name]].any() for name in slopes)):
+    if ITEM_SLOPE in model and (held is None or not any(held[model.blocks[name]].any() for name in slopes)):
         # Exactly: the direction is only tangent to a product of slopes.
         mean = centred[model.blocks["item_slope"]].mean()
         centred[model.blocks["item_slope"]] -= mean
@@ -70,38 +70,3 @@ def centre(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | None
     found = redundancy(model, centred, held)
     excess = np.linalg.solve(found.constraints @ found.directions.T, found.constraints @ centred)
     return centred - found.directions.T @ excess
-
-
-def _rows(model: FacetsModel, parameters: Array) -> Iterator[tuple[Array, Array]]:
-    blocks, n_raters = model.blocks, model.n_raters
-    ones = np.ones(n_raters)
-    slopes = model.slope(parameters[blocks["slope"]])
-    weight = slopes if model.difficulty_on_ability_scale else ones
-
-    def row(**parts: Array | float) -> Array:
-        filled = np.zeros(blocks.size)
-        for name, values in parts.items():
-            filled[blocks[name.replace("__", " ")]] = values
-        return filled
-
-    for group in range(int(model.item_group.max()) + 1):
-        items, raters = model.item_group == group, model.rater_group == group
-        severity = -model.severity.invert(weight * raters)
-        yield row(difficulty=items.astype(float)), row(difficulty=items.astype(float), severity=severity)
-    for name in model.contexts.facet_sizes:
-        facet = {f"facet__{name}": 1.0}
-        yield row(**facet), row(**facet, severity=-model.severity.invert(weight))
-    if model.thresholds is not None:
-        pairs = zip(model.thresholds.averages(), model.thresholds.shift(), strict=True)
-        for scale, (average, shift) in enumerate(pairs):
-            direction = row(threshold=shift)
-            if model.thresholds.n_scales == 1:
-                direction[blocks["severity"]] = -model.severity.invert(ones)
-            else:
-                direction[blocks["difficulty"].start + scale] = -1.0
-            yield row(threshold=average), direction
-    if model.item_slopes:
-        yield (
-            row(item_slope=1.0),
-            row(item_slope=1.0, slope=-model.slope.scaling(parameters[blocks["slope"]])),
-        )

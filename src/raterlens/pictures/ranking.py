@@ -14,8 +14,8 @@ from raterlens.capability.population import Population
 from raterlens.capability.yardstick import students_of
 from raterlens.diagnostics.wording import rater_table
 from raterlens.inference.measurement import Measurement, measured_fit
-from raterlens.models.facets import SHAPE
 from raterlens.models.registry import is_latent_class
+from raterlens.models.terms.shape import SHAPE
 from raterlens.pictures.label_placement import placed_names
 from raterlens.pictures.style import MARKS, mark
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import raterlens as rl
-from raterlens.models.facets import SHAPE
+from raterlens.models.terms.shape import SHAPE
 from raterlens.output.report.ability_picture import abilities, density
 
 

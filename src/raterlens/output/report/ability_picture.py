@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from raterlens.base.arrays import Array
 from raterlens.capability.ability_shape import AbilityShape
-from raterlens.models.facets import SHAPE
+from raterlens.models.terms.shape import SHAPE
 from raterlens.output.report import english as words
 from raterlens.output.report.drawing import Plot, scale
 

@@ -1,4 +1,4 @@
-"""How each rater's slope, or severity, comes from parameters: its own, shared, or explained by covariates."""
+"""Numbers of raters, such as slopes and severities: each rater's own, shared, or explained by covariates."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,25 +8,31 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
+from raterlens.models.term import Term
 
 
 class Effect(Protocol):
     """A smooth map from a block of parameters to one number per rater."""
 
     @property
+    def by_logarithm(self) -> bool:
+        """Whether the logarithm of the effect is linear in the parameters, not the effect itself."""
+
+    @property
+    def design(self) -> sparse.csr_array:
+        """(raters, parameters): of the effect, or of its logarithm."""
+
+    @property
     def size(self) -> int:
         """Parameters in the block."""
+
+    @property
+    def n_raters(self) -> int: ...
 
     def __call__(self, x: Array) -> Array: ...
 
     def jacobian(self, x: Array) -> sparse.csr_array:
         """(raters, parameters)"""
-
-    def pullback(self, x: Array, d_effect: Array) -> Array:
-        """Derivatives in the effects -> derivatives in the parameters."""
-
-    def second(self, x: Array, d_effect: Array) -> sparse.csr_array | None:
-        """(parameters, parameters): second derivative of `d_effect @ effect`; None where the map is linear."""
 
     def invert(self, effect: Array) -> Array:
         """Parameters whose effects are nearest to these: starting values, and redundant directions."""
@@ -46,6 +52,7 @@ class Linear:
     design: sparse.csr_array
     identity: bool = False
     places: Indices | None = None
+    by_logarithm: bool = False
 
     @staticmethod
     @lru_cache(maxsize=4)
@@ -65,6 +72,10 @@ class Linear:
     def size(self) -> int:
         return int(self.design.shape[1])
 
+    @property
+    def n_raters(self) -> int:
+        return int(self.design.shape[0])
+
     def __call__(self, x: Array) -> Array:
         if self.identity:
             return x
@@ -72,16 +83,6 @@ class Linear:
 
     def jacobian(self, x: Array) -> sparse.csr_array:
         return self.design
-
-    def pullback(self, x: Array, d_effect: Array) -> Array:
-        if self.identity:
-            return d_effect
-        if self.places is None:
-            return np.asarray(self.design.T @ d_effect)
-        return np.bincount(self.places, d_effect, self.size).astype(np.float64, copy=False)
-
-    def second(self, x: Array, d_effect: Array) -> sparse.csr_array | None:
-        return None
 
     def invert(self, effect: Array) -> Array:
         if self.size == len(effect):
@@ -99,12 +100,24 @@ class LogLinear:
     covariates: Array
 
     @property
+    def by_logarithm(self) -> bool:
+        return True
+
+    @property
     def places(self) -> Indices | None:
         return None
 
     @property
+    def design(self) -> sparse.csr_array:
+        return sparse.csr_array(self.covariates)
+
+    @property
     def size(self) -> int:
         return int(self.covariates.shape[1])
+
+    @property
+    def n_raters(self) -> int:
+        return len(self.covariates)
 
     def __call__(self, x: Array) -> Array:
         return np.exp(self.covariates @ x)
@@ -112,14 +125,30 @@ class LogLinear:
     def jacobian(self, x: Array) -> sparse.csr_array:
         return sparse.csr_array(self(x)[:, None] * self.covariates)
 
-    def pullback(self, x: Array, d_effect: Array) -> Array:
-        return np.asarray(self.covariates.T @ (self(x) * d_effect))
-
-    def second(self, x: Array, d_effect: Array) -> sparse.csr_array | None:
-        return sparse.csr_array(self.covariates.T @ ((d_effect * self(x))[:, None] * self.covariates))
-
     def invert(self, effect: Array) -> Array:
         return np.asarray(np.linalg.lstsq(self.covariates, np.log(effect))[0])
 
     def scaling(self, x: Array) -> Array:
         return self.invert(np.full(len(self.covariates), np.e))
+
+
+class RaterTerm(Term):
+    """A term whose parameters stand for one number per rater."""
+
+    __slots__ = ()
+
+    effect: Effect
+
+    @property
+    def size(self) -> int:
+        return self.effect.size
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return ("rater",)
+
+    def table(self, x: Array) -> Array:
+        return self.effect(x)
+
+    def parameters(self, table: Array) -> Array:
+        return self.effect.invert(table)

@@ -1,0 +1,1 @@
+"""The effects of facets models, one per file."""

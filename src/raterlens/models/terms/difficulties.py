@@ -1,0 +1,105 @@
+"""Difficulty of items, and of the levels of further facets: what makes a rating harder to get from any rater."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raterlens.base.arrays import Array, Indices
+from raterlens.capability.links import Link
+from raterlens.models.contexts import Contexts
+from raterlens.models.term import Beginning, Designs, PredictorName, Term, one_per_row
+from raterlens.ratings.coded import Tally
+
+if TYPE_CHECKING:
+    from raterlens.models.facets import FacetsModel
+
+DIFFICULTY = "difficulty"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difficulties(Term):
+    """delta_i, which is subtracted from the predictor; times the slope where it is on the scale of ability."""
+
+    n_items: int
+    on_ability_scale: bool
+    name: str = DIFFICULTY
+
+    @property
+    def size(self) -> int:
+        return self.n_items
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return ("item",)
+
+    def codes(self, rows: Contexts) -> Indices:
+        return rows.item
+
+    def designs(self, rows: Contexts) -> Designs:
+        where: PredictorName = "difficulty" if self.on_ability_scale else "intercept"
+        return {where: one_per_row(self.codes(rows), self.size)}
+
+    def start(self, given: Beginning) -> Array:
+        """On the scale of ability, divided by the slope, which starts at 1."""
+        tally, most = given.ratings.tally("item"), given.ratings.n_categories - 1
+        overall = through(given.link, np.array([tally.total.sum() / (most * tally.n.sum())]))
+        return np.asarray(given.stretch * (overall - through(given.link, pass_rates(tally, most))))
+
+    def redundancies(self, model: "FacetsModel", parameters: Array) -> Iterator[tuple[Array, Array]]:
+        """Items of a connected group against the severities of its raters."""
+        weight = self._weight(model, parameters)
+        for group in range(int(model.item_group.max()) + 1):
+            items = (model.item_group == group).astype(float)
+            severity = -model.severity.invert(weight * (model.rater_group == group))
+            yield model.vector(**{self.name: items}), model.vector(**{self.name: items, "severity": severity})
+
+    def _weight(self, model: "FacetsModel", parameters: Array) -> Array:
+        """(raters,): by how much a unit of difficulty is one of severity."""
+        slopes = model.slope(parameters[model.blocks["slope"]])
+        return slopes if self.on_ability_scale else np.ones_like(slopes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FacetLevels(Difficulties):
+    """The levels of a further facet, such as topics."""
+
+    facet: str = ""
+    place: int = 0
+    """Among the further facets."""
+
+    @staticmethod
+    def of(facet: str, place: int, size: int, *, on_ability_scale: bool) -> "FacetLevels":
+        return FacetLevels(size, on_ability_scale, facet_name(facet), facet, place)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def codes(self, rows: Contexts) -> Indices:
+        return rows.facets[self.place]
+
+    def start(self, given: Beginning) -> Array:
+        return np.zeros(self.size)
+
+    def redundancies(self, model: "FacetsModel", parameters: Array) -> Iterator[tuple[Array, Array]]:
+        severity = -model.severity.invert(self._weight(model, parameters))
+        ones = np.ones(self.size)
+        yield model.vector(**{self.name: ones}), model.vector(**{self.name: ones, "severity": severity})
+
+
+def facet_name(facet: str) -> str:
+    """The name of the block, and of the labels, of a further facet."""
+    return f"facet {facet}"
+
+
+def pass_rates(tally: Tally, most: int) -> Array:
+    """Shares of the marks, kept off 0 and 1."""
+    return np.asarray((tally.total / most + 0.5) / (tally.n + 1))
+
+
+def through(link: Link, rate: Array) -> Array:
+    """The predictor at which a pass has this probability: F inverted on a table, precise enough for a start."""
+    s = np.linspace(-12, 12, 4801)
+    return np.interp(rate, np.exp(link.log_pass(s)), s)

@@ -1,0 +1,49 @@
+"""Halo: what all scores of a reading share besides ability, the impression of one student by one rater."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raterlens.base.arrays import Array, Mask
+from raterlens.models.contexts import Contexts
+from raterlens.models.term import RATING_INFORMATION, Beginning, Designs, rows_of
+from raterlens.models.terms.rater_effects import Linear, RaterTerm
+
+if TYPE_CHECKING:
+    from raterlens.models.facets import FacetsModel
+
+HALO = "halo"
+# Of the spread: at 10, the scores of a reading are all but the same, whoever wrote it.
+LARGEST_HALO = 10.0
+# Away from 0, where the likelihood is level in the spread.
+_START = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Halo(RaterTerm):
+    """tau_r^2, the variance of the reading effect: as large for every rater, or each rater's own."""
+
+    effect: Linear
+    name: str = HALO
+    variance = True
+
+    def designs(self, rows: Contexts) -> Designs:
+        return {"halo": rows_of(self.effect.design, rows.rater)}
+
+    def start(self, given: Beginning) -> Array:
+        return self.effect.invert(np.full(given.ratings.n_raters, _START**2))
+
+    def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
+        """Of a reading of n ratings about the variance, half the square of what they tell about its effect."""
+        given, n = model.contexts.given.sum(axis=1), model.n_items
+        told = RATING_INFORMATION * n * float(model.lever[-1]) ** 2
+        each = 0.5 * (told / (1 + model.halo_variances(parameters) * told)) ** 2
+        readings = np.bincount(model.contexts.rater, given, model.n_raters) / n
+        return np.asarray(self.effect.design.T @ (each * readings))
+
+    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
+        return np.zeros(self.size), np.full(self.size, LARGEST_HALO**2)
+
+    def at_limit(self, x: Array) -> Mask:
+        return np.asarray(x >= LARGEST_HALO**2)

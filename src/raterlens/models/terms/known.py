@@ -1,0 +1,123 @@
+"""Known answers: what is right for a student and item shows ability, too.
+
+A known answer is a rating by somebody who hardly errs, of a slope that is not estimated, with thresholds of each item's
+own (a fixed threshold would be wrong wherever most answers are right, or most are wrong):
+
+    log-odds of the answer = slope theta - threshold_i
+
+To an engine these are contexts like the others, which come last (`Contexts.n_rated`). Nobody else sees them: they are
+not a rater's, and their levels are beyond those of raters, items and facets.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import special
+
+from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.capability.yardstick import LARGEST_EFFECT
+from raterlens.models.contexts import Contexts
+from raterlens.models.term import Beginning, Designs, Offsets, Term, at_answers
+from raterlens.models.terms.thresholds import Thresholds, step_sums
+from raterlens.ratings.coded import Facet, Ratings
+
+KNOWN = "known"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownAnswers(Term):
+    """The thresholds of the items that have known answers, and the slope of these."""
+
+    items: Indices
+    """Which items these are."""
+    n_items: int
+    scales: Thresholds
+    slope: float
+    name: str = KNOWN
+
+    @staticmethod
+    def of(ratings: Ratings, n_steps: int, slope: float, *, graded: bool) -> "KnownAnswers":
+        items = answered_items(ratings)
+        scales = Thresholds("item", n_steps, graded, np.full(len(items), n_steps))
+        return KnownAnswers(items, ratings.n_items, scales, slope)
+
+    @property
+    def size(self) -> int:
+        return self.scales.size
+
+    def designs(self, rows: Contexts) -> Designs:
+        answers = np.where(at_answers(rows), rows.item - rows.n_items, len(self.items))
+        return {"steps": step_sums(answers, self.scales.highest, self.scales.n_steps)}
+
+    def offsets(self, rows: Contexts) -> Offsets:
+        return {"slope": np.where(at_answers(rows), self.slope, 0.0)}
+
+    def start(self, given: Beginning) -> Array:
+        """Thresholds that divide a standard normal population as the known answers are divided."""
+        counts = given.contexts.given[given.contexts.n_rated :]
+        at_least = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1][:, 1:]
+        share = (at_least + 0.5) / (counts.sum(axis=1, keepdims=True) + 1)
+        values = np.zeros((self.scales.n_scales, self.scales.n_steps))
+        values[:, : share.shape[1]] = -self.slope * special.ndtri(share)
+        if self.scales.graded:
+            values = np.maximum.accumulate(values, axis=1) + 0.1 * np.arange(values.shape[1])
+        return self.scales.parameters(values)
+
+    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
+        return self.scales.bounds(allow_reversed=allow_reversed)
+
+    def at_limit(self, x: Array) -> Mask:
+        return np.asarray(np.abs(x) >= LARGEST_EFFECT)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return ("item",)
+
+    def table(self, x: Array) -> Array:
+        """(items, steps): NaN where an item has no known answers."""
+        found = np.full((self.n_items, self.scales.n_steps), np.nan)
+        found[self.items] = self.scales.table(x)
+        return found
+
+    def parameters(self, table: Array) -> Array:
+        return self.scales.parameters(table[self.items])
+
+
+def answered_items(ratings: Ratings) -> Indices:
+    """The items that have known answers."""
+    assert ratings.known is not None
+    return np.unique(ratings.known.item).astype(np.int64)
+
+
+def with_answers(ratings: Ratings) -> Ratings:
+    """Known answers as ratings: by one more rater, on items and levels of facets of their own, which come last."""
+    known = ratings.known
+    assert known is not None
+    n, items = len(known), answered_items(ratings)
+    student = np.concatenate([ratings.student, known.student])
+    order = np.argsort(student, kind="stable")
+
+    def added(codes: NDArray[np.int32], more: NDArray[np.integer]) -> NDArray[np.int32]:
+        return np.concatenate([codes, more.astype(np.int32)])[order]
+
+    return Ratings(
+        student=student[order],
+        rater=added(ratings.rater, np.full(n, ratings.n_raters)),
+        item=added(ratings.item, ratings.n_items + np.searchsorted(items, known.item)),
+        score=np.concatenate([ratings.score, known.answer])[order],
+        students=ratings.students,
+        raters=_longer(ratings.raters, 1),
+        items=_longer(ratings.items, len(items)),
+        backend=ratings.backend,
+        facets=tuple(
+            Facet(facet.name, added(facet.codes, np.full(n, len(facet.labels))), _longer(facet.labels, 1))
+            for facet in ratings.facets
+        ),
+    )
+
+
+def _longer(labels: pl.Series, more: int) -> pl.Series:
+    added = pl.Series([f"\0known {place}" for place in range(more)], dtype=pl.String)
+    return pl.concat([labels.cast(pl.String), added]).alias(labels.name)

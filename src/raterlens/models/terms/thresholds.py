@@ -1,0 +1,174 @@
+"""Thresholds between ordered scores: shared by all, each item's own, or each rater's own.
+
+    adjacent:  e_k = k base - (tau_1 + .. + tau_k)       graded:  e_k = base - tau_k
+
+An item with thresholds of its own has as many as its highest score: where others get up to 4 points and it gets 2,
+scores of 3 and 4 are impossible rather than rare.
+
+Thresholds are written as a first one and increments for graded scores, so that their order is a simple bound.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy import sparse
+
+from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.capability.yardstick import LARGEST_EFFECT
+from raterlens.models.contexts import Contexts
+from raterlens.models.term import Beginning, Designs, Term, at_answers
+from raterlens.models.terms.difficulties import through
+
+if TYPE_CHECKING:
+    from raterlens.models.facets import FacetsModel
+
+THRESHOLD = "threshold"
+# Graded thresholds stay this far apart, so that every score keeps a probability.
+SMALLEST_GAP = 1e-4
+# Between graded thresholds at the start, at least.
+_GAP = 0.01
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Thresholds(Term):
+    """tau, the part of the intercepts that orders the scores."""
+
+    by: Literal["all", "item", "rater"]
+    n_steps: int
+    graded: bool
+    highest: Indices
+    """(scales,): the highest score of each item or rater; a single number for thresholds shared by all."""
+    name: str = THRESHOLD
+
+    @staticmethod
+    def shared(n_steps: int, *, graded: bool) -> "Thresholds":
+        return Thresholds("all", n_steps, graded, np.array([n_steps]))
+
+    @property
+    def n_scales(self) -> int:
+        return len(self.highest)
+
+    @property
+    def size(self) -> int:
+        return int(self.highest.sum())
+
+    @property
+    def exists(self) -> Mask:
+        """(scales, steps)"""
+        return np.asarray(np.arange(self.n_steps) < self.highest[:, None])
+
+    def of_scale(self, scale: int) -> slice:
+        """Where the parameters of a scale stand."""
+        first = int(self.highest[:scale].sum())
+        return slice(first, first + int(self.highest[scale]))
+
+    # -- in the predictor -----------------------------------------------------------------------------------
+
+    def scales(self, rows: Contexts) -> Indices:
+        """(rows,): the scale of each; beyond all where it has none."""
+        if self.by == "all":
+            return np.where(at_answers(rows), 1, 0)
+        return rows.item if self.by == "item" else rows.rater
+
+    def designs(self, rows: Contexts) -> Designs:
+        return {"steps": step_sums(self.scales(rows), self.highest, self.n_steps)}
+
+    def beyond(self, rows: Contexts) -> Mask:
+        """(rows, steps): scores that the item or rater of a row cannot get or give."""
+        scale = self.scales(rows)
+        top = np.append(self.highest, self.n_steps)[np.minimum(scale, self.n_scales)]
+        return np.asarray(np.arange(self.n_steps) >= top[:, None])
+
+    # -- estimation -----------------------------------------------------------------------------------------
+
+    def start(self, given: Beginning) -> Array:
+        """Around zero: graded ones by how often each score is reached; others half a unit apart."""
+        if self.graded:
+            return self.parameters(np.tile(self._reached(given), (self.n_scales, 1)))
+        return self.parameters(0.5 * (np.arange(self.n_steps) - (self.highest[:, None] - 1) / 2))
+
+    def _reached(self, given: Beginning) -> Array:
+        """(steps,): where each score is reached as often as ratings, of all raters and items, do; around zero."""
+        counts = given.contexts.counts(self.n_steps + 1)[: given.contexts.n_rated].sum(axis=0)
+        reached = np.cumsum(counts[::-1])[::-1][1:]
+        values = -given.stretch * through(given.link, (reached + 0.5) / (counts.sum() + 1))
+        # A score that nobody gave would leave no room between its thresholds.
+        return np.asarray(values - values.mean() + _GAP * np.arange(len(values)))
+
+    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
+        lower, upper = Term.bounds(self, allow_reversed=allow_reversed)
+        if self.graded:
+            later = np.ones(self.size, dtype=bool)
+            later[np.cumsum(self.highest) - self.highest] = False
+            lower[later] = SMALLEST_GAP
+        return lower, upper
+
+    def at_limit(self, x: Array) -> Mask:
+        """Graded thresholds that meet are not at a limit in this sense."""
+        return np.asarray(np.abs(x) >= LARGEST_EFFECT)
+
+    def redundancies(self, model: "FacetsModel", parameters: Array) -> Iterator[tuple[Array, Array]]:
+        """All thresholds of a scale against severity: of all raters, of the rater whose they are, or of the item."""
+        for scale in range(self.n_scales):
+            average, shift = self._average(scale), self._shift(scale)
+            direction = model.vector(**{self.name: shift})
+            if self.by == "item":
+                direction[model.blocks["difficulty"].start + scale] = -1.0
+            else:
+                whose = np.ones(model.n_raters)
+                if self.by == "rater":
+                    whose = (np.arange(model.n_raters) == scale).astype(float)
+                direction[model.blocks["severity"]] = -model.severity.invert(whose)
+            yield model.vector(**{self.name: average}), direction
+
+    def _shift(self, scale: int) -> Array:
+        """The direction that raises every threshold of a scale by one."""
+        row, own = np.zeros(self.size), self.of_scale(scale)
+        row[own.start if self.graded else own] = 1.0
+        return row
+
+    def _average(self, scale: int) -> Array:
+        """Weights that give the mean threshold of a scale."""
+        row, steps = np.zeros(self.size), int(self.highest[scale])
+        row[self.of_scale(scale)] = (np.arange(steps, 0, -1) if self.graded else 1.0) / steps
+        return row
+
+    # -- as kept --------------------------------------------------------------------------------------------
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return () if self.by == "all" else (self.by,)
+
+    def table(self, x: Array) -> Array:
+        """(scales, steps): the thresholds themselves; NaN beyond an item's highest score."""
+        table = np.full((self.n_scales, self.n_steps), np.nan)
+        table[self.exists] = x
+        return np.cumsum(table, axis=1) if self.graded else table
+
+    def parameters(self, table: Array) -> Array:
+        return np.asarray((np.diff(table, axis=1, prepend=0.0) if self.graded else table)[self.exists])
+
+
+def step_sums(scale: Indices, highest: Indices, n_steps: int) -> sparse.csr_array:
+    """(rows x steps, parameters): row (context, k) sums the parameters 1 .. k of its scale, as far as these go."""
+    first = np.cumsum(highest) - highest
+    known = scale < len(highest)
+    top = np.where(known, np.append(highest, 0)[np.minimum(scale, len(highest))], 0)
+    inside = np.arange(n_steps) < top[:, None]
+    context, k, j = np.nonzero(np.tri(n_steps) * inside[..., None])
+    return sparse.csr_array(
+        (np.ones(len(k)), (context * n_steps + k, first[scale[context]] + j)),
+        shape=(len(scale) * n_steps, int(highest.sum())),
+    )
+
+
+def highest_scores(contexts: Contexts, n_categories: int, known: Indices | None = None) -> Indices:
+    """(items,): the highest score that anybody gave each item, or is `known` to; one step at least, or it would have no
+    thresholds."""
+    given = np.zeros((contexts.n_items, n_categories))
+    rated = slice(contexts.n_rated)
+    np.add.at(given, contexts.item[rated], contexts.counts(n_categories)[rated])
+    top = np.maximum(n_categories - 1 - np.argmax(given[:, ::-1] > 0, axis=1), 1)
+    return np.asarray(top if known is None else np.maximum(top, known))

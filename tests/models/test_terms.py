@@ -1,0 +1,224 @@
+"""What each term says of itself: designs, bounds, tables, and directions that change no probability."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+
+from raterlens import read
+from raterlens.capability.links import get_link
+from raterlens.inference.covariance import in_full
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.models.build import Options, build
+from raterlens.models.contexts import Contexts
+from raterlens.models.facets import placed
+from raterlens.models.redundancy import centre, redundancy
+from raterlens.models.registry import facets_spec
+from raterlens.models.terms.rater_effects import Linear, LogLinear
+from raterlens.models.terms.rater_interactions import block_of, interacting_facets
+from raterlens.models.terms.shared_bias import BIAS, SharedBias
+from raterlens.models.terms.thresholds import Thresholds, highest_scores
+from tests.support.facets_models import (
+    INTERACTING,
+    KINDS,
+    SHIFTED,
+    by_differences,
+    flat,
+    make,
+    ordered,
+    somewhere,
+    with_facet,
+)
+
+# -- every term ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *SHIFTED, *INTERACTING])
+def test_a_table_by_level_gives_the_parameters_back(small, kind):
+    model, _ = make(small, kind)
+    x = somewhere(model)
+    sizes = {"rater": model.n_raters, "item": model.n_items}
+    sizes |= {f"facet {name}": size for name, size in model.contexts.facet_sizes.items()}
+    for term in model.terms:
+        own = x[model.blocks[term.name]]
+        table = term.table(own)
+        assert table.shape[: len(term.levels)] == tuple(sizes[facet] for facet in term.levels)
+        np.testing.assert_allclose(term.parameters(table), own, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_redundant_directions_change_nothing_and_all_are_known(small, kind):
+    model, _ = make(small, kind)
+    x = somewhere(model)
+    jacobian, known = model.jacobian(x).toarray(), redundancy(model, x)
+    np.testing.assert_allclose(jacobian @ known.directions.T, 0, atol=1e-12)
+    assert np.linalg.matrix_rank(jacobian) == model.blocks.size - len(known)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_centring_keeps_the_model_and_meets_its_constraints(small, kind):
+    model, _ = make(small, kind)
+    x = somewhere(model)
+    centred = centre(model, x)
+    np.testing.assert_allclose(flat(model.predictor(centred)), flat(model.predictor(x)), atol=1e-11)
+    np.testing.assert_allclose(redundancy(model, centred).constraints @ centred, 0, atol=1e-11)
+
+
+def test_items_that_no_rater_connects_are_centred_apart():
+    frame = pl.DataFrame(
+        {
+            "student": list("aabbccdd"),
+            "rater": list("xxxxyyyy"),
+            "item": list("ijijklkl"),
+            "score": [0, 1, 1, 0, 1, 1, 0, 0],
+        }
+    )
+    model, _ = build(read(frame), Options(facets_spec("gmf"), get_link("logit")))
+    centred = centre(model, somewhere(model))
+    difficulty = centred[model.blocks["difficulty"]]
+    np.testing.assert_allclose([difficulty[:2].sum(), difficulty[2:].sum()], 0, atol=1e-12)
+
+
+def test_a_matrix_is_placed_in_columns_of_a_wider_one():
+    own = np.array([[1.0, 2.0], [0.0, 3.0]])
+    found = placed(sparse.csr_array(own), slice(1, 3), 4).toarray()
+    np.testing.assert_array_equal(found, np.pad(own, [(0, 0), (1, 1)]))
+
+
+# -- numbers of raters ---------------------------------------------------------------------------------------------
+
+COVARIATES = np.column_stack([np.ones(6), np.linspace(-1, 2, 6)])
+EFFECTS: dict[str, Any] = {
+    "own": Linear.own(6),
+    "common": Linear.common(6),
+    "explained": Linear.explained(COVARIATES),
+    "log": LogLinear(COVARIATES),
+}
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_derivatives_of_effects_agree_with_differences(name):
+    effect, step = EFFECTS[name], 1e-6
+    x = np.random.default_rng(0).normal(size=effect.size)
+    units = step * np.eye(effect.size)
+    slope = np.column_stack([(effect(x + h) - effect(x - h)) / (2 * step) for h in units])
+    np.testing.assert_allclose(effect.jacobian(x).toarray(), slope, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_inverting_gives_the_parameters_back(name):
+    effect = EFFECTS[name]
+    x = np.random.default_rng(1).normal(size=effect.size)
+    np.testing.assert_allclose(effect.invert(effect(x)), x, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_scaling_moves_all_effects_alike(name):
+    effect, step = EFFECTS[name], 1e-6
+    x = np.abs(np.random.default_rng(2).normal(size=effect.size)) + 0.1
+    change = (effect(x + step * effect.scaling(x)) - effect(x)) / step
+    np.testing.assert_allclose(change / effect(x), 1, rtol=1e-4)
+
+
+def test_biases_stand_after_severities_and_are_0_for_those_who_are_trusted(small) -> None:
+    model, _ = build(small, Options(facets_spec("tfm"), get_link("logit")))
+    free = np.arange(small.n_raters) != 2
+    shared = model.plus(SharedBias.of(free))
+    x = np.random.default_rng(1).normal(size=shared.blocks.size)
+    effects, at = shared.effects_at(x), shared.effects
+    assert list(at.sizes)[:4] == ["slope", "severity", BIAS, "difficulty"]
+    np.testing.assert_array_equal(effects[at[BIAS]][free], x[shared.blocks[BIAS]])
+    np.testing.assert_array_equal(effects[at["difficulty"]], x[shared.blocks["difficulty"]])
+    assert effects[at[BIAS]][2] == 0.0
+    np.testing.assert_allclose(shared.effect_jacobian(x) @ x, effects)
+    np.testing.assert_array_equal(flat(shared.predictor(x)), flat(model.predictor(x[: model.blocks.size])))
+
+
+# -- thresholds ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graded", [True, False])
+@pytest.mark.parametrize("by", ["all", "item", "rater"])
+def test_intercepts_fall_by_the_thresholds(small, graded, by):
+    """adjacent: e_k = -(tau_1 + .. + tau_k); graded: e_k = -tau_k"""
+    contexts = Contexts.of(ordered(small))
+    scales = {"all": 1, "item": contexts.n_items, "rater": contexts.n_raters}[by]
+    thresholds = Thresholds(by, 3, graded, np.full(scales, 3))
+    values = np.sort(np.random.default_rng(0).normal(size=(scales, 3)), axis=1)
+    x = thresholds.parameters(values)
+    np.testing.assert_allclose(thresholds.table(x), values)
+    of_context = values[thresholds.scales(contexts)]
+    expected = of_context if graded else np.cumsum(of_context, axis=1)
+    steps = thresholds.designs(contexts)["steps"] @ x
+    np.testing.assert_allclose(steps.reshape(len(contexts), 3), expected)
+
+
+def test_graded_thresholds_are_kept_in_order():
+    lower, _ = Thresholds("item", 3, graded=True, highest=np.array([3, 2])).bounds(allow_reversed=False)
+    np.testing.assert_array_equal(lower > 0, [False, True, True, False, True])
+
+
+def test_an_item_has_as_many_thresholds_as_its_highest_score(small):
+    contexts = Contexts.of(ordered(small))
+    highest = 1 + np.arange(contexts.n_items) % 3
+    thresholds = Thresholds("item", 3, graded=False, highest=highest)
+    assert thresholds.size == highest.sum()
+    values = thresholds.table(np.arange(1.0, thresholds.size + 1))
+    np.testing.assert_array_equal(np.isfinite(values).sum(axis=1), highest)
+    np.testing.assert_array_equal((~thresholds.beyond(contexts)).sum(axis=1), highest[contexts.item])
+
+
+def test_the_highest_score_that_anybody_gave_is_an_item_s_highest(small):
+    scores = ordered(small)
+    first, second = small.item == 0, small.item == 1
+    capped = np.where(first, np.minimum(scores.score, 2), np.where(second, 0, scores.score))
+    contexts = Contexts.of(replace(scores, score=capped.astype(np.int16)))
+    # An item that only ever got 0 still has a step.
+    assert highest_scores(contexts, 4)[:3].tolist() == [2, 1, 3]
+
+
+# -- interactions --------------------------------------------------------------------------------------------------
+
+
+def test_a_cell_for_every_rater_and_level_that_occur_together(small):
+    model, _ = make(small, "gmf interactions")
+    (term,) = model.interactions
+    assert term.size == len({*zip(small.rater.tolist(), small.item.tolist(), strict=True)})
+    cells = term.cells(model.contexts)
+    np.testing.assert_array_equal(term.rater[cells], model.contexts.rater)
+    np.testing.assert_array_equal(term.level[cells], model.contexts.item)
+
+
+def test_interactions_add_to_severity_and_leave_the_slope(small):
+    model, _ = make(small, "probit facet interactions")
+    x = somewhere(model)
+    without = np.where(model.of_drawn, 0.0, x)
+    item, topic = (
+        term.table(x[model.blocks[term.name]]) for term in sorted(model.interactions, key=lambda t: t.facet)
+    )
+    contexts = model.contexts
+    added = item[contexts.rater, contexts.item] + topic[contexts.rater, contexts.facets[0]]
+    found, plain = model.predictor(x), model.predictor(without)
+    np.testing.assert_allclose(found.intercepts[:, 0], plain.intercepts[:, 0] - added, atol=1e-12)
+    np.testing.assert_array_equal(found.slope, plain.slope)
+    assert interacting_facets(model.blocks.sizes) == ("topic", "item")
+    assert block_of("topic") in model.blocks
+
+
+# -- the students of an anchored scale -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", SHIFTED)
+def test_information_of_a_shifted_model_agrees_with_differences(small, kind):
+    ratings = ordered(small) if "partial credit" in kind else with_facet(small) if "probit" in kind else small
+    model, response = make(small, kind)
+    problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
+    x, nodes = somewhere(model), Nodes.equally_spaced(-6, 6, 0.2)
+    expected = by_differences(problem, x, nodes)
+    found = in_full(problem.information(x, nodes))
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
