@@ -11,7 +11,7 @@ import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import MODELS, FacetsSpec
-from raterlens.models.terms.rater_effects import Linear
+from raterlens.models.terms.per_rater import Linear
 from tests.support.facets_models import FITS, ordered
 
 # Promised: the same abilities, however the grid was chosen.

@@ -19,7 +19,7 @@ from raterlens.models.contexts import Contexts
 from raterlens.models.facets import placed
 from raterlens.models.redundancy import centre, redundancy
 from raterlens.models.registry import facets_spec
-from raterlens.models.terms.rater_effects import Linear, LogLinear
+from raterlens.models.terms.per_rater import Linear, LogLinear
 from raterlens.models.terms.rater_interactions import block_of, interacting_facets
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.models.terms.thresholds import Thresholds, highest_scores

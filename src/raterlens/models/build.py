@@ -16,8 +16,8 @@ from raterlens.models.terms.difficulties import Difficulties, FacetLevels
 from raterlens.models.terms.halo import Halo
 from raterlens.models.terms.item_slopes import ItemSlopes
 from raterlens.models.terms.known import KNOWN, KnownAnswers, with_answers
+from raterlens.models.terms.per_rater import Linear
 from raterlens.models.terms.piece_effect import Pieces
-from raterlens.models.terms.rater_effects import Linear
 from raterlens.models.terms.rater_interactions import Interaction
 from raterlens.models.terms.severities import Severities
 from raterlens.models.terms.shape import Shape

@@ -24,8 +24,8 @@ from raterlens.models.term import Beginning, PredictorName, Term
 from raterlens.models.terms.halo import HALO
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.known import KNOWN, KnownAnswers
+from raterlens.models.terms.per_rater import Effect, Linear, RaterTerm
 from raterlens.models.terms.piece_effect import PIECE
-from raterlens.models.terms.rater_effects import Effect, Linear, RaterTerm
 from raterlens.models.terms.rater_interactions import Interaction
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.slopes import SLOPE, Slopes

@@ -8,7 +8,7 @@ from raterlens.config import FitConfig, LinkName, Method
 
 if TYPE_CHECKING:
     from raterlens.base.arrays import Array
-    from raterlens.models.terms.rater_effects import Effect
+    from raterlens.models.terms.per_rater import Effect
 
 # ----------------------------------------------------------------------------------------------------
 # What makes a model: its name and words, the options it takes, and how it is built.
@@ -78,7 +78,7 @@ class LatentClassSpec(Spec):
 
 def own_slopes(n_raters: int, covariates: "Array | None") -> "Effect":
     """A slope for each rater, or log-slopes explained by covariates."""
-    from raterlens.models.terms.rater_effects import (  # NumPy, which listing models does without
+    from raterlens.models.terms.per_rater import (  # NumPy, which listing models does without
         Linear,
         LogLinear,
     )
@@ -102,7 +102,7 @@ GMF = FacetsSpec(
 
 def common_slope(n_raters: int, covariates: "Array | None") -> "Effect":
     """One slope for all raters; covariates explain severity only."""
-    from raterlens.models.terms.rater_effects import Linear  # NumPy, which listing models does without
+    from raterlens.models.terms.per_rater import Linear  # NumPy, which listing models does without
 
     return Linear.common(n_raters)
 

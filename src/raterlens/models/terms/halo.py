@@ -8,7 +8,7 @@ import numpy as np
 from raterlens.base.arrays import Array, Mask
 from raterlens.models.contexts import Contexts
 from raterlens.models.term import RATING_INFORMATION, Beginning, Designs, rows_of
-from raterlens.models.terms.rater_effects import Linear, RaterTerm
+from raterlens.models.terms.per_rater import Linear, RaterTerm
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel

@@ -6,7 +6,7 @@ from raterlens.base.arrays import Array
 from raterlens.models.contexts import Contexts
 from raterlens.models.term import Beginning, Designs, rows_of
 from raterlens.models.terms.difficulties import pass_rates, through
-from raterlens.models.terms.rater_effects import Linear, RaterTerm
+from raterlens.models.terms.per_rater import Linear, RaterTerm
 
 SEVERITY = "severity"
 

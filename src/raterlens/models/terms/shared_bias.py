@@ -15,7 +15,7 @@ from raterlens.base.arrays import Array, Mask
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.models.contexts import Contexts
 from raterlens.models.term import Designs, rows_of
-from raterlens.models.terms.rater_effects import Linear, RaterTerm
+from raterlens.models.terms.per_rater import Linear, RaterTerm
 
 BIAS = "bias"
 ENOUGH_KNOWN = 60

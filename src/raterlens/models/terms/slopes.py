@@ -8,7 +8,7 @@ from raterlens.base.arrays import Array, Mask
 from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE, LARGEST_SLOPE
 from raterlens.models.contexts import Contexts
 from raterlens.models.term import START_SLOPE, Beginning, Designs, Offsets, rows_of
-from raterlens.models.terms.rater_effects import Effect, RaterTerm
+from raterlens.models.terms.per_rater import Effect, RaterTerm
 
 SLOPE = "slope"
 SMALLEST_COMMON_SLOPE = 0.01
