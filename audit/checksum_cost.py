@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow.parquet
 
 from raterlens.ratings.packed import Chunk, Labels, Packed, StoredRatings, open_packed, write_chunks
-from raterlens.reading.formats.parquet_pages import check_pages
+from raterlens.reading.formats.parquet import check_pages
 
 
 def packed(path: Path, n_ratings: int) -> None:

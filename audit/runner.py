@@ -22,7 +22,7 @@ ALSO = (
         "raterlens.pictures.capability_ranking",
     ),
     *(
-        "raterlens.reading.packing",
+        "raterlens.reading.pack",
         "raterlens.diagnostics.panel_summary",
         "raterlens.studies.study",
         "altair",

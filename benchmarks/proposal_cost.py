@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.config import ReadConfig
-from raterlens.reading.reader import read_ratings
+from raterlens.reading.read import read_ratings
 
 TURNS = 5
 SAID = ReadConfig(

@@ -62,7 +62,7 @@ def _evaluation(folder: Path, size: dict[str, int], n_nodes: int) -> tuple[float
     from raterlens.base.threads import one_thread
     from raterlens.likelihood.engines.contract import Expected, Tables
     from raterlens.likelihood.nodes import Nodes
-    from raterlens.reading.reader import read
+    from raterlens.reading.read import read
 
     path = folder / ("-".join(str(value) for value in size.values()) + ".parquet")
     if not path.exists():

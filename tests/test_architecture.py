@@ -40,7 +40,7 @@ PUBLIC = {
     "raterlens.fitting.api:fit",
     "raterlens.simulation.simulate:simulate",
     "raterlens.planning.plan:plan",
-    "raterlens.reading.reader:read",
+    "raterlens.reading.read:read",
     "raterlens.judging.judge:judge",
     "raterlens.judging.gate:gate",
 }

@@ -17,7 +17,7 @@ from benchmarks.studies import opening
 from raterlens.base.arrays import Array, Indices
 from raterlens.judging.system_rates import pass_rate
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 from raterlens.studies.figures import COLOURS
 from raterlens.studies.study import Results, Study, Task
 from raterlens.studies.study_summary import page, table, with_error

@@ -21,7 +21,7 @@ from raterlens.capability.population import Normal
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 from raterlens.studies.study import Results, Study, Task
 from raterlens.studies.study_summary import label_rows, page, table, with_error
 

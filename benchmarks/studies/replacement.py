@@ -19,7 +19,7 @@ from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.judging.replacement import can_replace
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 from raterlens.studies.figures import two_kinds
 from raterlens.studies.study import Results, Study, Task
 from raterlens.studies.study_summary import page, table, with_error

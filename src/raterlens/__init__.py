@@ -27,18 +27,17 @@ if TYPE_CHECKING:
     from raterlens.planning.plan import MarkingPlan, plan
     from raterlens.ratings.coded import Ratings
     from raterlens.ratings.design import examine_links
-    from raterlens.reading.facets.control_writer import write_facets
-    from raterlens.reading.facets.facets_study import read_facets
-    from raterlens.reading.packing import pack
-    from raterlens.reading.reader import read
+    from raterlens.reading.facets.facets_study import read_facets, write_facets
+    from raterlens.reading.pack import pack
+    from raterlens.reading.read import read
     from raterlens.simulation.example import load_example
     from raterlens.simulation.simulate import simulate
     from raterlens.version import __version__ as __version__
 
 # Imported on first use: `import raterlens` and `raterlens --help` cost nothing.
 _WHERE = {
-    "read": "raterlens.reading.reader",
-    "pack": "raterlens.reading.packing",
+    "read": "raterlens.reading.read",
+    "pack": "raterlens.reading.pack",
     "Ratings": "raterlens.ratings.coded",
     "examine_links": "raterlens.ratings.design",
     "fit": "raterlens.fitting.api",
@@ -62,7 +61,7 @@ _WHERE = {
     "DataCheck": "raterlens.output.data_check",
     "facets_tables": "raterlens.output.facets_tables",
     "read_facets": "raterlens.reading.facets.facets_study",
-    "write_facets": "raterlens.reading.facets.control_writer",
+    "write_facets": "raterlens.reading.facets.facets_study",
     "load_example": "raterlens.simulation.example",
     "simulate": "raterlens.simulation.simulate",
     "next_marks": "raterlens.planning.next_marks",

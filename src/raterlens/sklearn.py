@@ -16,7 +16,7 @@ from raterlens.estimation.scoring import place
 from raterlens.fitting.api import fit
 from raterlens.fitting.fit import Fit
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.reader import read, read_ratings
+from raterlens.reading.read import read, read_ratings
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin

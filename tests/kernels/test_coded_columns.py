@@ -11,8 +11,8 @@ from raterlens.kernels.coded_columns import (
     show_numbers,
     tallied_students,
 )
-from raterlens.reading.levels import code
-from raterlens.reading.repeated_rows import rows_alike
+from raterlens.reading.duplicates import rows_alike
+from raterlens.reading.labels import code
 
 
 def test_numbers_that_occur_are_shown_and_recoded():
@@ -30,7 +30,7 @@ def test_a_long_column_in_chunks_is_coded_as_a_short_one(kind, monkeypatch):
     column = column.cast(pl.String).cast(kind) if kind == pl.Categorical else column.cast(kind)
     chunks = pl.concat([column[:300], column[300:450], column[450:]], rechunk=False)
     readable = code(column)
-    monkeypatch.setattr("raterlens.reading.small_numbers.compiled_code_pays", lambda _: True)
+    monkeypatch.setattr("raterlens.reading.labels.compiled_code_pays", lambda _: True)
     compiled = code(chunks, many=10, block=64)
     np.testing.assert_array_equal(compiled.codes, readable.codes)
     assert compiled.labels.to_list() == readable.labels.to_list()

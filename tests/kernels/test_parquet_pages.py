@@ -8,8 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from raterlens.kernels.parquet_pages import page_values
-from raterlens.reading.formats.compact_protocol import Fields
-from raterlens.reading.formats.parquet_pages import _pages, _values
+from raterlens.reading.formats.parquet import Fields, _pages, _values
 
 _BYTES = 6  # the field that the twin takes the most bytes of a page from
 

@@ -23,7 +23,7 @@ from raterlens.ratings.coded import (
     to_backend,
     used_levels,
 )
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 from tests.support.known_tables import TABLE, answers
 
 

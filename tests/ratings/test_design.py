@@ -30,7 +30,7 @@ from raterlens.ratings.design import (
     too_few,
     weak_links,
 )
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -20,7 +20,7 @@ from raterlens.ratings.groupings import (
     time_of,
     times,
 )
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 from raterlens.simulation.simulate import simulate
 
 

@@ -1,12 +1,39 @@
-"""Which column is what: by its usual name, or as the user says."""
+"""Roles of columns, and patterns of their names."""
 
 import datetime as dt
 
 import polars as pl
 import pytest
 
-from raterlens.reading.reader import read
+from raterlens.config import pattern_fields
+from raterlens.reading.columns import FIELDS, is_grid, likely_pattern, split_names
+from raterlens.reading.read import read
 from tests.support.reading_tables import LONG, assert_same, by_rows
+
+
+@pytest.mark.parametrize("separator", ["_", " ", ".", "-", ":", "/", "|"])
+def test_a_grid_of_raters_and_items_is_seen(separator: str) -> None:
+    columns = ["student", *(f"{r}{separator}{i}" for r in ("Ann", "Bob") for i in ("style", "plot"))]
+    assert likely_pattern(columns) == f"{{rater}}{separator}{{item}}"
+    assert likely_pattern(["student", f"Ann{separator}style", f"Bob{separator}plot"]) is None
+
+
+def test_the_split_with_fewest_labels_is_taken() -> None:
+    columns = ["Ann Lee style", "Ann Lee plot", "Bob Ray style"]
+    found = split_names("{rater} {item}", FIELDS, columns)
+    assert found == {
+        "Ann Lee style": ("Ann Lee", "style"),
+        "Ann Lee plot": ("Ann Lee", "plot"),
+        "Bob Ray style": ("Bob Ray", "style"),
+    }
+    assert is_grid(found)
+
+
+def test_characters_of_regular_expressions_are_plain() -> None:
+    pattern = "{item} (by {rater}.)"
+    assert split_names(pattern, pattern_fields(pattern), ["plot (by Ann.)", "plot by Ann"]) == {
+        "plot (by Ann.)": ("plot", "Ann")
+    }
 
 
 @pytest.mark.parametrize(

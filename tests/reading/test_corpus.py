@@ -7,8 +7,8 @@ import pytest
 
 from raterlens.config import ReadConfig
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.proposals.findings import UncertainError
-from raterlens.reading.reader import read, understood
+from raterlens.reading.detection.proposal import UncertainError
+from raterlens.reading.read import read, understood
 from tests.reading.corpus.cases import CASES, Case
 
 

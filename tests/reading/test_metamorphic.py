@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 from tests.reading.corpus.cases import CASES, Case
 from tests.reading.corpus.truth import Grid
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from raterlens.base.errors import RaterlensError
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 from tests.support.reading_tables import LONG
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import main
-from raterlens.reading.formats.file_formats import SUFFIXES
+from raterlens.reading.formats.sources import SUFFIXES
 from tests.support.reading_files import FILES
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import main
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 from tests.support.facets_files import DATA, HEAD, LABELS, MODEL, write
 
 REFUSED = {

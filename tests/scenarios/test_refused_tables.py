@@ -10,7 +10,7 @@ import pytest
 
 from raterlens.base.errors import InputError, OptionError, RaterlensError
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 
 GOOD = "student,rater,score\n1,a,0\n2,b,1\n"
 

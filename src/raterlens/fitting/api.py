@@ -20,7 +20,7 @@ from raterlens.fitting.line import check, recorded
 from raterlens.fitting.steps import Run
 from raterlens.inference.result import read_saved
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 
 if TYPE_CHECKING:
     from distributed import Client

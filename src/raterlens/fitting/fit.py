@@ -19,7 +19,7 @@ from raterlens.fitting.steps import Run
 from raterlens.inference.measurement import RATER_COLUMNS, measured_fit
 from raterlens.inference.result import Result, read_saved
 from raterlens.ratings.coded import Ratings, to_backend
-from raterlens.reading.reader import read, read_ratings
+from raterlens.reading.read import read, read_ratings
 
 if TYPE_CHECKING:
     import xarray as xr

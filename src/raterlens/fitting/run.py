@@ -18,9 +18,9 @@ from raterlens.output.report.document import Document
 from raterlens.output.report.reproduce import CONTROL_FILE_OPTIONS, Reproduction, Request
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import set_aside
-from raterlens.reading.formats.file_formats import is_control_file
-from raterlens.reading.proposals.role_words import tier
-from raterlens.reading.reader import read
+from raterlens.reading.detection.vocabulary import tier
+from raterlens.reading.formats.sources import is_control_file
+from raterlens.reading.read import read
 
 
 @dataclass(frozen=True, slots=True, eq=False)

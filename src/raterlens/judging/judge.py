@@ -30,7 +30,7 @@ from raterlens.judging.judges import (
 )
 from raterlens.judging.truth import UNKNOWN, Truth, Verdicts, estimate_truth
 from raterlens.ratings.coded import Backend, Ratings, to_backend
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 
 FEWEST_KNOWN = 15
 """Below it, chance in the known answers decides who looks good."""

@@ -1,7 +1,7 @@
 """Columns of one number per rating, for large data: codes by a table, and rows that repeat another
 (`c/coded_columns.c`).
 
-The readable twins are in `reading/small_numbers.py`, `reading/repeated_rows.py` and `ratings/coded.py`.
+The readable twins are in `reading/labels.py`, `reading/duplicates.py` and `ratings/coded.py`.
 """
 
 import ctypes

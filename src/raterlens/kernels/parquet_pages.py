@@ -1,6 +1,6 @@
 """Heads of the pages of a parquet file (`c/parquet_pages.c`), of which a large file has tens of thousands.
 
-The readable twin is in `reading/formats/parquet_pages.py`, which says what is wrong where something is.
+The readable twin is in `reading/formats/parquet.py`, which says what is wrong where something is.
 """
 
 import numpy as np

@@ -10,7 +10,7 @@ import polars as pl
 from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError
 from raterlens.base.text import listed, shortened
-from raterlens.reading.rater_table import read_rater_table
+from raterlens.reading.read import read_rater_table
 
 RATER, INTERCEPT = "rater", "intercept"
 

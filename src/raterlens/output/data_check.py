@@ -11,7 +11,7 @@ from raterlens.config.keyword_types import ReadOptions
 from raterlens.output.report.reproduce import Request
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine, examine_links, pairing_warnings
-from raterlens.reading.reader import checked, proposed
+from raterlens.reading.read import checked, proposed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ import polars as pl
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import listed, shortened
-from raterlens.reading.rater_table import read_rater_table
+from raterlens.reading.read import read_rater_table
 from raterlens.simulation.designs import numbered
 
 if TYPE_CHECKING:

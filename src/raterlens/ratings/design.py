@@ -112,7 +112,7 @@ def examine(ratings: Ratings) -> Design:
     Examples
     --------
     >>> import polars as pl
-    >>> from raterlens.reading.reader import read
+    >>> from raterlens.reading.read import read
     >>> apart = {"student": [1, 2, 3, 4], "rater": ["AM", "AM", "BE", "BE"], "score": [0, 1, 1, 0]}
     >>> design = examine(read(pl.DataFrame(apart)))
     >>> design.groups.n, design.per_rater
@@ -335,7 +335,7 @@ def examine_links(ratings: Ratings, target_se: float = TARGET_SE) -> Linking:
     Examples
     --------
     >>> import polars as pl
-    >>> from raterlens.reading.reader import read
+    >>> from raterlens.reading.read import read
     >>> apart = {"student": [1, 2, 3, 4], "rater": ["AM", "AM", "BE", "BE"], "score": [0, 1, 1, 0]}
     >>> examine_links(read(pl.DataFrame(apart))).repairs.rows()
     [('AM', 3, 'group 1 - group 2')]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, shortened
 from raterlens.base.threads import in_threads
-from raterlens.reading.proposals.score_words import VERDICTS, is_missing
+from raterlens.reading.detection.vocabulary import VERDICTS, is_missing
 from raterlens.score_options import OPEN
 
 HIGHEST = 50

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from raterlens.base.errors import OptionError
 from raterlens.base.text import shortened
-from raterlens.reading.levels import Levels, code
+from raterlens.reading.labels import Levels, code
 
 
 @dataclass(frozen=True, slots=True, eq=False)

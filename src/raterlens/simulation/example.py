@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 from raterlens.simulation import writing_assessment as writing
 from raterlens.simulation.simulate import simulate
 

@@ -19,8 +19,8 @@ from raterlens.base.text import Message, Option, number
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.formats.file_formats import open_table
-from raterlens.reading.reader import read
+from raterlens.reading.formats.sources import open_table
+from raterlens.reading.read import read
 from raterlens.simulation import writing_assessment as writing
 from raterlens.studies import paper
 from raterlens.studies.figures import BLUE, two_kinds

@@ -9,7 +9,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import InputError
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 from tests.support.reading_files import FILES
 
 

@@ -1,11 +1,16 @@
-"""Text tables as people send them, and those that polars alone would refuse or misread."""
+"""Text tables: encodings, quotes, rows."""
 
+import csv
+import io
+from itertools import product
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from raterlens.base.errors import RaterlensError
-from raterlens.reading.reader import read
+from raterlens.reading.formats.delimited import encoding_of, has_quotes, is_utf8, swallowed, well_quoted
+from raterlens.reading.read import read
 
 
 def test_quotes_and_line_breaks_inside_fields(tmp_path: Path) -> None:
@@ -112,3 +117,74 @@ def test_a_first_line_that_is_a_row_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.tsv").write_text("t0\tw0\t1\nt0\tw1\t0\nt1\tw0\t1\n")
     with pytest.raises(RaterlensError, match=r"'t0', 'w0', '1', looks like a row.*add a header line"):
         read(tmp_path / "x.tsv")
+
+
+def strictly_read(text: str) -> bool:
+    """As RFC 4180 has it: the strict reader takes it, and no quote stands in a field that does not begin with one."""
+    inside = False
+    for before, character in zip("\n" + text, text, strict=False):
+        if character == '"':
+            if not inside and before not in ',\n"':
+                return False
+            inside = not inside
+    try:
+        return bool(list(csv.reader(io.StringIO(text, newline=""), strict=True))) or not text
+    except csv.Error:
+        return False
+
+
+@pytest.mark.parametrize("piece", [1, 1 << 20])
+def test_every_short_text_is_judged_as_by_the_strict_reader(piece: int) -> None:
+    for letters in product('a,"\n', repeat=5):
+        text = "".join(letters)
+        assert well_quoted(text.encode(), ",", piece) == strictly_read(text), text
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b'\xef\xbb\xbf"a";"b"\n')
+    assert well_quoted(tmp_path / "x.csv", ";")
+    assert has_quotes(tmp_path / "x.csv", piece=2)
+    assert not has_quotes(b"a;b")
+
+
+@pytest.mark.parametrize(
+    ("field", "place", "found"),
+    [
+        ("a,b,c\nd", 0, True),
+        ("a,b,c\nd,e,f\ng", 0, True),
+        ("b,c\r\nd,e", 1, True),
+        ("b,c\nd,", 1, True),
+        ("b,c\nd", 1, False),
+        ("c\nd,e,f", 2, True),
+        ("two\nlines", 0, False),
+        ("two\nlines", 2, False),
+    ],
+)
+def test_a_field_that_reads_as_rows(field: str, place: int, found: bool) -> None:
+    # Of three columns: what follows the quote ends its row, and what precedes the closing quote begins another.
+    assert swallowed(pl.Series(["x", field, None]), place, 3, ",") == (1 if found else None)
+
+
+TEXT = "Prüfling;Prüfer;Punkte\nÄnne;Zoë;1\nBörge;Zoë;0\nÄnne;Max;1\nBörge;Max;1\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"])
+def test_the_same_ratings_in_any_encoding(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(TEXT.encode(encoding))
+    ratings = read(tmp_path / "x.csv")
+    assert ratings.students.to_list() == ["Börge", "Änne"]
+    assert any(encoding in note for note in ratings.notes) == (not encoding.startswith("utf-8"))
+
+
+def test_a_character_between_two_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("raterlens.reading.formats.delimited.PIECE", 3)
+    (tmp_path / "x").write_bytes("aäöü€".encode())
+    assert is_utf8(tmp_path / "x")
+    (tmp_path / "x").write_bytes("aäöü€".encode()[:-1])
+    assert not is_utf8(tmp_path / "x")
+
+
+def test_binary_files_and_bytes_that_cp1252_has_not_are_left_to_be_refused(tmp_path: Path) -> None:
+    for data in (b"\x89PNG\0\0\0", b"a\x81\x8d"):
+        (tmp_path / "x").write_bytes(data)
+        assert encoding_of(tmp_path / "x") == ("utf-8", [])

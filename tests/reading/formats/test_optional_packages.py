@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from raterlens.base.errors import InputError
-from raterlens.reading.reader import read
+from raterlens.reading.read import read
 from tests.support.reading_files import FILES
 
 FRAME = pl.DataFrame({"student": [1, 2], "rater": ["a", "b"], "score": [0, 1]})
@@ -42,6 +42,6 @@ def test_a_package_that_is_missing_is_named_with_its_extra(
 
 def test_reading_imports_no_format_package() -> None:
     packages = ("fastexcel", "pyreadstat", "rdata", "duckdb", "zstandard", "pandas", "pyarrow")
-    code = f"import raterlens.reading.reader, sys; print(*[m for m in {packages} if m in sys.modules])"
+    code = f"import raterlens.reading.read, sys; print(*[m for m in {packages} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

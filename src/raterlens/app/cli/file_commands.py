@@ -35,7 +35,7 @@ def convert(
     """Write the ratings to another kind of file."""
     kind, config = kind_of(out, to), read_config(columns)
     # heavy, so not before it is needed
-    from raterlens.reading.reader import read
+    from raterlens.reading.read import read
 
     print(write_ratings(read(file, **config.given()), out, kind))
 
@@ -66,7 +66,7 @@ def write_ratings(ratings: "Ratings", out: Path, kind: str) -> str:
 
 def _writers() -> "dict[str, Callable[[Ratings, Path], None]]":
     # heavy, so not before it is needed
-    from raterlens.reading.facets.control_writer import write_facets
+    from raterlens.reading.facets.facets_study import write_facets
 
     return {
         "csv": lambda ratings, path: ratings.table().write_csv(path),
@@ -88,7 +88,7 @@ def pack(
     config = read_config(columns)
     # heavy, so not before it is needed
     from raterlens.ratings.packed import StoredRatings, open_packed
-    from raterlens.reading.packing import pack as write
+    from raterlens.reading.pack import pack as write
 
     with progress_bar() as watch:
         watch.start_stage("reading")
@@ -201,7 +201,7 @@ def _read(
     """The ratings, and the time of each."""
     # heavy, so not before it is needed
     from raterlens.ratings.groupings import times
-    from raterlens.reading.reader import read
+    from raterlens.reading.read import read
 
     if time is None:
         return read(path, **config.given()), None

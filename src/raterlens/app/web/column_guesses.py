@@ -7,12 +7,12 @@ from raterlens.app.web.option_labels import label
 from raterlens.base.errors import InputError
 from raterlens.base.text import sentence, worded
 from raterlens.config import ROW, ReadConfig
-from raterlens.reading.formats.file_formats import open_table
-from raterlens.reading.patterns import likely_pattern
-from raterlens.reading.proposals.findings import Finding
-from raterlens.reading.proposals.role_detection import Look, recognise
-from raterlens.reading.proposals.spread_columns import score_columns, swapped_pattern
-from raterlens.reading.reader import understood
+from raterlens.reading.columns import likely_pattern
+from raterlens.reading.detection.proposal import Finding
+from raterlens.reading.detection.roles import Look, recognise
+from raterlens.reading.detection.wide_layouts import score_columns, swapped_pattern
+from raterlens.reading.formats.sources import open_table
+from raterlens.reading.read import understood
 
 TYPED = ("cut", "bands", "map")
 """What is said of scores in fields of the page."""

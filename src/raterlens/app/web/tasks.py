@@ -29,10 +29,10 @@ from raterlens.pictures.files import svg
 from raterlens.pictures.fit_comparison import compared
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine, examine_links, pairing_warnings
-from raterlens.reading.formats.file_formats import open_table
-from raterlens.reading.formats.sheet_choice import ALL_SHEETS
+from raterlens.reading.formats.several_tables import ALL_SHEETS
+from raterlens.reading.formats.sources import open_table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
-from raterlens.reading.reader import read as read_ratings
+from raterlens.reading.read import read as read_ratings
 
 Say = Callable[[dict[str, Any]], None]
 

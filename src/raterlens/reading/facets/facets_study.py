@@ -1,20 +1,25 @@
-"""A whole control file: the ratings, and what it holds at given values."""
+"""FACETS studies: `rl.read_facets` and `rl.write_facets`."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from raterlens.base.errors import InputError, OptionError
+import numpy as np
+import polars as pl
+
+from raterlens.base.atomic_files import atomic_write
+from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.text import Message, Option, listed
 from raterlens.config import Anchors, Columns, ReadConfig
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.assembly import assemble
+from raterlens.reading.assemble import assemble
 from raterlens.reading.columns import Roles
+from raterlens.reading.detection.proposal import Understanding
 from raterlens.reading.facets import Control, parse_control
-from raterlens.reading.facets.control_table import RATINGS_ONLY, TERMS_ONLY, control_table
+from raterlens.reading.facets.control_data import RATINGS_ONLY, TERMS_ONLY, control_table
 from raterlens.reading.layout import laid_out
-from raterlens.reading.proposals.findings import Understanding
-from raterlens.reading.reader import checked
+from raterlens.reading.read import checked
 
 COMMON_SLOPE = "tfm"
 """The model of FACETS itself: every rater has the same slope."""
@@ -216,3 +221,62 @@ def _thresholds(control: Control) -> tuple[float, ...] | None:
             f"{control.path.name!r} anchors no threshold of {scale.name!r}", "give each category's"
         )
     return tuple(values)
+
+
+_SEPARATORS = str.maketrans({",": " ", "=": " ", ";": " ", "\t": " ", "\n": " ", "\r": " ", '"': "'"})
+SCALES = {"rating scale": "?", "partial credit": "#"}
+
+
+def write_facets(
+    ratings: Ratings, path: str | Path, *, title: str = "Ratings", scale: str = "rating scale"
+) -> None:
+    """Write ratings as a control file that FACETS can run: the three-facets model, students positive and not centred.
+
+    Parameters
+    ----------
+    ratings
+        From `rl.read`.
+    path
+        The file to write; one that is there is replaced.
+    title
+        Of FACETS' tables.
+    scale
+        `rating scale`, or `partial credit` for thresholds of each item's own.
+    """
+    path = Path(path)
+    choose("scale", scale, SCALES)
+    text = "\n".join(_lines(ratings, title.translate(_SEPARATORS), SCALES[scale])) + "\n"
+    atomic_write(path, lambda draft: draft.write_text(text, encoding="utf-8"))
+
+
+def _lines(ratings: Ratings, title: str, item_sign: str) -> Iterator[str]:
+    facets = [
+        ("Students", ratings.student, ratings.students),
+        ("Raters", ratings.rater, ratings.raters),
+        ("Items", ratings.item, ratings.items),
+        *((facet.name.translate(_SEPARATORS), facet.codes, facet.labels) for facet in ratings.facets),
+    ]
+    highest = ratings.n_categories - 1
+    scale = "D" if highest == 1 else f"R{highest}"
+    signs = ["?", "?", item_sign if highest > 1 else "?", *["?"] * len(ratings.facets)]
+    yield f"Title = {title}"
+    yield f"Facets = {len(facets)}"
+    yield "Positive = 1"
+    yield "Non-centered = 1"
+    yield "Inter-rater = 2"
+    yield f"Models = {','.join(signs)},{scale}"
+    yield "Labels ="
+    for number, (name, _, labels) in enumerate(facets, 1):
+        yield f"{number}, {name}"
+        yield from (f"{place} = {label}" for place, label in enumerate(_labels(labels), 1))
+        yield "*"
+    yield "Data ="
+    rows = np.column_stack([*(codes + 1 for _, codes, _ in facets), ratings.score])
+    yield from (",".join(map(str, row)) for row in rows.tolist())
+
+
+def _labels(labels: pl.Series) -> list[str]:
+    """Labels without the characters that separate; those that then look alike get their number."""
+    plain = [text.translate(_SEPARATORS).strip() for text in labels.cast(pl.String)]
+    times = Counter(plain)
+    return [text if times[text] == 1 else f"{text} ({place})" for place, text in enumerate(plain, 1)]

@@ -11,8 +11,7 @@ import polars as pl
 
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
-from raterlens.reading.formats.lazy_table import Rows, Table, choice, rows_of, series_of
-from raterlens.reading.formats.optional_packages import require
+from raterlens.reading.formats.table import Rows, Table, choice, require, rows_of, series_of
 
 
 def read_sqlite(path: Path, config: ReadConfig) -> Table:

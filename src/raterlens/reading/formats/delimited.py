@@ -9,24 +9,230 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
-from raterlens.reading.formats.headers import is_upper, joined, named, survey_names
-from raterlens.reading.formats.lazy_table import Rows, Table
-from raterlens.reading.formats.quotes import has_quotes, swallowed, well_quoted
-from raterlens.reading.formats.surroundings import Text, separator_of, trimmed
-from raterlens.reading.formats.text_encodings import encoding_of
-from raterlens.reading.proposals.role_words import is_identifier, is_other, usual_role
+from raterlens.reading.detection.proposal import Finding
+from raterlens.reading.detection.vocabulary import is_identifier, is_other, usual_role
+from raterlens.reading.formats.header_rows import (
+    Text,
+    is_upper,
+    joined,
+    named,
+    separator_of,
+    survey_names,
+    trimmed,
+)
+from raterlens.reading.formats.table import Rows, Table
+
+DECODED_PIECE = 1 << 20
+WINDOWS = "cp1252"
+_MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+def encoding_of(path: Path) -> tuple[str, list[Finding]]:
+    """The encoding of a file, and what to say where it is not UTF-8; where nothing fits it is UTF-8, to be refused."""
+    with path.open("rb") as file:
+        start = file.read(DECODED_PIECE)
+    if (
+        name := next((name for mark, name in _MARKS if start.startswith(mark)), None) or _sixteen(start)
+    ) is not None:
+        return name, [_found(name)]
+    if b"\0" in start or is_utf8(path):
+        return "utf-8", []
+    data = path.read_bytes()
+    guess = _east_asian(data) or _european(data)
+    return ("utf-8", []) if guess is None else (guess[0], [_found(*guess)])
+
+
+_COMMON: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
+    # Leading bytes of the characters in common use, and the least of the bytes that follow them.
+    "gb18030": ((0xB0, 0xD7), (0xA1,)),
+    "big5": ((0xA4, 0xC6), (0x40,)),
+    "shift_jis": ((0x82, 0x97), (0x40,)),
+    "euc_jp": ((0xB0, 0xCF), (0xA1,)),
+    "euc_kr": ((0xB0, 0xC8), (0xA1,)),
+}
+CERTAIN = 0.9
+"""Share of characters in common use that a text has in the encoding that it is written in."""
+
+
+def _east_asian(data: bytes) -> tuple[str, bool] | None:
+    """The encoding of a Chinese, Japanese or Korean text, and whether no other would do."""
+    shares: dict[str, float] = {}
+    for name, ((first, last), (least,)) in _COMMON.items():
+        try:
+            text = data.decode(name)
+        except UnicodeDecodeError:
+            continue
+        wide = [letter for letter in text if ord(letter) > 0x7F]
+        beside = sum(ord(a) > 0x2E80 and ord(b) > 0x2E80 for a, b in pairwise(text))
+        if not wide or 2 * beside < len(wide) or any(0xFF61 <= ord(letter) <= 0xFF9F for letter in wide):
+            continue
+        codes = [letter.encode(name) for letter in wide if ord(letter) > 0x2E80]
+        common = sum(len(code) == 2 and first <= code[0] <= last and code[1] >= least for code in codes)
+        kana = sum(0x3040 <= ord(letter) <= 0x30FF for letter in wide)
+        hangul = sum(0xAC00 <= ord(letter) <= 0xD7A3 for letter in wide)
+        if (name == "euc_kr" and hangul < CERTAIN * len(wide)) or (name == "euc_jp" and not kana):
+            continue
+        shares[name] = (common + (kana if name == "euc_jp" else 0)) / len(wide)
+    if not shares or max(shares.values()) < 0.7:
+        return None
+    # Korean syllables and Japanese kana stand where Chinese characters do, which are seldom all from that stretch.
+    order = sorted(shares, key=lambda name: (-round(shares[name], 1), list(_COMMON)[::-1].index(name)))
+    distinct = len({letter for letter in data.decode(order[0]) if ord(letter) > 0x2E80})
+    rival = len(order) > 1 and shares[order[1]] > CERTAIN and distinct < 8
+    return order[0], shares[order[0]] >= CERTAIN and not rival
+
+
+FEWEST = 8
+"""Letters beyond ASCII from which on an encoding is guessed that is not the usual one."""
+_EUROPEAN = (WINDOWS, "iso8859_2", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1257")
+
+
+def _european(data: bytes) -> tuple[str, bool] | None:
+    """The encoding of a European text: cp1252, unless letters then stand beside signs; and whether that is certain."""
+    readings = {}
+    for name in _EUROPEAN:
+        with suppress(UnicodeDecodeError):
+            readings[name] = data.decode(name)
+    if not readings:
+        return None
+    high = sum(byte > 0x7F for byte in data)
+    if WINDOWS not in readings and high < FEWEST:
+        return None
+    odd = {name: _oddity(text) for name, text in readings.items()}
+    western = readings.get(WINDOWS)
+    if western is not None and not odd[WINDOWS]:
+        czech = bool(set("øØ") & set(western)) and bool(set("ìùïòèÈ") & set(western))
+        turkish = bool(set("ðþÐÞ") & set(western)) and not set("æÆ") & set(western)
+        runs = sum(len(run) for run in re.findall(r"[^\W\d_a-zA-Z]{3,}", western))
+        if not czech and not turkish and runs < high / 2:
+            return WINDOWS, True
+        if czech or turkish:
+            return "cp1250" if czech else "cp1254", False
+        likely = ["cp1251", "koi8_r", "cp1253"]
+    else:
+        likely = [name for name in _EUROPEAN if name in odd]
+    best = min(
+        (name for name in likely if name in odd), key=lambda name: (odd[name], _capitals(readings[name]))
+    )
+    if odd[best] > 0.1 * high:
+        return (WINDOWS, True) if western is not None else None
+    return best, False
+
+
+def _oddity(text: str) -> int:
+    """How many signs stand within words, where letters should, or are no signs at all."""
+    return sum("\x80" <= letter <= "\x9f" for letter in text) + len(
+        re.findall(r"(?<=[^\W\d_])[^\w\s\x00-\x7f’‘“”–—…«»°²³]|[¡-¿](?=[^\W\d_])|(?<=[^\W\d_])[¡-¿]", text)
+    )
+
+
+def _capitals(text: str) -> int:
+    """How many capitals stand within words."""
+    return sum(a.islower() and b.isupper() and ord(b) > 0x7F for a, b in pairwise(text)) + sum(
+        letter in "ÐðÞþ" for letter in text
+    )
+
+
+def is_utf8(path: Path) -> bool:
+    """Whether a whole file is UTF-8, looked at piece by piece."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(DECODED_PIECE):
+                if not piece.isascii() or decoder.getstate()[0]:
+                    decoder.decode(piece)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _sixteen(start: bytes) -> str | None:
+    """UTF-16 without a mark: in text of European languages every other byte is zero."""
+    half = len(start) // 2
+    if half < 4:
+        return None
+    even, odd = start[: 2 * half : 2].count(0), start[1 : 2 * half : 2].count(0)
+    if odd > 0.7 * half and even < 0.05 * half:
+        return "utf-16-le"
+    return "utf-16-be" if even > 0.7 * half and odd < 0.05 * half else None
+
+
+def _found(name: str, certain: bool = True) -> Finding:
+    option = Option("encoding", name)
+    if name == WINDOWS:
+        return Finding(
+            "text that is not UTF-8", f"read as {name}, as older Windows programs write", (option,)
+        )
+    seen = "text in UTF-16" if name.startswith("utf-16") else "text that is not UTF-8"
+    return Finding(seen, f"read as {name}", (option,), certain=certain)
+
+
+QUOTE = ord('"')
+LINE_ENDS = (ord("\n"), ord("\r"))
+PIECE = 1 << 26
+"""Bytes looked at in one go."""
+
+
+def has_quotes(text: Path | bytes, piece: int = PIECE) -> bool:
+    """Whether there is any quote at all."""
+    data = _bytes(text)
+    return any((data[begin : begin + piece] == QUOTE).any() for begin in range(0, len(data), piece))
+
+
+def well_quoted(text: Path | bytes, separator: str, piece: int = PIECE) -> bool:
+    """Whether every quote opens a field, closes one, or is one of two that stand for one.
+
+    Of quotes in their places the 1st, 3rd, ... open a field or are the second of a pair, and the others close it or are
+    the first of a pair.
+    """
+    data = _bytes(text)
+    # Past both ends of the text a line ends; a byte order mark is no part of it.
+    edge = np.zeros(256, dtype=bool)
+    edge[[ord(separator), *LINE_ENDS, QUOTE]] = True
+    first = 3 if bytes(data[:3]) == b"\xef\xbb\xbf" else 0
+    seen = 0
+    for begin in range(first, len(data), piece):
+        places = np.flatnonzero(data[begin : begin + piece] == QUOTE) + begin
+        opening = places[seen % 2 :: 2]
+        closing = places[1 - seen % 2 :: 2]
+        before = data[opening[opening > first] - 1]
+        after = data[closing[closing < len(data) - 1] + 1]
+        if not (edge[before].all() and edge[after].all()):
+            return False
+        seen += len(places)
+    return seen % 2 == 0
+
+
+def swallowed(column: pl.Series, place: int, width: int, separator: str) -> int | None:
+    """The first row whose field reads as the end of one row, whole rows, and the start of another: a quote that was
+    opened by mistake and closed by the next mistake."""
+    several = column.is_not_null() & column.str.contains(r"[\r\n]")
+    for row in several.arg_true():
+        first, *between, last = str(column[row]).splitlines() or [""]
+        cells = [line.count(separator) for line in (first, *between, last)]
+        if len(cells) > 1 and cells == [width - 1 - place, *[width - 1] * len(between), place]:
+            return int(row)
+    return None
+
+
+def _bytes(text: Path | bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(text, np.uint8) if isinstance(text, bytes) else np.memmap(text, np.uint8, "r")
+
 
 PEEK = 1 << 16
 LONGEST = 1 << 30

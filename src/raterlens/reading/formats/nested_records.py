@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from raterlens.reading.proposals.role_words import last_part, tier
+from raterlens.reading.detection.vocabulary import last_part, tier
 
 Record = Mapping[str, Any]
 

@@ -1,15 +1,216 @@
-"""Parquet files, and folders of them."""
+"""Parquet files, and folders of them: the sizes that a file tells of itself are checked before polars decodes it."""
 
-from collections.abc import Sequence
+import mmap
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from polars.exceptions import PanicException, PolarsError
 
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
-from raterlens.reading.formats.lazy_table import Rows, Table, rows_of
-from raterlens.reading.formats.parquet_pages import check_pages
+from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.reading.formats.table import Rows, Table, rows_of
+
+Record = dict[int, Any]
+DEEPEST = 16
+"""Records within records; parquet has seven."""
+LONGEST = 10
+"""Bytes of a number of 64 bits."""
+_DOUBLE = struct.Struct("<d")
+_TRUE, _FALSE, _BYTE, _INTEGERS, _REAL, _TEXT, _LISTS, _MAP, _RECORD = (
+    1,
+    2,
+    3,
+    (4, 5, 6),
+    7,
+    8,
+    (9, 10),
+    11,
+    12,
+)
+
+
+class Fields:
+    """Reads record after record; raises ValueError or IndexError where there is none."""
+
+    __slots__ = ("content", "place")
+
+    def __init__(self, content: bytes | mmap.mmap, place: int) -> None:
+        self.content = content
+        self.place = place
+
+    def record(self, depth: int = 0) -> Record:
+        """The fields of a record by their numbers."""
+        found: Record = {}
+        number = 0
+        while head := self._byte():
+            step, kind = head >> 4, head & 15
+            number = number + step if step else self._integer()
+            found[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+        return found
+
+    def _byte(self) -> int:
+        found = self.content[self.place]
+        self.place += 1
+        return found
+
+    def _count(self) -> int:
+        """A number without a sign, seven bits per byte."""
+        found = 0
+        for shift in range(0, 7 * LONGEST, 7):
+            byte = self._byte()
+            found |= (byte & 127) << shift
+            if byte < 128:
+                return found
+        raise ValueError(f"a number of more than {LONGEST} bytes")
+
+    def _integer(self) -> int:
+        """A number whose last bit is its sign."""
+        found = self._count()
+        return (found >> 1) ^ -(found & 1)
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if depth > DEEPEST:
+            raise ValueError(f"records within records, more than {DEEPEST} deep")
+        if kind in _INTEGERS:
+            return self._integer()
+        if kind == _TEXT:
+            return self._text(self._count())
+        if kind == _RECORD:
+            return self.record(depth + 1)
+        if kind in _LISTS:
+            return self._list(depth + 1)
+        if kind in (_TRUE, _FALSE, _BYTE):  # within a list
+            return self._byte()
+        if kind == _REAL:
+            return _DOUBLE.unpack(self._text(_DOUBLE.size))[0]
+        if kind == _MAP:
+            return self._map(depth + 1)
+        raise ValueError(f"a value of kind {kind}, which there is not")
+
+    def _text(self, length: int) -> bytes:
+        end = self.place + length
+        if end > len(self.content):
+            raise ValueError(
+                f"text of {length:,} bytes, of which {len(self.content) - self.place:,} are there"
+            )
+        found = bytes(self.content[self.place : end])
+        self.place = end
+        return found
+
+    def _list(self, depth: int) -> list[Any]:
+        head = self._byte()
+        size = head >> 4
+        return [
+            self._value(head & 15, depth) for _ in range(self._sized(size if size < 15 else self._count()))
+        ]
+
+    def _map(self, depth: int) -> dict[Any, Any]:
+        size = self._sized(self._count())
+        if not size:
+            return {}
+        kinds = self._byte()
+        return {self._value(kinds >> 4, depth): self._value(kinds & 15, depth) for _ in range(size)}
+
+    def _sized(self, size: int) -> int:
+        """A number of values, each of which takes a byte at least."""
+        if size > len(self.content) - self.place:
+            raise ValueError(f"{size:,} values in {len(self.content) - self.place:,} bytes")
+        return size
+
+
+TAIL = 8
+"""Bytes at the end: the length of the footer, and the mark."""
+# A number of bytes that compiled code can take.
+_MOST = 2**62
+# Fields of parquet's records, by their numbers (parquet.thrift).
+_ROWS, _GROUPS = 3, 4
+_COLUMNS, _GROUP_ROWS = 1, 3
+_ABOUT = 3
+_VALUES, _BYTES, _PACKED, _FIRST_DATA, _FIRST_DICTIONARY = 5, 6, 7, 9, 11
+_PAGE_BYTES, _PAGE_PACKED, _DATA, _DICTIONARY, _DATA_2 = 2, 3, 5, 7, 8
+_PAGE_VALUES, _NULLS, _PAGE_ROWS, _LEVELS = 1, 2, 3, (5, 6)
+
+
+def check_pages(path: Path) -> int:
+    """Return how many rows a file has; raise ValueError where the sizes that it tells of itself cannot be."""
+    with path.open("rb") as file, closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as content:
+        looked_at = np.memmap(path, dtype=np.int8, mode="r") if compiled_code_pays(len(content)) else None
+        end = len(content) - TAIL
+        footer = end - int.from_bytes(content[end : end + 4], "little")
+        if footer < 0:
+            raise ValueError(f"a footer of {end - footer:,} bytes in a file of {len(content):,}")
+        try:
+            about = Fields(content[footer:end], 0).record()
+            rows = 0
+            for group in about[_GROUPS]:
+                rows += _at_least_0("rows of a group", group[_GROUP_ROWS])
+                for column in group[_COLUMNS]:
+                    _check_column(content, column[_ABOUT], footer, looked_at)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise ValueError("what it says of its columns cannot be read") from error
+        if rows != about[_ROWS]:
+            raise ValueError(f"{about[_ROWS]:,} rows, but {rows:,} in its groups")
+        return rows
+
+
+def _check_column(content: mmap.mmap, about: Record, footer: int, looked_at: NDArray[np.int8] | None) -> None:
+    """The values of a column in one group of rows: as many as its pages hold. `looked_at`: the content for
+    compiled code, where that pays."""
+    values = _at_least_0("values", about[_VALUES])
+    start = about.get(_FIRST_DICTIONARY) or about[_FIRST_DATA]
+    end = start + _at_least_0("bytes of a column", about[_PACKED])
+    if start < 0 or end > footer:
+        raise ValueError(f"a column from byte {start:,} to {end:,}, but there are {footer:,}")
+    held = None
+    if looked_at is not None and 0 <= about[_BYTES] <= _MOST:
+        from raterlens.kernels.parquet_pages import page_values  # may be missing
+
+        held = page_values(looked_at, start, end, about[_BYTES])
+    if held is None:
+        held = sum(_values(page, about) for page in _pages(content, start, end))
+    if held != values:
+        raise ValueError(f"{values:,} values in a column, but {held:,} in its pages")
+
+
+def _pages(content: bytes | mmap.mmap, start: int, end: int) -> Iterator[Record]:
+    fields = Fields(content, start)
+    while fields.place < end:
+        page = fields.record()
+        fields.place += _at_least_0("bytes of a page", page[_PAGE_PACKED])
+        yield page
+    if fields.place > end:
+        raise ValueError(f"a page up to byte {fields.place:,}, but its column ends at {end:,}")
+
+
+def _values(page: Record, about: Record) -> int:
+    """How many a page of data holds; a dictionary is no page of data."""
+    if _at_least_0("bytes of a page", page[_PAGE_BYTES]) > about[_BYTES]:
+        raise ValueError(f"{page[_PAGE_BYTES]:,} bytes in a page, {about[_BYTES]:,} in its column")
+    head = page.get(_DATA) or page.get(_DATA_2) or page.get(_DICTIONARY)
+    if head is None:
+        return 0
+    values = _at_least_0("values of a page", head[_PAGE_VALUES])
+    if _DATA_2 in page:
+        for part in (_NULLS, _PAGE_ROWS):
+            if _at_least_0("values of a page", head[part]) > values:
+                raise ValueError(f"{head[part]:,} of {values:,} values in a page")
+        if sum(_at_least_0("bytes of levels", head[part]) for part in _LEVELS) > page[_PAGE_PACKED]:
+            raise ValueError(f"more bytes of levels than the page has ({page[_PAGE_PACKED]:,})")
+    return 0 if _DICTIONARY in page else values
+
+
+def _at_least_0(what: str, number: int) -> int:
+    if number < 0:
+        raise ValueError(f"{number:,} {what}")
+    return number
+
 
 MARK = b"PAR1"
 SUFFIX = ".parquet"
@@ -74,7 +275,7 @@ def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int) -> Table:
 
 def _spread_out(name: str, lazy: pl.LazyFrame) -> Table:
     """Lists and structs of judgements as flat records; an export of Argilla as such."""
-    from raterlens.reading.formats.json_records import table_of_records  # JSON is seldom needed here
+    from raterlens.reading.formats.json_files import table_of_records  # JSON is seldom needed here
 
     try:
         records = lazy.collect().to_dicts()

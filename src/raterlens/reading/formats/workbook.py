@@ -1,20 +1,198 @@
-"""Sheets of Excel and OpenDocument workbooks. Every cell is read as text, as in a csv file."""
+"""Excel and OpenDocument workbooks: the sheet with the ratings, and how far its cells reach."""
 
-from collections.abc import Sequence
+import re
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from posixpath import join, normpath
 from typing import Any
+from xml.etree import ElementTree
+from xml.parsers import expat
 
 import polars as pl
 
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.config import ReadConfig
-from raterlens.reading.formats.headers import header_row, is_upper, joined, named
-from raterlens.reading.formats.lazy_table import Rows, Table, choice
-from raterlens.reading.formats.optional_packages import require
-from raterlens.reading.formats.sheet_choice import ALL_SHEETS, chosen_sheet, joined_sheets
-from raterlens.reading.formats.sheet_size import check_size
-from raterlens.reading.proposals.findings import Finding
+from raterlens.reading.detection.proposal import Finding
+from raterlens.reading.formats.header_rows import header_row, is_upper, joined, named
+from raterlens.reading.formats.several_tables import ALL_SHEETS, chosen_sheet, joined_sheets
+from raterlens.reading.formats.table import Rows, Table, choice, require
+
+MOST = 30_000_000
+"""Cells up to the last one, blanks included, that any sheet may have: 26 columns of all the rows that Excel knows."""
+SPARSE = 1 / 20
+"""A sheet in which more of them are filled may be larger."""
+PIECE = 1 << 24
+DAMAGES = (
+    *(zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, LookupError, ValueError),
+    *(struct.error, ElementTree.ParseError, expat.ExpatError),
+)
+
+_COLUMN = re.compile(rb""" r=["']([A-Z]{2,3})\d""")
+_ROW = re.compile(rb""" r=["'][A-Z]{0,3}(\d{1,7})["']""")
+_END = re.compile(rb"</(?:\w+:)?c>")
+_TABLE = "urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+_BINARY = "xl/workbook.bin"
+# Kinds of records in a binary workbook: a sheet of it; how far a sheet reaches; a cell, blank or not.
+_BUNDLED, _REACH, _CELLS = 156, 148, range(1, 12)
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+
+Size = tuple[int, int, int]
+"""Rows, columns, and cells that are there."""
+
+
+def check_size(path: Path, sheet: str, most: int = MOST) -> None:
+    """Raise where a sheet reaches so far that its blank cells alone would fill the memory."""
+    try:
+        with zipfile.ZipFile(path) as book:
+            names = book.namelist()
+            if "content.xml" in names:
+                sizes = [_opendocument(book, sheet)]
+            elif _BINARY in names:
+                sizes = [_binary_sheet(book, part) for part in _binary_parts(book, sheet)]
+            else:
+                sizes = [_xlsx_size(book, part) for part in _parts(book, sheet)]
+    except DAMAGES:
+        return  # an old workbook, or a damaged one: the reader says what is wrong
+    for rows, columns, cells in sizes:
+        if rows * columns > most and cells < SPARSE * rows * columns:
+            raise InputError(
+                f"sheet {sheet!r} of {path.name!r} reaches to row {rows:,} and column {columns:,}, and has only "
+                f"{counted(cells, 'cell')}",
+                Message(
+                    "delete the stray cells far from the table, or choose another sheet with ",
+                    Option("table"),
+                ),
+                value=(rows, columns),
+                option="table",
+            )
+
+
+def _parts(book: zipfile.ZipFile, sheet: str) -> list[str]:
+    """The file of a sheet within an Excel workbook; all of them where the workbook does not say."""
+    found = _targets(book, "xl/_rels/workbook.xml.rels")
+    for element in ElementTree.fromstring(book.read("xl/workbook.xml")).iter():
+        if element.tag.endswith("}sheet") and element.get("name") == sheet:
+            return [found[element.get(_RELATION, "")]]
+    return [name for name in book.namelist() if name.startswith("xl/worksheets/")]
+
+
+def _targets(book: zipfile.ZipFile, relations: str) -> dict[str, str]:
+    """The files of a workbook by the names that it has for them."""
+    return {
+        relation.get("Id", ""): normpath(join("/xl", relation.get("Target", ""))).lstrip("/")
+        for relation in ElementTree.fromstring(book.read(relations))
+    }
+
+
+def _xlsx_size(book: zipfile.ZipFile, part: str) -> Size:
+    """Of a sheet in XML. Rows and cells are only looked at where there is a column beyond Z: fewer are no matter."""
+    columns = max([26, *map(_column, _all(_COLUMN, book, part))])
+    if columns == 26:
+        return 0, columns, 0
+    rows = max([0, *map(int, _all(_ROW, book, part))])
+    return rows, columns, sum(_all(_END, book, part).values())
+
+
+def _all(pattern: re.Pattern[bytes], book: zipfile.ZipFile, part: str, piece: int = PIECE) -> Counter[bytes]:
+    """What a pattern finds, and how often; a piece ends where an element does."""
+    found: Counter[bytes] = Counter()
+    rest = b""
+    with book.open(part) as file:
+        while data := file.read(piece):
+            whole, end, begun = (rest + data).rpartition(b">")
+            found.update(pattern.findall(whole + end))
+            rest = begun
+    return found
+
+
+def _column(letters: bytes) -> int:
+    """AA is 27.
+
+    >>> _column(b"AA"), _column(b"XFD")
+    (27, 16384)
+    """
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - ord("A") + 1
+    return number
+
+
+def _opendocument(book: zipfile.ZipFile, sheet: str) -> Size:
+    """Of a sheet in OpenDocument, which counts blank cells and rows as repeated."""
+    place = {"row": 0, "column": 0, "rows": 0, "columns": 0, "cells": 0}
+    inside = [False]
+
+    def start(tag: str, given: dict[str, str]) -> None:
+        if tag == f"{_TABLE} table":
+            inside[0] = given.get(f"{_TABLE} name") == sheet
+        elif inside[0] and tag == f"{_TABLE} table-row":
+            place["row"] += int(given.get(f"{_TABLE} number-rows-repeated", 1))
+            place["column"] = 0
+        elif inside[0] and tag in (f"{_TABLE} table-cell", f"{_TABLE} covered-table-cell"):
+            repeated = int(given.get(f"{_TABLE} number-columns-repeated", 1))
+            place["column"] += repeated
+            if any("value" in name for name in given):
+                place["cells"] += repeated
+                place["rows"] = max(place["rows"], place["row"])
+                place["columns"] = max(place["columns"], place["column"])
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = start
+    with book.open("content.xml") as file:
+        parser.ParseFile(file)
+    return place["rows"], place["columns"], place["cells"]
+
+
+def _binary_parts(book: zipfile.ZipFile, sheet: str) -> list[str]:
+    """As `_parts`, of a binary workbook."""
+    found = _targets(book, "xl/_rels/workbook.bin.rels")
+    for kind, content in _records(book.read(_BINARY)):
+        if kind == _BUNDLED:
+            relation, rest = _wide_text(content[8:])
+            if _wide_text(rest)[0] == sheet:
+                return [found[relation]]
+    return [name for name in book.namelist() if name.startswith("xl/worksheets/")]
+
+
+def _binary_sheet(book: zipfile.ZipFile, part: str, most: int = MOST) -> Size:
+    """As the sheet says itself; cells are only counted where it reaches far."""
+    content = book.read(part)
+    for kind, reach in _records(content):
+        if kind == _REACH:
+            rows, columns = (last + 1 for last in struct.unpack_from("<4I", reach)[1::2])
+            cells = sum(kind in _CELLS for kind, _ in _records(content)) if rows * columns > most else 0
+            return rows, columns, cells
+    return 0, 0, 0
+
+
+def _records(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Kind and content of each record; both lengths have seven bits per byte."""
+    at = 0
+    while at < len(content):
+        kind = content[at] & 0x7F
+        if content[at] & 0x80:
+            at += 1
+            kind |= (content[at] & 0x7F) << 7
+        size = shift = 0
+        more = True
+        while more and shift < 28:
+            at += 1
+            size |= (content[at] & 0x7F) << shift
+            more, shift = bool(content[at] & 0x80), shift + 7
+        yield kind, content[at + 1 : at + 1 + size]
+        at += 1 + size
+
+
+def _wide_text(content: bytes) -> tuple[str, bytes]:
+    """A text with its length before it, and what comes after."""
+    end = 4 + 2 * int.from_bytes(content[:4], "little")
+    return content[4:end].decode("utf-16-le"), content[end:]
+
 
 PEEK = 20
 """Rows among which the header is looked for."""

@@ -1,0 +1,438 @@
+"""The columns of a table put together as `Ratings`: labels coded, scores parsed, incomplete rows left out."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.base.arrays import Mask, all_true, count, is_all_true
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option, counted, listed, shortened
+from raterlens.base.threads import in_blocks
+from raterlens.config import ReadConfig
+from raterlens.ratings.coded import Codes, Facet, KnownAnswers, Ratings, renumbered
+from raterlens.ratings.groupings import with_draws
+from raterlens.reading.columns import Roles
+from raterlens.reading.detection.proposal import Finding, Understanding
+from raterlens.reading.detection.score_scale import understood_scale
+from raterlens.reading.detection.vocabulary import tier
+from raterlens.reading.duplicates import DRAWS, settle_duplicates
+from raterlens.reading.formats.table import Rows, Table
+from raterlens.reading.labels import Levels, alike, code, combine, merged, total_rows
+from raterlens.reading.scores import ScoreCoding, parse_scores
+from raterlens.reading.truth_columns import known_coding, marked_raters, once_each, table_answers
+
+ONE_ITEM = "all"
+
+
+def assemble(table: Table, roles: Roles, understanding: Understanding) -> Ratings:
+    """Put codes and scores together, without the ratings that miss a label or a score."""
+    taken = _taken(table, roles)
+    if taken.frame.is_empty():
+        raise InputError(
+            f"{table.name} has a header ({listed(table.columns)}) but no rows", "add the ratings under it"
+        )
+    taken = _extracted(taken, roles, understanding.config.pattern)
+    rows = labelled(table, roles, taken)
+    labels = _Labels.of(table, rows, roles)
+    if not understanding.config.as_written:
+        totals, found = total_rows(labels.named(roles), rows.place)
+        understanding.take(found)
+        if totals is not None:
+            taken = (table.take(roles.columns) if table.large else taken).without(totals)
+            taken = _extracted(taken, roles, understanding.config.pattern)
+            rows = labelled(table, roles, taken)
+            labels = _Labels.of(table, rows, roles)
+        labels = labels.merged(rows.place, understanding)
+    complete = labels.complete
+    scores, scored, coding = _scored(rows, roles, complete, labels, understanding)
+    kept = scored if is_all_true(complete) else scored & complete[:, None] & (scores >= 0)
+    notes = [*table.notes, *(finding.note for finding in understanding.findings), *roles.notes, *rows.notes]
+    notes += left_out(roles, Kept.of(complete, scored, kept))
+    told = len(understanding.findings)
+    of_use = kept[:, 0] if kept.shape[1] == 1 or is_all_true(kept) else np.logical_or.reduce(kept, axis=1)
+    again = settle_duplicates(table, roles, rows, of_use, labels.codes(roles), understanding)
+    if again is not None:
+        kept = kept & ~again[:, None]
+        of_use = of_use & ~again
+    notes += [finding.note for finding in understanding.findings[told:]]
+    notes += [
+        note for name, levels in labels.named(roles).items() for note in line_breaks(name, levels, rows.place)
+    ]
+    ratings = _ratings(table, labels, scores, kept, notes)
+    if any(finding.done == DRAWS for finding in understanding.findings[told:]):
+        ratings = with_draws(ratings)
+    if "group" in roles.aside:
+        check_groups(labels.students, labels.facets[roles.aside["group"]], of_use, rows.place)
+    if (known := _known(ratings, rows, roles, labels, kept, coding, understanding.config)) is not None:
+        said = f"{counted(len(known), 'known answer')} of {counted(len(np.unique(known.student)), 'student')}"
+        ratings = replace(ratings, known=known, notes=(*ratings.notes, said))
+    if coding.factor != 1:
+        ratings = replace(ratings, score_step=1 / coding.factor)
+    if roles.trusted:
+        marks = rows.frame[roles.trusted[0]]
+        ratings = replace(ratings, trusted=marked_raters(marks, labels.raters, of_use, rows.place))
+    if roles.aside:
+        named = {facet.name: facet for facet in ratings.facets}
+        apart: dict[str, Any] = {role: named.pop(name) for role, name in roles.aside.items()}
+        ratings = replace(ratings, facets=tuple(named.values()), **apart)
+    found, more = swapped(
+        roles, ratings.n_students, ratings.n_raters, ratings.n_items, understanding.asked.given().keys()
+    )
+    understanding.take(found)
+    return ratings if not more else replace(ratings, notes=(*ratings.notes, *more))
+
+
+def _taken(table: Table, roles: Roles) -> Rows:
+    """The columns of all roles; of a large table without those of labels, which become codes one after the other."""
+    if not table.large:
+        return table.take(roles.columns)
+    return table.take(list(dict.fromkeys((*roles.scores, *roles.known, *roles.trusted))))
+
+
+def _extracted(rows: Rows, roles: Roles, pattern: str | None) -> Rows:
+    """With the verdicts in place of the texts that hold them."""
+    if pattern is None:
+        return rows
+    verdicts = [pl.col(name).cast(pl.String).str.extract(pattern, 1) for name in roles.scores]
+    return replace(rows, frame=rows.frame.with_columns(verdicts))
+
+
+def _scored(
+    rows: Rows, roles: Roles, complete: Mask, labels: "_Labels", understanding: Understanding
+) -> tuple[NDArray[np.int16], Mask, ScoreCoding]:
+    """Scores, -1 where there is none, where there is something, and how they were read; rows without a label hold no
+    score."""
+    frame = rows.frame
+    given: Mask | None = None
+    if not (is_all_true(complete) or complete.all()):
+        # A line of totals below the table has no rater: what it holds is no score.
+        given = frame.select(pl.col(name).is_not_null() for name in roles.scores).to_numpy()
+        frame = frame.with_columns(pl.when(pl.Series(complete)).then(pl.col(list(roles.scores))))
+    columns = [frame[name] for name in roles.scores]
+    config = understanding.config
+    names = config.names("items") if config.wide else roles.scores
+    ranked = len(columns) == 1 and len(labels.items.labels) == 1
+    coding = understood_scale(columns, names, understanding, labels.raters.codes if ranked else None)
+    parsed = [parse_scores(column, coding, rows.place) for column in columns]
+    scores = np.column_stack(parsed) if len(parsed) > 1 else parsed[0][:, None]
+    scored = all_true(*scores.shape) if int(scores.min(initial=0)) >= 0 else scores >= 0
+    if given is not None:
+        scored = scored | (given & ~complete[:, None])
+    return scores, scored, coding
+
+
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    """The labels of every role, coded."""
+
+    students: Levels
+    raters: Levels
+    items: Levels
+    item_codes: Codes
+    """As an array that broadcasts to rows x score columns."""
+    facets: dict[str, Levels]
+
+    @staticmethod
+    def of(table: Table, rows: Rows, roles: Roles) -> "_Labels":
+        def column(name: str) -> pl.Series:
+            # Of a large table, one column at a time is in memory besides the codes.
+            frame = rows.frame if name in rows.frame.columns else table.take([name]).frame
+            return frame[name]
+
+        def coded(names: tuple[str, ...]) -> Levels:
+            return combine([column(name) for name in names])
+
+        students, raters = _levels(coded, "student", roles.student), _levels(coded, "rater", roles.rater)
+        if roles.item:
+            items = _levels(coded, "item", roles.item)
+            item_codes = items.codes[:, None]
+        else:
+            items, item_codes = items_of_columns(roles)
+        facets = {name: _levels(coded, "facet", (name,)) for name in roles.facets}
+        return _Labels(students, raters, items, item_codes, facets)
+
+    def codes(self, roles: Roles) -> list[Codes]:
+        """What a rating is of: student, rater, item where it has a column, and further facets."""
+        items = [self.items.codes] if roles.item else []
+        return [
+            self.students.codes,
+            self.raters.codes,
+            *items,
+            *(levels.codes for levels in self.facets.values()),
+        ]
+
+    @property
+    def complete(self) -> Mask:
+        columns = [levels.codes for levels in (self.students, self.raters, *self.facets.values())]
+        n_rows = len(self.students.codes)
+        if len(self.item_codes) > 1:
+            columns.append(self.item_codes[:, 0])
+        elif not (self.item_codes >= 0).all():  # the same items in every row
+            return np.zeros(n_rows, dtype=np.bool_)
+        if all(int(codes.min(initial=0)) >= 0 for codes in columns):
+            return all_true(n_rows)
+        whole: Mask = np.ones(n_rows, dtype=np.bool_)
+
+        def block(rows: slice) -> None:
+            for codes in columns:
+                whole[rows] &= codes[rows] >= 0
+
+        in_blocks(block, n_rows)
+        return whole
+
+    def named(self, roles: Roles) -> dict[str, Levels]:
+        """Of each role that has a column."""
+        items = {"item": self.items} if roles.item else {}
+        return {"student": self.students, "rater": self.raters, **items, **self.facets}
+
+    def merged(self, place: Callable[[int], str], understanding: Understanding) -> "_Labels":
+        """With labels that differ only in their spelling as one."""
+        whole = len(self.item_codes) > 1
+        found = {"student": self.students, "rater": self.raters, **({"item": self.items} if whole else {})}
+        for role, levels in found.items():
+            found[role], notes = merged(levels, role, place)
+            understanding.take(notes)
+        items = found.get("item", self.items)
+        codes = items.codes[:, None] if whole else self.item_codes
+        return _Labels(found["student"], found["rater"], items, codes, self.facets)
+
+
+def _ratings(
+    table: Table, labels: _Labels, scores: NDArray[np.int16], kept: Mask, notes: list[str]
+) -> Ratings:
+    """What is of use, with the labels that it uses."""
+    everything = kept.shape[1] == 1 and (is_all_true(kept) or bool(kept.all()))
+
+    def used(levels: Levels, codes: Codes) -> Levels:
+        if everything and codes.shape == kept.shape:
+            return levels
+        return levels.used_in(np.broadcast_to(codes, kept.shape)[kept])
+
+    students, raters = (used(levels, levels.codes[:, None]) for levels in (labels.students, labels.raters))
+    items = used(labels.items, labels.item_codes)
+    facets = {name: used(levels, levels.codes[:, None]) for name, levels in labels.facets.items()}
+    roles_of = {"student": students, "rater": raters, "item": items}
+    roles_of |= {f"level of {name}": levels for name, levels in facets.items()}
+    notes = [*notes, *remarks({role: levels.labels for role, levels in roles_of.items()})]
+    return Ratings(
+        student=students.codes,
+        rater=raters.codes,
+        item=items.codes,
+        score=scores[:, 0] if everything else scores[kept],
+        students=students.labels.alias("student"),
+        raters=raters.labels.alias("rater"),
+        items=items.labels.alias("item"),
+        notes=tuple(notes),
+        backend=table.backend,
+        facets=tuple(Facet(name, levels.codes, levels.labels.alias(name)) for name, levels in facets.items()),
+    )
+
+
+def _known(
+    ratings: Ratings,
+    rows: Rows,
+    roles: Roles,
+    labels: _Labels,
+    kept: Mask,
+    coding: ScoreCoding,
+    config: ReadConfig,
+) -> KnownAnswers | None:
+    """What is right, by the codes of the ratings; also from rows that hold no rating."""
+    if not roles.known:
+        return None if config.known is None else table_answers(ratings, roles, coding, config)
+
+    def left(levels: Levels, codes: Codes) -> Codes:
+        used = renumbered(np.broadcast_to(codes, kept.shape)[kept], len(levels.labels))
+        return np.append(used, -1)[codes]
+
+    student = left(labels.students, labels.students.codes[:, None])[:, 0]
+    item = left(labels.items, labels.item_codes)
+    column = rows.frame[roles.known[0]]
+    answer = parse_scores(column, known_coding(column, ratings, coding, config), rows.place)
+    return once_each(ratings, student, np.broadcast_to(item, kept.shape)[:, 0], answer, rows.place)
+
+
+def _levels(coded: Callable[[tuple[str, ...]], Levels], role: str, names: tuple[str, ...]) -> Levels:
+    levels = coded(names)
+    if levels.labels.is_empty():
+        option = "facets" if role == "facet" else role
+        raise InputError(
+            f"the {role} column {listed(names)} is blank in all {counted(len(levels.codes), 'row')}",
+            Message("fill it in, or name another with ", Option(option)),
+            value=names,
+            option=option,
+        )
+    return levels
+
+
+def items_of_columns(roles: Roles) -> tuple[Levels, Codes]:
+    """Without a column of items: the columns of scores, or the only item, with codes that broadcast to rows x score
+    columns."""
+    levels = code(pl.Series(item_names(roles.scores) if roles.wide else [ONE_ITEM]))
+    return levels, levels.codes[None, :]
+
+
+_SCORED = re.compile(
+    r"(?<=\w)\s*(: | - |[._/] ?)(score|points|mark|marks|value)( ?\(/? ?\d+\))?$", re.IGNORECASE
+)
+
+
+def item_names(columns: Sequence[str]) -> list[str]:
+    """What columns of scores are of, without a word at the end that only says that they hold scores.
+
+    Examples
+    --------
+    >>> item_names(["Thesis - Points (/4)", "Style - Points (/4)"]), item_names(["plot", "style.score"])
+    (['Thesis', 'Style'], ['plot', 'style.score'])
+    """
+    bare = [_SCORED.sub("", name).strip() for name in columns]
+    every = all(bare) and all(short != name for short, name in zip(bare, columns, strict=True))
+    return bare if every and len(set(bare)) == len(columns) else list(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many rows and scores there are, and how many of them are of use."""
+
+    rows: int
+    labelled: int
+    scores: int
+    scored: int
+    kept: int
+
+    @staticmethod
+    def of(labelled: Mask, scored: Mask, kept: Mask) -> "Kept":
+        of_labels, of_scores, of_both = map(count, (labelled, scored, kept))
+        return Kept(len(labelled), of_labels, scored.size, of_scores, of_both)
+
+    def __add__(self, other: "Kept") -> "Kept":
+        return Kept(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+
+def left_out(roles: Roles, found: Kept) -> list[str]:
+    """Count the rows without a label and, of the others, the ratings without a score."""
+    if not found.scored:
+        raise InputError(
+            f"all {counted(found.scores, 'score')} in {listed(roles.scores)} are missing",
+            "check that these are the columns of scores",
+            value=roles.scores,
+            option="items" if roles.wide else "score",
+        )
+    if not found.kept:
+        names = listed((*roles.student, *roles.rater, *roles.item, *roles.facets))
+        raise InputError(
+            f"none of the {counted(found.rows, 'row')} has a score and a label in each of {names}",
+            "fill in what is missing, or name other columns",
+        )
+    notes = []
+    unlabelled = found.rows - found.labelled
+    if unlabelled:
+        parts = ["student", "rater", *["item"] * bool(roles.item), *(repr(name) for name in roles.facets)]
+        what = f"{', '.join(parts[:-1])} or {parts[-1]}"
+        combined = [names for names in (roles.student, roles.rater, roles.item) if len(names) > 1]
+        each = "".join(f"; a label takes each of {listed(names)}" for names in combined)
+        notes.append(f"{unlabelled:,} of {counted(found.rows, 'row')} left out: no {what} label{each}")
+    unscored = found.labelled * len(roles.scores) - found.kept
+    if unscored:
+        notes.append(f"{unscored:,} of {counted(found.scores, 'rating')} left out: no score")
+    return notes
+
+
+def line_breaks(name: str, levels: Levels, place: Callable[[int], str]) -> list[str]:
+    """Say where a label has several lines: seldom meant, and often a quote that is not closed."""
+    if levels.labels.dtype != pl.String:
+        return []
+    broken = levels.labels.str.contains(r"[\r\n]")
+    if not broken.any():
+        return []
+    row = int(np.flatnonzero(np.isin(levels.codes, broken.arg_true().to_numpy()))[0])
+    label = shortened(levels.labels[int(levels.codes[row])])
+    return [
+        f"{counted(int(broken.sum()), f'{name} label')} with a line break, the first at {place(row)}: {label}; "
+        "if it is not meant, mend the file there"
+    ]
+
+
+def remarks(labels: Mapping[str, pl.Series]) -> list[str]:
+    """What labels give reason to say, by role."""
+    notes = [note for role, series in labels.items() for note in alike(series, role)]
+    if len(raters := labels["rater"]) == 1:
+        notes.append(
+            f"one rater, {shortened(raters[0])}: with no other to compare, capability is relative to itself"
+        )
+    return notes
+
+
+def check_groups(students: Levels, groups: Levels, kept: Mask, place: Callable[[int], str]) -> None:
+    """Raise where a student is in two groups."""
+    rows = np.flatnonzero(kept)
+    student, group = students.codes[rows], groups.codes[rows]
+    first = np.zeros(len(students.labels), dtype=np.int32)
+    first[student[::-1]] = group[::-1]
+    other = np.flatnonzero(first[student] != group)
+    if not len(other):
+        return
+    row = int(other[0])
+    before = int(np.flatnonzero(student == student[row])[0])
+    who = shortened(students.labels[int(student[row])])
+    there, here = (shortened(groups.labels[int(group[at])]) for at in (before, row))
+    raise InputError(
+        f"student {who} is in group {there} at {place(int(rows[before]))}, but in {here} at {place(int(rows[row]))}",
+        Message(
+            "correct the group, or, where groups use the same names for their students, name both columns with ",
+            Option("student"),
+        ),
+        value=groups.labels[int(group[row])],
+        option="group",
+    )
+
+
+FEW, MANY = 5, 8
+"""Up to 5 students, and 8 times as many of something else."""
+
+
+def swapped(
+    roles: Roles, students: int, raters: int, items: int, given: Collection[str]
+) -> tuple[list[Finding], list[str]]:
+    """What looks swapped: a question where roles were recognised by weak names, else a note."""
+    for role, columns, number in (("item", roles.item, items), ("rater", roles.rater, raters)):
+        if students > FEW or number < MANY * students or not columns or not roles.student:
+            continue
+        if any(name.startswith("{") for name in (*columns, *roles.student)):
+            continue
+        what = f"{students} students and {number} {role}s"
+        sure = given & {"student", role} if isinstance(given, set) else {"student", role} & set(given)
+        strong = all(tier(name, "student") == 0 for name in roles.student)
+        if sure or strong:
+            return [], [f"{what}: are the student and the {role} column swapped?"]
+        options = (Option("student", columns), Option(role, roles.student))
+        return [Finding(f"{what} look swapped", "read the other way round", options, certain=False)], []
+    return [], []
+
+
+def labelled(table: Table, roles: Roles, rows: Rows) -> Rows:
+    """The rows with words in place of codes, except in the columns of scores; a code without a word stays."""
+    frame, notes = rows.frame, []
+    for name in (*roles.student, *roles.rater, *roles.item, *roles.facets):
+        words = {
+            _plain(code): word.strip() for code, word in table.labels.get(name, {}).items() if word.strip()
+        }
+        if not words:
+            continue
+        times = Counter(words.values())
+        words = {code: word if times[word] == 1 else f"{word} ({code})" for code, word in words.items()}
+        text = frame[name].cast(pl.String)
+        frame = frame.with_columns(text.replace(words).alias(name))
+        shown = listed((f"{code} = {word}" for code, word in words.items()), 3)
+        notes.append(f"column {shortened(name)}: value labels of the file are used ({shown})")
+    return replace(rows, frame=frame, notes=(*rows.notes, *notes))
+
+
+def _plain(code: float | str) -> str:
+    return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)

@@ -1,0 +1,518 @@
+"""Which column is the student, the rater, the item and the score: by name and, where names do not say, by content."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import polars as pl
+
+from raterlens.base.errors import InputError
+from raterlens.base.text import Option, listed, shortened
+from raterlens.config import COLUMN_ROLES, ReadConfig
+from raterlens.reading.detection.proposal import Finding
+from raterlens.reading.detection.vocabulary import (
+    CLASSES,
+    FORM_SENDERS,
+    KEYS,
+    OTHER,
+    RANKS,
+    TIMES,
+    VARIANTS,
+    is_gold,
+    is_identifier,
+    is_key,
+    is_missing,
+    is_other,
+    is_score_word,
+    is_total,
+    known,
+    last_part,
+    mentions,
+    plain,
+    stems,
+    tier,
+    total_pattern,
+    words,
+)
+from raterlens.reading.formats.table import Table
+from raterlens.reading.scores import stripped
+
+ROWS = 4_000
+"""Looked at, spread over the table."""
+MOSTLY = 0.8
+"""Share of a column of scores that must be scores: here and there stands a word, such as "absent"."""
+MOST_SCORES = 30
+"""More different values than this are no scores, unless they are marks out of 100."""
+LONG = 40
+"""Characters, on average, from which on a column holds prose."""
+
+Kind = Literal["scores", "marks", "labels", "numbers", "text", "dates", "blank"]
+
+_DATE = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}([ T].*)?|\d{1,2}:\d{2}(:\d{2})?.*")
+_NUMBER = re.compile(r"'?[+-]?\d+(?:[.,]\d+)?\s*%?|\d+(?:[.,]\d+)?\s*(?:/|out of)\s*\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A column in a few numbers."""
+
+    name: str
+    kind: Kind
+    filled: int
+    """Rows that hold something, of those looked at."""
+    distinct: int
+    lowest: float | None = None
+    highest: float | None = None
+    partly: bool = False
+    """Whether some of what it holds could be scores, but not enough of it."""
+
+    @property
+    def scored(self) -> bool:
+        """Whether it can be a column of scores."""
+        return self.kind in ("scores", "marks")
+
+    @property
+    def unique(self) -> bool:
+        """Whether no two rows have the same value."""
+        return self.filled > 1 and self.distinct == self.filled
+
+
+def sampled(table: Table, rows: int = ROWS) -> pl.DataFrame:
+    """Rows from all over a table."""
+    if table.query is not None:
+        height = table.query.select(pl.len()).collect().item()
+        if height > rows:
+            pieces = 8
+            starts = [part * (height - rows // pieces) // (pieces - 1) for part in range(pieces)]
+            query = table.query.select(table.columns)
+            return pl.concat([query.slice(start, rows // pieces).collect() for start in starts])
+    frame = table.take(table.columns).frame
+    return frame if frame.height <= rows else frame.gather_every(-(-frame.height // rows))
+
+
+def profiles(frame: pl.DataFrame) -> dict[str, Profile]:
+    return {name: profile(frame[name]) for name in frame.columns}
+
+
+def profile(column: pl.Series) -> Profile:
+    """What one column holds.
+
+    Examples
+    --------
+    >>> profile(pl.Series("x", ["pass", "fail", "pass"])).kind, profile(pl.Series("x", [3.5, 70, 81])).kind
+    ('scores', 'marks')
+    >>> profile(pl.Series("x", ["Ann", "Bob", "Cleo"])).kind
+    'labels'
+    """
+    text = (column.cast(pl.String) if column.dtype.is_numeric() else stripped(column)).drop_nulls()
+    counts = text.rename("v").value_counts(name="n")
+    times = {word: n for word, n in counts.iter_rows() if not is_missing(word)}
+    if not times:
+        return Profile(column.name, "blank", 0, 0)
+    words = list(times)
+    filled, distinct = sum(times.values()), len(words)
+    if column.dtype.is_temporal() or _share(times, _DATE) > MOSTLY:
+        return Profile(column.name, "dates", filled, distinct)
+    if column.dtype == pl.Boolean:
+        return Profile(column.name, "scores", filled, distinct, 0, 1)
+    numeric = [word for word in words if _NUMBER.fullmatch(word)]
+    by_number = sum(times[word] for word in numeric) / filled
+    if by_number >= MOSTLY:
+        return _numeric(column.name, numeric, filled, distinct)
+    by_word = sum(times[word] for word in words if is_score_word(word) or word in numeric) / filled
+    if by_word >= MOSTLY and distinct <= MOST_SCORES:
+        return Profile(column.name, "scores", filled, distinct)
+    long = sum(len(word) * n for word, n in times.items()) / filled > LONG
+    partly = by_number > 0 and distinct <= MOST_SCORES
+    return Profile(column.name, "text" if long else "labels", filled, distinct, partly=partly)
+
+
+def _numeric(name: str, words: Sequence[str], filled: int, distinct: int) -> Profile:
+    numbers = [float(re.split(r"[%/o\s]", word.strip("' "))[0].replace(",", ".")) for word in words]
+    lowest, highest = min(numbers), max(numbers)
+    few = distinct <= MOST_SCORES and lowest >= -1 and highest <= 100
+    steps = all((2 * number).is_integer() for number in numbers)
+    if few and steps and highest <= 50:
+        kind: Kind = "scores"
+    elif lowest >= 0 and highest <= 100:
+        kind = "marks"
+    else:
+        kind = "numbers"
+    return Profile(name, kind, filled, distinct, lowest, highest)
+
+
+def _share(times: dict[str, int], pattern: re.Pattern[str]) -> float:
+    return sum(n for word, n in times.items() if pattern.fullmatch(word)) / sum(times.values())
+
+
+def depends(frame: pl.DataFrame, column: str, on: Sequence[str]) -> bool:
+    """Whether a column has one value within each group of the others, where groups have several rows: the school of a
+    student, say, is no score of theirs."""
+    chosen = frame.select(*on, column).drop_nulls()
+    groups = chosen.group_by(list(on)).agg(pl.len().alias("\0n"), pl.col(column).n_unique().alias("\0d"))
+    several = groups.filter(pl.col("\0n") > 1)
+    return several.height >= 5 and chosen[column].n_unique() > 1 and bool((several["\0d"] == 1).all())
+
+
+ROLES = ("student", "rater", "item", "score")
+
+
+def without_totals(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows in which no cell says that they sum up others: what they hold tells nothing of a column."""
+    total = pl.Series([False]).new_from_index(0, frame.height)
+    for column in frame.get_columns():
+        if column.dtype != pl.String:
+            continue
+        likely = column.str.to_lowercase().str.contains(total_pattern())
+        words = [word for word in column.filter(likely).unique().to_list() if is_total(word)]
+        if words:
+            total |= column.is_in(words)
+    return frame.filter(~total.fill_null(False)) if total.any() and not total.all() else frame
+
+
+class Look:
+    """Some rows of a table and what its columns hold, once they are asked for: names alone often suffice."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        return without_totals(sampled(self._table))
+
+    @cached_property
+    def profiles(self) -> dict[str, Profile]:
+        return profiles(self.frame)
+
+    def __getitem__(self, name: str) -> Profile:
+        return self.profiles[name]
+
+
+@dataclass(slots=True)
+class Recognised:
+    """The columns found for each role; a role without any is left open."""
+
+    roles: dict[str, str] = field(default_factory=dict)
+    doubtful: dict[str, list[str]] = field(default_factory=dict)
+    """Roles for which several columns would do equally well."""
+    findings: list[Finding] = field(default_factory=list)
+
+
+def recognise(columns: Sequence[str], config: ReadConfig, look: Look) -> Recognised:
+    """Find a column for every role that the user left out, among the columns not yet taken."""
+    taken = config.taken(*COLUMN_ROLES)
+    open_roles = [role for role in ROLES if getattr(config, role) is None]
+    if config.items is not None:
+        open_roles = [role for role in open_roles if role in ("student", "rater")]
+    found = Recognised()
+    free = [name for name in columns if name not in taken and name and not is_gold(name)]
+    for role in open_roles:
+        _by_name(role, [name for name in free if name not in found.roles.values()], look, found)
+    rest = [name for name in free if name not in found.roles.values() and not is_total(name)]
+    if "rater" in open_roles and "rater" not in found.roles and "rater" not in found.doubtful:
+        _form_sender(rest, found)
+    if "student" in open_roles and "student" not in found.roles and "student" not in found.doubtful:
+        _whatever_is_rated([name for name in rest if name not in found.roles.values()], look, found)
+    if config.student is None:
+        _variants(columns, look, found)
+    return found
+
+
+def _by_name(role: str, free: Sequence[str], look: Look, found: Recognised) -> None:
+    for rank in (0, 1):
+        fitting = [name for name in free if tier(name, role) == rank]
+        if rank == 1 and role != "rater":
+            unfit = ("text", "blank") if role == "item" else ("text",)
+            fitting = [name for name in fitting if look[name].kind not in unfit]
+            fitting = [name for name in fitting if role != "item" or look[name].distinct > 1]
+        if len(fitting) > 1:
+            fitting = _by_content(role, fitting, look)
+        if role == "student" and rank == 1 and fitting:
+            fitting = _identified(fitting, free, look, found)
+        if len(fitting) > 1:
+            found.doubtful[role] = fitting
+            return
+        if fitting:
+            found.roles[role] = fitting[0]
+            return
+    if (name := _by_part(role, free, look)) is not None:
+        found.roles[role] = name
+
+
+def _by_part(role: str, free: Sequence[str], look: Look) -> str | None:
+    """The only column that has a word for the role at its end or, for people, within a heading."""
+    fitting = [
+        name
+        for name in free
+        if (part := last_part(name))
+        and tier(part, role) is not None
+        and not any(
+            tier(name.removesuffix(part).strip(" :./"), other) == 0 for other in ROLES if other != role
+        )
+    ]
+    if len(fitting) == 1 and (role != "score" or look[fitting[0]].scored):
+        return fitting[0]
+    if role == "score":
+        named = known(RANKS) | known(CLASSES)
+        fitting = [
+            name
+            for name in free
+            if stems(name) & named and (look[name].scored or 1 < look[name].distinct <= MOST_SCORES)
+        ]
+        others = any(look[name].scored and not is_other(name) for name in free)
+        return None if others or len(fitting) != 1 else fitting[0]
+    if role == "item":
+        return None
+    fitting = [name for name in free if " " in name.strip() and mentions(name, role) and not is_total(name)]
+    fitting = [name for name in fitting if look[name].kind in ("labels", "numbers") or look[name].unique]
+    if role == "student" and len(fitting) > 1 and len({name.partition(": ")[0] for name in fitting}) == 1:
+        # First name, last name and user name under one heading: what tells most people apart.
+        fitting = [max(fitting, key=lambda name: (look[name].distinct, is_key(last_part(name))))]
+    return fitting[0] if len(fitting) == 1 and not is_other(fitting[0]) else None
+
+
+def _identified(fitting: list[str], free: Sequence[str], look: Look, found: Recognised) -> list[str]:
+    """An identifier before a text that several answers may share; not one that numbers the rows of a long table."""
+    if any(is_identifier(name) for name in fitting):
+        return fitting
+    names = [
+        name
+        for name in free
+        if plain(name) in known(KEYS)
+        and look[name].kind not in ("text", "blank", "dates")
+        and look[name].distinct >= max(look[other].distinct for other in fitting)
+    ]
+    long = any(tier(name, "rater") is not None for name in free) or "rater" in found.roles
+    names = [name for name in names if not (long and look[name].unique)]
+    return names[:1] or fitting
+
+
+def _by_content(role: str, names: Sequence[str], look: Look) -> list[str]:
+    """Of several columns with a name for the role, those that also hold what it takes."""
+    if role == "score":
+        fitting = [name for name in names if look[name].scored]
+        if len(fitting) > 1:
+            fitting = _without_labels(fitting, look)
+    else:
+        fitting = [name for name in names if look[name].kind not in ("text", "blank", "dates")]
+    if role == "student" and (labels := [name for name in fitting if not look[name].scored]):
+        fitting = labels
+    fitting = fitting or list(names)
+    if len(fitting) > 1 and role != "score" and _same_partition(fitting, look.frame):
+        # student_id and student_name: the identifier, which two people do not share.
+        return [next((name for name in fitting if plain(name).endswith("id")), fitting[0])]
+    return fitting
+
+
+def _without_labels(names: list[str], look: Look) -> list[str]:
+    """Without words that only say again what a number beside them says, and without `label` beside a verdict."""
+    numeric = [name for name in names if look[name].highest is not None]
+    others = [
+        name
+        for name in names
+        if name in numeric or not any(is_function(look.frame, name, other) for other in numeric)
+    ]
+    plainly = [name for name in others if "label" not in stems(name)]
+    return plainly if len(plainly) == 1 else others
+
+
+def is_function(frame: pl.DataFrame, column: str, of: str) -> bool:
+    """Whether each value of one column has one value of another beside it."""
+    pairs = frame.select(column, of).drop_nulls().unique()
+    return pairs.height > 1 and pairs[of].n_unique() == pairs.height
+
+
+def _same_partition(names: Sequence[str], frame: pl.DataFrame) -> bool:
+    groups = frame.select(names).unique()
+    return all(frame[name].n_unique() == groups.height for name in names)
+
+
+def _form_sender(free: Iterable[str], found: Recognised) -> None:
+    free = list(free)
+    if not any(stems(name) & known(TIMES) for name in free):
+        return
+    senders = [name for name in free if plain(name) in known(FORM_SENDERS)]
+    if len(senders) == 1:
+        found.roles["rater"] = senders[0]
+
+
+def _whatever_is_rated(free: Sequence[str], look: Look, found: Recognised) -> None:
+    """Without a name for the student: an identifier, else the item, else a text that is rated."""
+    named = [
+        name
+        for name in free
+        if is_identifier(name)
+        and look[name].kind not in ("text", "blank", "dates")
+        and (look[name].distinct > 1 or look[name].filled < 2)
+        and (plain(name) == "id" or plain(name) not in known(OTHER))
+    ]
+    if "rater" in found.roles:
+        named = [name for name in named if not _same_partition([name, found.roles["rater"]], look.frame)]
+    if len(named) > 1:
+        several = [name for name in named if plain(name) not in ("index", "id", "key", "uuid")]
+        named = several or named
+    if named:
+        if len(named) > 1 and not _same_partition(named, look.frame):
+            found.doubtful["student"] = named
+        else:
+            found.roles["student"] = named[0]
+        return
+    if "item" in found.roles:
+        found.roles["student"] = found.roles.pop("item")
+        return
+    texts = [name for name in free if tier(name, "student") == 1 or tier(name, "item") == 1]
+    if len(texts) > 1:
+        texts = [name for name in texts if tier(name, "student") == 1][:1]
+    if texts:
+        found.roles["student"] = texts[0]
+    elif "rater" in found.roles:
+        _by_labels(free, look, found)
+
+
+def _by_labels(free: Sequence[str], look: Look, found: Recognised) -> None:
+    """Whatever the rater rates, by content alone: the column with most labels, which is a question."""
+    labels = [name for name in free if look[name].kind in ("labels", "numbers") and not is_other(name)]
+    labels = [name for name in labels if name not in found.roles.values() and look[name].distinct > 2]
+    if not labels:
+        return
+    student = max(labels, key=lambda name: look[name].distinct)
+    found.roles["student"] = student
+    seen = f"no student column by name, and {shortened(student)} with the most labels"
+    found.findings.append(
+        Finding(
+            seen, f"{shortened(student)} read as the student", (Option("student", student),), certain=False
+        )
+    )
+
+
+def _variants(columns: Sequence[str], look: Look, found: Recognised) -> None:
+    """Answers of several models to one question are as many pieces of work, not one rated again and again."""
+    student, rater = (found.roles.get(role) for role in ("student", "rater"))
+    if student is None or rater is None:
+        return
+    variants = known(VARIANTS) if tier(student, "student") != 0 else known(("file",))
+    others = [
+        name
+        for name in columns
+        if name not in found.roles.values() and stems(name) & variants and look[name].distinct > 1
+    ]
+    keys = [student, rater, *([found.roles["item"]] if "item" in found.roles else [])]
+    if len(others) != 1 or not look.frame.select(keys).is_duplicated().any():
+        return
+    if look.frame.select(*keys, others[0]).is_duplicated().any():
+        return
+    found.findings.append(
+        Finding(
+            f"each {shortened(student)} is rated once for each {shortened(others[0])}",
+            f"taken as one piece of work for each pair of {shortened(student)} and {shortened(others[0])}",
+            (Option("student", (student, others[0])),),
+            otherwise=Option("student", student),
+            certain=False,
+        )
+    )
+
+
+_SIDES = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"), ("0", "1"), ("x", "y"))
+_COMPARED = frozenset(
+    words(
+        "model, response, answer, assistant, completion, output, text, item, option, candidate, script, essay, "
+        "player, system, conversation, sample, summary, translation, document, doc, image, entry, piece, work, "
+        "story, story text, antwort, modell, reponse, respuesta, risposta, resposta, antwoord"
+    )
+)
+_WINNER = frozenset(
+    words(
+        "winner, preference, preferred, prefers, choice, choose, chosen, vote, better, best, selected, pick, "
+        "picked, winning, human_preference, overall_preference, gewinner, gagnant, preferencia, preferenza, "
+        "ganador, vincitore, vencedor, winnaar, voorkeur, sieger, bevorzugt, comparison, pairwise, verdict, "
+        "judgment, judgement, label, result"
+    )
+)
+
+
+def refuse_preferences(columns: Sequence[str], look: Look) -> None:
+    """Raise where columns hold two pieces of work and which of them won."""
+    names = {plain(name): name for name in columns}
+    if {"chosen", "rejected"} <= names.keys():
+        raise _preferences([names["chosen"], names["rejected"]])
+    for one, other in _SIDES:
+        for short, name in names.items():
+            stem = re.sub(rf"(^|_){one}($|_)", "", short, count=1)
+            partner = next(
+                (
+                    names[full]
+                    for full in names
+                    if full != short and re.fullmatch(re.escape(short[: -len(one)]) + other, full)
+                ),
+                None,
+            )
+            if partner is None or not short.endswith(one) or (stem and stem not in _COMPARED):
+                continue
+            if (winner := _winner([name, partner], names, look)) is not None:
+                raise _preferences([name, partner, winner])
+
+
+def _winner(pair: Sequence[str], names: dict[str, str], look: Look) -> str | None:
+    """The column that says which of the two is better."""
+    for short, name in names.items():
+        if name in pair or not ({short, *short.split("_")} & _WINNER):
+            continue
+        said = set(look.frame[name].drop_nulls().cast(pl.String).unique())
+        sides = {value for one in pair for value in look.frame[one].drop_nulls().cast(pl.String).unique()}
+        certain = bool({short, *short.split("_")} & _CERTAIN) and len(said) <= max(5, len(sides) + 2)
+        if said and (said <= sides or {value.casefold() for value in said} <= _VERDICTS or certain):
+            return name
+    return None
+
+
+_CERTAIN = frozenset(
+    words("winner, preference, preferred, gewinner, gagnant, ganador, vincitore, vencedor, winnaar")
+)
+_VERDICTS = frozenset(
+    words(
+        "a, b, tie, model_a, model_b, left, right, first, second, both, neither, draw, equal, same, a>b, b>a, a=b"
+    )
+)
+
+
+def _preferences(columns: Sequence[str]) -> InputError:
+    return InputError(
+        f"the columns {listed(columns)} hold pairwise preferences (which of two pieces of work is better)",
+        "Raterlens reads scores of single pieces of work: have each of them scored by itself",
+        value=list(columns),
+    )
+
+
+PATTERNS = (
+    r"\[\[\s*([^\[\]]+?)\s*\]\]",
+    r"(?i)(?:rating|score|grade|verdict|judge?ment|answer|result|punkte|note|urteil)\**\s*[:=]\s*\**\s*\(?([A-Za-z]+|\d+(?:\.\d+)?)",
+    r"<(?:score|rating|verdict|answer)>\s*([^<]+?)\s*</",
+)
+VERDICTS_FIT, MOST_VERDICTS = 0.8, 30
+"""The share of texts that a pattern must fit, and how many different verdicts it may find."""
+_VERDICT_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+def verdict_in_text(columns: Sequence[str], look: Look) -> Finding | None:
+    """The column and pattern to propose, where texts hold a verdict each."""
+    for name in columns:
+        if look[name].kind not in ("text", "labels"):
+            continue
+        texts = look.frame[name].drop_nulls().cast(pl.String)
+        for pattern in PATTERNS:
+            found = texts.str.extract(pattern, 1).drop_nulls()
+            said = found.unique().to_list()
+            if len(found) < max(VERDICTS_FIT * len(texts), 3) or not 2 <= len(said) <= MOST_VERDICTS:
+                continue
+            if not all(_VERDICT_NUMBER.fullmatch(word) or is_score_word(word) for word in said):
+                continue
+            shown = shortened(str(texts[0]), 60)
+            return Finding(
+                f"{shortened(name)} holds texts with a verdict in each, such as {shown}",
+                f"{shortened(found[0])} read from it",
+                (Option("score", name), Option("pattern", pattern)),
+                certain=False,
+            )
+    return None

@@ -1,0 +1,235 @@
+"""Columns of scores that hold a rater, an item or both each."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from raterlens.base.text import Option, listed
+from raterlens.reading.columns import FIELDS, Split, is_grid, split_names
+from raterlens.reading.detection.proposal import Finding
+from raterlens.reading.detection.roles import Look, depends, is_function
+from raterlens.reading.detection.vocabulary import (
+    USUAL,
+    is_final,
+    is_gold,
+    is_other,
+    is_total,
+    known,
+    like_item,
+    like_rater,
+    plain,
+    sides,
+    tier,
+)
+from raterlens.reading.formats.header_rows import JOINT
+
+_JOINTS = ("_", " ", ".", "-", ":", "/", "|", " - ", "__")
+_FRAMES = ("{} ({})", "{} [{}]")
+
+
+@dataclass(slots=True)
+class Spread:
+    """What the score columns of a table stand for."""
+
+    items: tuple[str, ...] = ()
+    wide: str | None = None
+    """The pattern of their names, where they stand for raters."""
+    findings: list[Finding] = field(default_factory=list)
+
+
+def score_columns(columns: Sequence[str], look: Look) -> tuple[list[str], list[Finding]]:
+    """The columns that hold scores, without those that only sum up others."""
+    free = [name for name in columns if look[name].scored and not is_other(name)]
+    free += [name for name in _as_judges(columns, free, look) if name not in free]
+    scores = [name for name in free if not is_total(name) and not is_final(name)]
+    numeric = [name for name in scores if look[name].highest is not None]
+    spoken = [
+        name
+        for name in scores
+        if name not in numeric
+        and any(_beside(name, other) and is_function(look.frame, name, other) for other in numeric)
+    ]
+    scores = [name for name in scores if name not in spoken]
+    sums = [name for name in scores if len(scores) > 2 and _sums_up(name, scores, look.frame)]
+    scores = [name for name in scores if name not in sums]
+    totals = [name for name in free if name not in scores and name not in spoken and not is_final(name)]
+    notes = []
+    if spoken:
+        notes.append(Finding(f"{listed(spoken)} only name what a number beside them says", "not used"))
+    if agreed := [name for name in free if is_final(name) and not is_total(name)]:
+        notes.append(
+            Finding(f"{listed(agreed)} {'is' if len(agreed) == 1 else 'are'} nobody's own mark", "left out")
+        )
+    if totals and len(scores) > 1:
+        verb = "sums" if len(totals) == 1 else "sum"
+        notes.append(Finding(f"{listed(totals)} {verb} up other columns", "not used"))
+    if partly := [name for name in columns if look[name].partly and not is_other(name)]:
+        verb = "holds" if len(partly) == 1 else "hold"
+        notes.append(Finding(f"{listed(partly)} {verb} numbers only in part", "not used"))
+    return scores, notes
+
+
+def _as_judges(columns: Sequence[str], scores: Sequence[str], look: Look) -> list[str]:
+    """Columns called as known answers are, where those of judges are called alike: gpt_label, claude_label,
+    human_label."""
+    found = []
+    for name in columns:
+        start, sign, end = name.rpartition("_")
+        alike = [other for other in scores if sign and other.endswith(sign + end)]
+        if is_gold(name) and look[name].scored and start and len(alike) > 1:
+            found.append(name)
+    return found
+
+
+def _beside(name: str, other: str) -> bool:
+    """Whether two names begin alike: "Thesis - Rating" and "Thesis - Points"."""
+    return bool(_shared_start([name, other]).strip(" _.:-/"))
+
+
+def one_per_item(columns: Sequence[str], owners: Sequence[Sequence[str]], look: Look) -> Spread:
+    """Where there is a rater: the columns of scores are items. What is the same for all rows of one of the owners, the
+    student or the rater, is no score."""
+    scores, findings = score_columns(columns, look)
+    for owner in owners:
+        if len(scores) > 1 and owner:
+            scores = [name for name in scores if not depends(look.frame, name, owner)]
+    if len(scores) > 1:
+        options = (Option("items", tuple(scores)),)
+        seen = f"{len(scores)} columns of scores ({listed(scores, 5)})"
+        findings.append(Finding(seen, "each read as an item", options, certain=_comparable(scores, look)))
+    return Spread(tuple(scores), None, findings)
+
+
+def one_per_rater(columns: Sequence[str], look: Look, *, two_headers: bool) -> Spread:
+    """Where there is no rater: the names of score columns say whose they are."""
+    scores, findings = score_columns(columns, look)
+    if len(scores) < 2:
+        return Spread()
+    grid = _grid(scores, two_headers=two_headers)
+    if all(map(like_rater, scores)) or grid is None:
+        return _raters_only(scores, look, findings)
+    pattern, split, turned = grid
+    fitting = _with_partial(split, pattern, columns, look)
+    options = (Option("wide", pattern), Option("items", fitting))
+    raters, items = (
+        [labels[place] for labels in split.values()] for place in ((1, 0) if _turned(pattern) else (0, 1))
+    )
+    seen = (
+        f"{len(fitting)} columns of scores, one for each rater ({listed(dict.fromkeys(raters), 4)}) and item "
+        f"({listed(dict.fromkeys(items), 4)})"
+    )
+    other = swapped_pattern(pattern)
+    findings.append(
+        Finding(seen, f"read as {pattern!r}", options, Option("wide", other), certain=turned is not None)
+    )
+    return Spread(fitting, pattern, findings)
+
+
+def _with_partial(split: Split, pattern: str, columns: Sequence[str], look: Look) -> tuple[str, ...]:
+    """The columns of a grid, with those of its raters and items that hold other words among their scores: these are
+    for a person to mend."""
+    raters, items = ({labels[place] for labels in split.values()} for place in (0, 1))
+    fields = FIELDS[::-1] if _turned(pattern) else FIELDS
+    others = split_names(pattern, fields, [name for name in columns if look[name].partly])
+    more = {name for name, labels in others.items() if labels[0] in raters and labels[1] in items}
+    return tuple(name for name in columns if name in split or name in more)
+
+
+def _raters_only(scores: Sequence[str], look: Look, findings: list[Finding]) -> Spread:
+    if sum(map(like_item, scores)) > len(scores) / 2:
+        return Spread()  # criteria of whom?
+    pattern, certain = _within_paths(scores), True
+    if not all(map(like_rater, scores)) and pattern == "{rater}":
+        pattern, certain = _affixed(scores)
+        certain &= not any(map(like_item, scores)) and _comparable(scores, look)
+    seen = f"{len(scores)} columns of scores, {listed(scores, 6)}, and no rater column"
+    options = (Option("wide", pattern), Option("items", tuple(scores)))
+    findings.append(Finding(seen, "read as one rater each", options, certain=certain))
+    return Spread(tuple(scores), pattern, findings)
+
+
+def _grid(scores: Sequence[str], *, two_headers: bool) -> tuple[str, Split, bool | None] | None:
+    """The pattern by which names are a rater and an item each, the names that fit it, and whether it is certain."""
+    patterns = [f"{{rater}}{JOINT}{{item}}"] if two_headers else []
+    patterns += [frame.format("{rater}", "{item}") for frame in _FRAMES]
+    patterns += [f"{{rater}}{joint}{{item}}" for joint in _JOINTS]
+    for pattern in patterns:
+        split = split_names(pattern, FIELDS, scores)
+        if not is_grid(split) or 4 * len(split) < 3 * len(scores):
+            continue
+        first, second = ({labels[place] for labels in split.values()} for place in (0, 1))
+        forward = sides(first, second)
+        return (pattern if forward is not False else swapped_pattern(pattern)), split, forward
+    return None
+
+
+def swapped_pattern(pattern: str) -> str:
+    """Rater and item the other way round."""
+    return pattern.replace("{rater}", "{}").replace("{item}", "{rater}").replace("{}", "{item}")
+
+
+def _turned(pattern: str) -> bool:
+    return pattern.index("{rater}") > pattern.index("{item}")
+
+
+def _within_paths(names: Sequence[str]) -> str:
+    """The pattern of names that are the same but for one part: "scores.gpt-4", "gpt-4/value"."""
+    start, end = (
+        _shared_start(names) if re.match(r"[\w ]+[./:]", names[0]) else "",
+        _shared_start([name[::-1] for name in names])[::-1],
+    )
+    start = start if start.endswith((".", "/", ": ")) else ""
+    spoken = end.startswith((".", "/", ": ")) or (end[:1] == "_" and tier(end[1:], "score") is not None)
+    end = end if spoken else ""
+    if (
+        not start + end
+        or any(len(name) <= len(start) + len(end) for name in names)
+        or {"{", "}"} & set(start + end)
+    ):
+        return "{rater}"
+    return f"{start}{{rater}}{end}"
+
+
+def _affixed(names: Sequence[str]) -> tuple[str, bool]:
+    """The pattern of names that share a beginning or an end ("Mark Ann", "Mark Bob"), and whether it is certain."""
+    start, end = _shared_start(names), _shared_start([name[::-1] for name in names])[::-1]
+    if not start and not end:
+        return "{rater}", True
+    if any(len(name) <= len(start) + len(end) for name in names) or {"{", "}"} & set(start + end):
+        return "{rater}", True
+    words = {word for word in plain(f"{start} {end}").split("_") if word}
+    scored = (
+        bool(words & (known(USUAL["score"][0]) | known(USUAL["score"][1])))
+        or tier(start.strip(" _-:."), "rater") is not None
+    )
+    return f"{start}{{rater}}{end}", scored
+
+
+def _shared_start(names: Sequence[str]) -> str:
+    """What all names begin with, up to the last sign between words."""
+    length = next((n for n, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1), 0)
+    return re.sub(r"[^\s_.:\-/()\[\]]*$", "", names[0][:length])
+
+
+def _comparable(scores: Sequence[str], look: Look) -> bool:
+    """Whether columns have scores of one kind: no marks out of 100 beside marks out of 5."""
+    tops = [top for name in scores if (top := look[name].highest) is not None]
+    return not tops or max(tops) <= 2.5 * max(min(tops), 1)
+
+
+def _sums_up(name: str, scores: Sequence[str], frame: pl.DataFrame) -> bool:
+    """Whether a column is the sum or the mean of the others in every row."""
+    numbers = frame.select(
+        pl.col(scores).cast(pl.String).str.replace(",", ".").cast(pl.Float64, strict=False)
+    )
+    others = [other for other in scores if other != name]
+    rows = numbers.drop_nulls()
+    # Where all others agree, so does their mean: only rows in which they differ tell.
+    rows = rows.filter(pl.max_horizontal(others) > pl.min_horizontal(others))
+    if rows.height < 3 or rows[name].n_unique() < 2:
+        return False
+    total = rows.select(pl.sum_horizontal(others)).to_series()
+    sums = bool(((rows[name] - total).abs() < 1e-6).all())
+    return sums or bool(((rows[name] - total / len(others)).abs() < 0.0051).all())

@@ -1,0 +1,240 @@
+"""JSON: a list of records, one record per line, or what annotation and evaluation tools export."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option
+from raterlens.config import ReadConfig
+from raterlens.reading.detection.proposal import Finding
+from raterlens.reading.formats.delimited import encoding_of
+from raterlens.reading.formats.inspect_log import is_log, read_inspect
+from raterlens.reading.formats.nested_records import exploded, flattened, table_records
+from raterlens.reading.formats.table import Table, table_of
+from raterlens.reading.formats.tool_exports import (
+    ANNOTATION_TOOLS,
+    DOCUMENTS,
+    EVALUATION_TOOLS,
+    OBSERVABILITY_TOOLS,
+    refuse_aggregates,
+)
+
+_TOOLS = (
+    '"annotations"',
+    '"annotation_id"',
+    '"responses"',
+    "responses.users",
+    '"_input_hash"',
+    '"label"',
+    '"doc_id"',
+    '"scores"',
+    '"traceId"',
+    '"assessments"',
+    '"annotation_name"',
+    '"sample_id"',
+    '"spec"',
+)
+"""Fields that exports of tools have."""
+_DOCUMENTS = ('"testCases"', '"gradingResult"', '"evalId"', '"conversationalTestCases"')
+NEED = 'each rating is a record such as {"student": 7, "rater": "AM", "score": 1}'
+
+
+def read_json(path: Path, config: ReadConfig) -> Table:
+    """Open JSON lines, an array of records, or what a tool exports; fields of records within records are called
+    `outer.inner`."""
+    with path.open("rb") as file:
+        start = file.read(4096)
+    if is_log(start):
+        return read_inspect(path, config)
+    encoding, findings = (config.encoding, []) if config.encoding else encoding_of(path)
+    text = start.decode(_codec(encoding), errors="ignore").lstrip()
+    if not text:
+        raise InputError(f"{path.name!r} is an empty file", NEED)
+    table = _opened(path, encoding, text)
+    return replace(table, findings=(*findings, *table.findings))
+
+
+def _opened(path: Path, encoding: str, start: str) -> Table:
+    if start.startswith("["):
+        records = _array(path, encoding)
+        return _exported(records, path.name) or _plain_table(records, path)
+    if any(mark in start for mark in _DOCUMENTS) or not _whole(start.splitlines()[0]) or _alone(path, start):
+        document = _document(path, encoding)
+        if document is not None:
+            return _within(document, path)
+    if any(mark in start for mark in _TOOLS):
+        records = list(_parsed_lines(path, encoding))
+        if (table := _exported(records, path.name)) is not None:
+            return table
+    frame = _lines(path, encoding)
+    if any(dtype in (pl.List, pl.Object) or dtype.is_nested() for dtype in frame.dtypes):
+        return _plain_table(list(_parsed_lines(path, encoding)), path)
+    return table_of(path.name, frame)
+
+
+def table_of_records(records: list[dict[str, Any]], name: str) -> Table:
+    """Records of a file that is no JSON."""
+    return _exported(records, name) or _plain_table(records, Path(name))
+
+
+def _plain_table(records: list[dict[str, Any]], path: Path) -> Table:
+    """Records with what is nested in them spread out."""
+    rows = exploded(records)
+    findings: tuple[Finding, ...] = ()
+    if len(rows) != len(records):
+        findings = (
+            Finding(f"{len(records):,} records with {len(rows):,} judgements in them", "read one by one"),
+        )
+    frame = _frame([dict(flattened(row)) for row in rows], path)
+    return replace(table_of(path.name, frame), findings=findings)
+
+
+def _exported(records: list[dict[str, Any]], name: str) -> Table | None:
+    """The table that a tool's export makes, where it is one."""
+    if not records or not any(mark.strip('"') in key for mark in _TOOLS for key in records[0]):
+        return None
+    for tool in (*ANNOTATION_TOOLS, *EVALUATION_TOOLS, *OBSERVABILITY_TOOLS):
+        try:
+            export = tool(records)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{name!r} looks like an export of {tool.__name__.replace('_', ' ')}, but not as this release knows it "
+                f"({type(error).__name__}: {error})",
+                "export it as csv",
+            ) from error
+        if export is not None:
+            return export.table(name)
+    return None
+
+
+def _within(document: dict[str, Any], path: Path) -> Table:
+    """A document of a tool, or one with a list of records in it."""
+    for tool in DOCUMENTS:
+        if (export := tool(document)) is not None:
+            return export.table(path.name)
+    refuse_aggregates(document, path.name)
+    if (rows := table_records(document)) is not None:
+        return _plain_table(rows, path)
+    lists = {
+        name: value
+        for name, value in document.items()
+        if isinstance(value, list) and value and all(isinstance(record, dict) for record in value)
+    }
+    if len(lists) != 1:
+        return _plain_table([document], path)
+    name, records = next(iter(lists.items()))
+    table = _exported(records, path.name) or _plain_table(records, path)
+    return replace(table, findings=(Finding(f"a list of records under {name!r}", "read"), *table.findings))
+
+
+def _document(path: Path, encoding: str) -> dict[str, Any] | None:
+    """The whole file as one record; None where it is not."""
+    try:
+        document = json.loads(_text(path, encoding))
+    except (json.JSONDecodeError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _alone(path: Path, start: str) -> bool:
+    """Whether the first line is all there is, or too long to see where it ends: a document, perhaps."""
+    with path.open("rb") as file:
+        first = file.readline()
+        return not file.read(4096).strip() and len(first) >= len(start.encode())
+
+
+def _whole(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (json.JSONDecodeError, RecursionError):
+        return len(line) > 3000  # cut off where the first bytes end
+    return True
+
+
+def _lines(path: Path, encoding: str) -> pl.DataFrame:
+    try:
+        if encoding == "utf-8":
+            return pl.read_ndjson(path, infer_schema_length=None)
+    except (PolarsError, OSError):
+        pass  # read again, slowly: Python's json names the line at fault, or copes
+    return _frame(list(_parsed_lines(path, encoding)), path)
+
+
+def _parsed_lines(path: Path, encoding: str) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(_text(path, encoding).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except RecursionError:
+            raise _too_deep(path, f", line {number:,},") from None
+        except json.JSONDecodeError as error:
+            raise InputError(
+                f"{path.name!r}, line {number:,}, is not JSON ({error.msg} at character {error.colno}): {line[:60]!r}",
+                "give one whole record per line, or write the file again if it was cut short",
+                value=line,
+            ) from error
+        if not isinstance(record, dict):
+            raise InputError(f"{path.name!r}, line {number:,}, is {line[:60]!r}", NEED, value=record)
+        yield record
+
+
+def _array(path: Path, encoding: str) -> list[dict[str, Any]]:
+    try:
+        records = json.loads(_text(path, encoding))
+    except RecursionError:
+        raise _too_deep(path) from None
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path.name!r} is not JSON from line {error.lineno:,} on: {error.msg}",
+            "write the file again if it was cut short",
+        ) from error
+    for place, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise InputError(
+                f"{path.name!r}: element {place:,} of the list is {str(record)[:60]!r}", NEED, value=record
+            )
+    return list(records)
+
+
+def _too_deep(path: Path, where: str = "") -> InputError:
+    return InputError(f"{path.name!r}{where} has lists or records nested too deeply to be ratings", NEED)
+
+
+def _text(path: Path, encoding: str) -> str:
+    try:
+        return path.read_text(encoding=_codec(encoding))
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path.name!r} is not {encoding}: byte 0x{error.object[error.start]:02x} at position {error.start:,} does "
+            "not belong there",
+            Message(
+                "JSON is UTF-8 as a rule: write the file again, or give its encoding, ", Option("encoding")
+            ),
+            value=encoding,
+            option="encoding",
+        ) from error
+
+
+def _codec(encoding: str) -> str:
+    """A byte order mark is no part of the text."""
+    return "utf-8-sig" if encoding == "utf-8" else encoding
+
+
+def _frame(records: list[dict[str, Any]], path: Path) -> pl.DataFrame:
+    if not records:
+        raise InputError(f"{path.name!r} has no records", NEED)
+    try:
+        return pl.DataFrame(records, infer_schema_length=None)
+    except (PolarsError, TypeError):
+        # Values of several types under one name: as what they are, for `table_of` to take them as text.
+        names = list(dict.fromkeys(name for record in records for name in record))
+        return pl.DataFrame(
+            [pl.Series(name, [record.get(name) for record in records], dtype=pl.Object) for name in names]
+        )

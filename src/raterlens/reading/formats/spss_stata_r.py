@@ -1,0 +1,154 @@
+"""SPSS, Stata and R."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option
+from raterlens.config import ReadConfig
+from raterlens.reading.formats.table import Rows, Table, choice, read_frame, require, rows_of, suffix_of
+
+END_OF_STATA = b"</stata_dta>"
+_ZSAV, _ZLIB_AT_MOST = b"$FL3", 1_032
+"""Compressed files of SPSS, and how far they are compressed at most."""
+BYTES = "latin1"
+"""An encoding in which every byte is a letter: nothing is lost."""
+
+
+def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
+    """Open a .sav or .dta file; value labels become the labels of students, raters and items."""
+    pyreadstat = require("pyreadstat", "stats", path.name)
+    read = pyreadstat.read_dta if suffix_of(path, config) == ".dta" else pyreadstat.read_sav
+    _check_end(path)
+
+    given = None if config.codec == "utf-8" else config.codec
+
+    def ask(by_bytes: bool, **how: Any) -> Any:
+        try:
+            found = read(path, encoding=BYTES if by_bytes else given, **how)
+            return _as_utf8(*found) if by_bytes else found
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            raise InputError(
+                f"{path.name!r} is not UTF-8: byte 0x{byte:02x} in {error.object[:60]!r} does not belong there",
+                Message("give its encoding, for example ", Option("encoding", "latin1")),
+                value=config.codec,
+                option="encoding",
+            ) from error
+        except Exception as error:  # the library's own, or what it stumbles over in a damaged file
+            if "character set" in str(error) or "byte sequence" in str(error):
+                raise InputError(
+                    f"{path.name!r} cannot be read as {config.codec!r}",
+                    Message("give another encoding, for example ", Option("encoding", "latin1")),
+                    value=config.codec,
+                    option="encoding",
+                ) from error
+            raise InputError(
+                f"{path.name!r} is damaged or cut short ({error})", "copy it again, or save it as csv"
+            ) from error
+
+    _, about = ask(False, metadataonly=True)
+    # Where a file of SPSS says UTF-8 and is not, the library drops the end of a label, and says nothing.
+    by_bytes = given is None and read is pyreadstat.read_sav and about.file_encoding == "UTF-8"
+    if by_bytes:
+        _, about = ask(by_bytes, metadataonly=True)
+
+    if None in about.column_names:
+        raise InputError(
+            f"{path.name!r} is damaged: a column has no name", "copy it again, or save it as csv"
+        )
+
+    # Each number takes at least a byte; the library makes room for all rows before it looks for them.
+    with path.open("rb") as file:
+        compressed = file.read(len(_ZSAV)) == _ZSAV
+    most = path.stat().st_size * (_ZLIB_AT_MOST if compressed else 1)
+    if (about.number_rows or 0) * about.number_columns > most:
+        raise InputError(
+            f"{path.name!r} is damaged: it is said to hold {about.number_rows:,} rows, but has "
+            f"{path.stat().st_size:,} bytes",
+            "copy it again, or save it as csv",
+            value=about.number_rows,
+        )
+
+    def take(wanted: Sequence[str]) -> Rows:
+        stored = [name.encode().decode(BYTES) if by_bytes else name for name in dict.fromkeys(wanted)]
+        columns, _ = ask(by_bytes, usecols=stored, output_format="dict")
+        return rows_of([whole(pl.Series(name, columns[name], strict=False)) for name in wanted])
+
+    return Table(path.name, tuple(about.column_names), take, labels=about.variable_value_labels)
+
+
+def _as_utf8(columns: Any, about: Any) -> tuple[dict[str, list[Any]], Any]:
+    """Text that was read byte by byte, as the UTF-8 that it is; raises where it is not."""
+    known: dict[str, str] = {}
+
+    def text(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value not in known:
+            known[value] = value.encode(BYTES).decode()
+        return known[value]
+
+    about.column_names = [text(name) for name in about.column_names]
+    about.variable_value_labels = {
+        text(name): {text(value): text(label) for value, label in labels.items()}
+        for name, labels in about.variable_value_labels.items()
+    }
+    return {text(name): [text(value) for value in columns[name]] for name in columns}, about
+
+
+def read_r(path: Path, config: ReadConfig) -> Table:
+    """Open the data frame in an .rda, .RData or .rds file."""
+    rdata = require("rdata", "rda", path.name)
+    is_rds = suffix_of(path, config) == ".rds"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # classes of R that Python has not: the data are read all the same
+            found = rdata.read_rds(path) if is_rds else rdata.read_rda(path)
+    except Exception as error:  # whatever the decompressor or the parser stumbles over
+        raise InputError(
+            f"{path.name!r} is damaged or cut short, or no file of R ({type(error).__name__}: {error})",
+            "save it again with R's save() or saveRDS(), or as csv",
+        ) from error
+    objects: Mapping[str, Any] = {path.stem: found} if is_rds else found
+    frames = {name: value for name, value in objects.items() if hasattr(value, "columns")}
+    if not frames:
+        kinds = ", ".join(f"{name} ({type(value).__name__})" for name, value in objects.items())
+        raise InputError(f"{path.name!r} holds no data frame, but {kinds or 'nothing'}", "save one in R")
+    frame = (
+        frames[path.stem] if is_rds else frames[choice("data frame", config.table, list(frames), path.name)]
+    )
+    table = read_frame(frame)
+
+    def take(wanted: Sequence[str]) -> Rows:
+        rows = table.take(wanted)
+        return replace(rows, frame=rows.frame.with_columns(map(whole, rows.frame.get_columns())))
+
+    return Table(path.name, table.columns, take)
+
+
+def whole(column: pl.Series) -> pl.Series:
+    """These programs know only one kind of number: 7.0 is the label 7."""
+    if not column.dtype.is_float():
+        return column
+    column = column.fill_nan(None)
+    integers = column.cast(pl.Int64, strict=False)
+    same = integers.null_count() == column.null_count() and bool((integers == column).all())
+    return integers if same else column
+
+
+def _check_end(path: Path) -> None:
+    with path.open("rb") as file:
+        modern = file.read(11) == b"<stata_dta>"
+        file.seek(max(path.stat().st_size - 64, 0))
+        if modern and END_OF_STATA not in file.read():
+            raise InputError(
+                f"{path.name!r} is cut short: it does not end as a Stata file does", "copy it again"
+            )

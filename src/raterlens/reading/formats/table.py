@@ -1,0 +1,232 @@
+"""What every format gives: column names at once, and the rows of chosen columns on demand; any dataframe as one."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from polars.exceptions import PanicException, PolarsError
+
+from raterlens.base.arrays import Mask
+from raterlens.base.errors import InputError, choose
+from raterlens.base.text import Message, Option, listed, shortened
+from raterlens.config import ReadConfig
+from raterlens.ratings.coded import Backend
+from raterlens.reading.detection.proposal import Finding
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of the columns asked for."""
+
+    frame: pl.DataFrame
+    place: Callable[[int], str]
+    """Where a row of the frame stands for the user: "line 7" of a text file, else "row 6"."""
+    notes: tuple[str, ...] = ()
+
+    def without(self, rows: Mask) -> "Rows":
+        """The others."""
+        place, kept = self.place, np.flatnonzero(~rows)
+        return replace(self, frame=self.frame.filter(~rows), place=lambda row: place(int(kept[row])))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that is open: the names are known, the rows are not read yet."""
+
+    name: str
+    columns: tuple[str, ...]
+    take: Callable[[Sequence[str]], Rows]
+    backend: Backend = "polars"
+    labels: Mapping[str, Mapping[float | str, str]] = field(default_factory=dict)
+    """Of a column of codes, the words for them: for students, raters and items; scores stay numbers."""
+    notes: tuple[str, ...] = ()
+    roles: Mapping[str, str | list[str]] = field(default_factory=dict)
+    """Where the file itself says so: the column of a role (student, rater, item, facets)."""
+    findings: tuple[Finding, ...] = ()
+    """What was seen when the file was opened, and done about it."""
+    settled: bool = False
+    """Whether `roles` has all that there are: a role that it lacks has no column."""
+    in_memory: bool = False
+    """Whether it is a dataframe of a program, which is told about repeated ratings, not asked."""
+    two_headers: bool = False
+    """Whether the names are joined from two header rows."""
+
+    query: pl.LazyFrame | None = None
+    """The table as a query, where its rows need not all be in memory at once."""
+    large: bool = False
+    """Whether columns of labels are better taken one at a time."""
+
+    def __post_init__(self) -> None:
+        doubled = [column for column, times in Counter(self.columns).items() if times > 1 and column]
+        if doubled:
+            raise InputError(
+                f"{self.name} has more than one column named {listed(doubled)}",
+                "give each column a name of its own, in a header line",
+                value=doubled,
+            )
+
+
+def suffix_of(path: Path, config: ReadConfig) -> str:
+    """What the file is: as the user says, else by its extension."""
+    return f".{config.format.lower().removeprefix('.')}" if config.format else path.suffix.lower()
+
+
+def is_plain(dtype: pl.DataType) -> bool:
+    """Whether values of this type can be sorted, and written as text, as they are."""
+    if dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.String | pl.Categorical | pl.Enum | pl.Null):
+        return True
+    return dtype.is_temporal() and not isinstance(dtype, pl.Duration)
+
+
+def choice(what: str, asked: str | None, names: Sequence[str], file: str) -> str:
+    """The name asked for, or the only one there is."""
+    if not names:
+        raise InputError(f"{file!r} has no {what} in it", "check that it is the right file")
+    if asked is not None:
+        return choose(f"{what} in {file!r}", asked, names, option="table")
+    if len(names) > 1:
+        raise InputError(
+            f"{file!r} has {len(names)} {what}s: {listed(names)}",
+            Message("say which, for example ", Option("table", names[0])),
+            value=list(names),
+            option="table",
+        )
+    return names[0]
+
+
+def table_of(name: str, frame: pl.DataFrame) -> Table:
+    """A frame in memory as a table."""
+    return Table(name, tuple(frame.columns), lambda wanted: rows_of([frame[column] for column in wanted]))
+
+
+def series_of(name: str, values: Sequence[object]) -> pl.Series:
+    """A column of Python's own values; of several types, as objects."""
+    types = {type(value) for value in values if value is not None}
+    simple = len(types) <= 1 and types <= {str, int, float, bool}
+    return pl.Series(name, values, dtype=None if simple else pl.Object)
+
+
+def rows_of(columns: Sequence[pl.Series]) -> Rows:
+    """Make rows of a table without lines, counted from 1. Lists, objects and the like become their text."""
+    notes: list[str] = []
+    plain: list[pl.Series] = []
+    for column in columns:
+        if is_plain(column.dtype):
+            plain.append(column)
+            continue
+        values = column.to_list()
+        types = sorted({type(value).__name__ for value in values if value is not None})
+        notes.append(f"column {column.name!r} holds values of type {' and '.join(types)}: taken as text")
+        text = [None if value is None else str(value) for value in values]
+        plain.append(pl.Series(column.name, text, dtype=pl.String))
+    # By name: of a list, polars would name a column without one.
+    frame = pl.DataFrame({column.name: column for column in plain})
+    return Rows(frame, lambda row: f"row {row + 1:,}", tuple(notes))
+
+
+NAME = "the table"
+
+
+def read_frame(source: Any) -> Table:
+    """Open a dataframe: polars as it is, every other kind through narwhals."""
+    if isinstance(source, pl.DataFrame | pl.LazyFrame):
+        lazy = source.lazy()
+        with _answering():
+            columns = tuple(lazy.collect_schema().names())
+
+        def rows(wanted: Sequence[str]) -> Rows:
+            with _answering():
+                return rows_of(lazy.select(wanted).collect().get_columns())
+
+        return Table(NAME, columns, rows, in_memory=True)
+    # Imported on first need: files and polars frames do without it.
+    import narwhals as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        frame = nw.from_native(source)
+        names = {str(column): column for column in frame.columns}
+    except DuplicateError as error:
+        twice = "; ".join(line.strip("- ") for line in str(error).splitlines()[1:])
+        raise InputError(
+            f"{NAME} has doubled column names: {twice}", "give each column a name of its own"
+        ) from error
+    except TypeError as error:
+        raise InputError(
+            f"cannot read a table from an object of type {type(source).__name__!r}",
+            "give the path of a file or a dataframe (polars, pandas, pyarrow)",
+            value=source,
+        ) from error
+
+    def take(wanted: Sequence[str]) -> Rows:
+        chosen = frame.select(*(nw.col(names[name]) for name in wanted))
+        if isinstance(chosen, nw.LazyFrame):
+            with _answering():
+                chosen = chosen.collect(backend="polars")
+        return rows_of([_column(chosen.get_column(names[name]), name) for name in wanted])
+
+    return Table(NAME, tuple(str(column) for column in frame.columns), take, _backend(frame), in_memory=True)
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """A lazy frame is a query: what is wrong with it shows when it is asked."""
+    try:
+        yield
+    except (PolarsError, OSError) as error:
+        why = shortened((str(error).splitlines() or [type(error).__name__])[0])
+        raise InputError(
+            f"the lazy table cannot be read ({type(error).__name__}: {why})",
+            "collect it yourself to see the fault",
+        ) from error
+
+
+def _backend(frame: "nw.DataFrame[Any] | nw.LazyFrame[Any]") -> Backend:
+    if frame.implementation.is_pandas():
+        return "pandas"
+    return "pyarrow" if frame.implementation.is_pyarrow() else "polars"
+
+
+def _column(series: "nw.Series[Any]", name: str) -> pl.Series:
+    if series.implementation.is_pyarrow() and str(series.dtype) == "Unknown":
+        return _by_value(series, name)  # decimals of 256 bits, at which polars panics
+    try:
+        column = series.to_polars().alias(name)
+    except (ValueError, TypeError, NotImplementedError, ImportError, PolarsError, PanicException):
+        # Values of several types in one pandas column, pandas text without pyarrow, or a type that polars has not.
+        return _by_value(series, name)
+    if not is_plain(column.dtype):
+        return _by_value(series, name)
+    if column.dtype.is_float() and column.null_count():
+        # pandas has no missing integers: 1, 2, missing arrives as 1.0, 2.0, NaN.
+        whole = column.cast(pl.Int64, strict=False)
+        if whole.null_count() == column.null_count() and (whole == column).all():
+            return whole
+    return column
+
+
+def _by_value(series: "nw.Series[Any]", name: str) -> pl.Series:
+    missing = series.is_null().to_list()
+    values = [None if gone else value for gone, value in zip(missing, series.to_list(), strict=True)]
+    return series_of(name, values)
+
+
+def require(package: str, extra: str, file: str) -> Any:
+    """Import a package on first need, or say how to get it."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise InputError(
+            f"to read {file!r} the package {package} is needed",
+            f"run: pip install 'raterlens[{extra}]', or save the table as csv",
+            value=package,
+        ) from error

@@ -1,0 +1,568 @@
+"""What annotation, evaluation and observability tools export as JSON, read without their packages."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from raterlens.base.errors import InputError
+from raterlens.base.text import listed
+from raterlens.reading.detection.proposal import Finding
+from raterlens.reading.formats.nested_records import flattened
+from raterlens.reading.formats.table import Table, rows_of, series_of
+
+Record = Mapping[str, Any]
+
+
+class Row(NamedTuple):
+    """One rating."""
+
+    student: str
+    rater: str | None
+    item: str
+    score: Any
+    more: Mapping[str, Any] = {}
+    """Variables and metadata, by the names that they get as columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What a tool wrote."""
+
+    tool: str
+    """In a sentence: "a Prodigy export"."""
+    meaning: str
+    """Who is who in it."""
+    rows: Sequence[Row]
+    passed_over: set[str] = field(default_factory=set)
+    """Kinds of answers that are no scores."""
+    known: str | None = None
+    """The column of known answers, where the tool says which it is."""
+
+    def _known(self, further: Sequence[str]) -> dict[str, str]:
+        return {} if self.known is None or self.known not in further else {"known": self.known}
+
+    def table(self, name: str) -> Table:
+        if not self.rows:
+            why = f", only {listed(sorted(self.passed_over))}" if self.passed_over else ""
+            raise InputError(
+                f"{name!r} is {self.tool} without scores{why}", "export choices, ratings or verdicts"
+            )
+        columns = [
+            series_of(role, [row[place] for row in self.rows]) for place, role in enumerate(Row._fields[:4])
+        ]
+        further = list(dict.fromkeys(str(key) for row in self.rows for key in row.more))
+        further = [key for key in further if key not in Row._fields[:4]]
+        columns += [series_of(key, [row.more.get(key) for row in self.rows]) for key in further]
+        if columns[2].n_unique() == 1:
+            del columns[2]
+        findings = [Finding(self.tool, self.meaning)]
+        if self.passed_over:
+            findings.append(
+                Finding(f"answers of type {listed(sorted(self.passed_over))}", "left out: no scores")
+            )
+        frame = pl.DataFrame(rows_of(columns).frame)
+        return Table(
+            name,
+            tuple(frame.columns),
+            lambda wanted: rows_of([frame[column] for column in wanted]),
+            findings=tuple(findings),
+            settled=True,
+            roles={
+                **{role: role for role in Row._fields[:4] if role in frame.columns},
+                **self._known(further),
+            },
+        )
+
+
+_BOOKKEEPING = (
+    "annotation_id",
+    "created_at",
+    "updated_at",
+    "lead_time",
+    "agreement",
+    "history",
+    "was_cancelled",
+)
+_VALUES = ("choices", "rating", "number")
+
+
+def label_studio(records: Sequence[Record]) -> Export | None:
+    """Tasks with annotations by several people, as the export "JSON" has them."""
+    if not all("annotations" in record and "data" in record for record in records[:20]):
+        return None
+    rows: list[Row] = []
+    passed_over: set[str] = set()
+    known = any(annotation.get("ground_truth") for task in records for annotation in task["annotations"])
+    for task in records:
+        data = {
+            f"data.{name}": value for name, value in flattened(task["data"]) if not isinstance(value, list)
+        }
+        answers = list(_label_studio_answers(task, passed_over))
+        truth = {item: value for annotation, item, value in answers if annotation.get("ground_truth")}
+        rows += [
+            Row(
+                str(task["id"]),
+                _person(annotation.get("completed_by")),
+                item,
+                value,
+                data
+                | {"lead_time": annotation.get("lead_time"), "created_at": annotation.get("created_at")}
+                | ({"ground_truth": truth.get(item)} if known else {}),
+            )
+            for annotation, item, value in answers
+            if not annotation.get("ground_truth")
+        ]
+    return Export(
+        "a Label Studio export",
+        "tasks are students, annotators raters, controls items"
+        + "; ground truth is the known answer" * known,
+        rows,
+        passed_over,
+        "ground_truth" if known else None,
+    )
+
+
+def _label_studio_answers(task: Record, passed_over: set[str]) -> Iterator[tuple[Record, str, Any]]:
+    """Each annotation with its control and answer; other kinds of results are noted."""
+    for annotation in task["annotations"]:
+        for result in [] if annotation.get("was_cancelled") else annotation.get("result") or []:
+            value = _single(result.get("value") or {})
+            if value is None:
+                passed_over.add(str(result.get("type")))
+            else:
+                yield annotation, str(result.get("from_name")), value
+
+
+def label_studio_min(records: Sequence[Record]) -> Export | None:
+    """One flat record per annotation, as the export "JSON-MIN" has them: the data are fields beside the answers."""
+    if not all({"annotator", "annotation_id"} <= record.keys() for record in records[:20]):
+        return None
+    names = list(dict.fromkeys(name for record in records for name in record if name not in _BOOKKEEPING))
+    answers = [
+        name
+        for name in names
+        if name not in ("id", "annotator") and _is_answer([r.get(name) for r in records])
+    ]
+    rows = [
+        Row(str(record["id"]), _person(record["annotator"]), name, _plain(record[name]))
+        for record in records
+        for name in answers
+        if record.get(name) is not None
+    ]
+    return Export(
+        "a Label Studio export (JSON-MIN)", "tasks are students, annotators raters, controls items", rows
+    )
+
+
+def argilla(records: Sequence[Record]) -> Export | None:
+    """Records with the responses of several users, nested, or flat as datasets of Hugging Face have them."""
+    first = records[0]
+    nested = isinstance(first.get("responses"), Mapping) and "fields" in first
+    flat = [name for record in records[:20] for name in record if name.endswith(".responses.users")]
+    if not nested and not flat:
+        return None
+    rows: list[Row] = []
+    for place, record in enumerate(records, 1):
+        student = str(record.get("id") or record.get("_server_id") or place)
+        answers = _argilla_nested(record) if nested else _argilla_flat(record)
+        held = record.get("metadata")
+        fields = flattened(held if isinstance(held, Mapping) else {})
+        more = {name: value for name, value in fields if not isinstance(value, list)}
+        rows += [Row(student, user, question, value, more) for question, user, value in answers]
+    return Export("an Argilla export", "records are students, users raters, questions items", rows)
+
+
+def _argilla_nested(record: Record) -> Iterator[tuple[str, str, Any]]:
+    for question, responses in (record.get("responses") or {}).items():
+        for response in responses:
+            if response.get("status", "submitted") in ("submitted", None):
+                yield question, str(response.get("user_id")), _plain(response.get("value"))
+
+
+def _argilla_flat(record: Record) -> Iterator[tuple[str, str, Any]]:
+    for name, users in record.items():
+        if not name.endswith(".responses.users") or not users:
+            continue
+        base = name.removesuffix(".users")
+        status = record.get(f"{base}.status") or ["submitted"] * len(users)
+        for user, value, state in zip(users, record.get(base) or [], status, strict=False):
+            if state in ("submitted", None):
+                yield base.removesuffix(".responses"), str(user), _plain(value)
+
+
+def prodigy(records: Sequence[Record]) -> Export | None:
+    """One record per decision; "ignore" is a missing one."""
+    if not all({"_input_hash", "answer"} <= record.keys() for record in records[:20]):
+        return None
+    rows: list[Row] = []
+    for record in records:
+        chosen = record.get("accept")
+        value: Any = {"accept": 1, "reject": 0}.get(str(record["answer"]))
+        if isinstance(chosen, list):
+            value = chosen[0] if record["answer"] == "accept" and len(chosen) == 1 else None
+        rater = record.get("_annotator_id") or record.get("_session_id")
+        rows.append(
+            Row(str(record["_input_hash"]), None if rater is None else str(rater), _label(record), value)
+        )
+    return Export("a Prodigy export", "inputs are students, annotators raters; 'ignore' is missing", rows)
+
+
+def doccano(records: Sequence[Record]) -> Export | None:
+    """Documents with their annotations by user; files of single users do not say who."""
+    if not all(
+        "text" in record and ("annotations" in record or "label" in record) for record in records[:20]
+    ):
+        return None
+    if all(isinstance(record.get("annotations"), list) for record in records[:20]):
+        rows = [
+            Row(str(record.get("id", place)), str(annotation.get("user")), "all", annotation.get("label"))
+            for place, record in enumerate(records, 1)
+            for annotation in record["annotations"]
+        ]
+        return Export("a doccano export", "documents are students, users raters", rows)
+    listed = all(isinstance(record.get("label"), list) for record in records[:20])
+    person = next((name for name in ("username", "user", "annotator") if name in records[0]), None)
+    if not listed:
+        return None
+    if person is None:
+        raise InputError(
+            "a doccano export of one user: it does not say who labelled",
+            'export with one file per user, add the user to each record ("user": "ann"), and put the files together',
+        )
+    rows = [
+        Row(str(record.get("id", place)), str(record[person]), "all", value)
+        for place, record in enumerate(records, 1)
+        for value in record["label"][:1]
+    ]
+    return Export("a doccano export", "documents are students, users raters", rows)
+
+
+ANNOTATION_TOOLS = (label_studio, label_studio_min, argilla, prodigy, doccano)
+
+
+def _single(value: Mapping[str, Any]) -> Any:
+    """The one answer that a control holds."""
+    for name in _VALUES:
+        if name in value:
+            return _plain(value[name])
+    return None
+
+
+def _plain(value: Any) -> Any:
+    """An answer without what is wrapped around it."""
+    while isinstance(value, list | Mapping):
+        if isinstance(value, list):
+            if len(value) != 1:
+                return None if not value else " + ".join(map(str, value))
+            value = value[0]
+        else:
+            inner = next((value[name] for name in (*_VALUES, "value") if name in value), None)
+            if inner is None:
+                return None
+            value = inner
+    return value
+
+
+def _is_answer(values: Sequence[Any]) -> bool:
+    """Whether a field holds answers: wrapped as ratings are, or a few words that recur."""
+    given = [value for value in values if value is not None]
+    if not given:
+        return False
+    if all(isinstance(value, list) for value in given):
+        return all(_plain(value) is not None for value in given)
+    if not all(isinstance(value, str | int | float) for value in given):
+        return False
+    distinct = set(map(str, given))
+    return len(distinct) <= max(2, len(given) // 2) and max(map(len, distinct)) <= 30 and len(distinct) <= 20
+
+
+def _person(who: Any) -> str | None:
+    if isinstance(who, Mapping):
+        who = who.get("email") or who.get("username") or who.get("id")
+    return None if who is None else str(who)
+
+
+def _label(record: Record) -> str:
+    return str(record["label"]) if isinstance(record.get("label"), str) else "all"
+
+
+_UNREAD = ("could not extract", "could not parse", "no output", "api error", "failed to parse", "no grading")
+
+
+def promptfoo(document: Any) -> Export | None:
+    """The file of `promptfoo eval --output`: the assertions of each test are the raters."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("results"), Mapping):
+        return None
+    results = document["results"].get("results")
+    if not isinstance(results, list) or not results or "gradingResult" not in results[0]:
+        return None
+    several = len({_provider(result.get("provider")) for result in results}) > 1
+    prompts = len({result.get("promptIdx") for result in results}) > 1
+    rows: list[Row] = []
+    for place, result in enumerate(results):
+        parts = [f"test {result.get('testIdx', place)}"]
+        parts += [_provider(result.get("provider"))] if several else []
+        parts += [f"prompt {result.get('promptIdx')}"] if prompts else []
+        more = {"provider": _provider(result.get("provider")), **_variables(result)}
+        rows += [Row(", ".join(parts), rater, "all", score, more) for rater, score in _asserted(result)]
+    return Export("a promptfoo output", "answers are students, assertions raters", rows)
+
+
+def _variables(result: Record) -> dict[str, Any]:
+    """The variables and the metadata of a test, by their names; those that both have are variables."""
+    held = result.get("testCase")
+    test: Record = held if isinstance(held, Mapping) else {}
+    found: dict[str, Any] = {}
+    for holder in (test.get("metadata"), result.get("metadata"), test.get("vars"), result.get("vars")):
+        if isinstance(holder, Mapping):
+            found |= {str(name): value for name, value in flattened(holder) if not isinstance(value, list)}
+    return found
+
+
+def _asserted(result: Record) -> Iterator[tuple[str, int | None]]:
+    seen: Counter[str] = Counter()
+    for component in (result.get("gradingResult") or {}).get("componentResults") or []:
+        assertion = component.get("assertion") or {}
+        judge = _provider(assertion.get("provider"))
+        name = str(
+            assertion.get("metric")
+            or (f"{assertion.get('type')} by {judge}" if judge else assertion.get("type"))
+        )
+        seen[name] += 1
+        label = name if seen[name] == 1 else f"{name} ({seen[name]})"
+        reason = str(component.get("reason") or "").casefold()
+        unread = not component.get("pass") and any(reason.startswith(start) for start in _UNREAD)
+        yield label, None if unread or component.get("pass") is None else int(bool(component["pass"]))
+
+
+def _provider(provider: Any) -> str:
+    if isinstance(provider, Mapping):
+        provider = provider.get("label") or provider.get("id")
+    return "" if provider is None else str(provider)
+
+
+def deepeval(document: Any) -> Export | None:
+    """A test run of DeepEval: the evaluation models are raters and the metrics items; with one model, its metrics are
+    the raters."""
+    cases = _test_cases(document)
+    if not cases:
+        return None
+    metrics = [metric for case in cases for metric in case.get("metricsData") or []]
+    models = {metric.get("evaluationModel") for metric in metrics}
+    times = Counter(str(case.get("name")) for case in cases)
+    rows: list[Row] = []
+    for place, case in enumerate(cases):
+        name = str(case.get("name", place))
+        student = name if times[name] == 1 else f"{name} {case.get('order', place)}"
+        more = {
+            name: value
+            for name, value in flattened(
+                {key: case.get(key) for key in ("additionalMetadata", "tags", "comments")}
+            )
+            if value is not None and not isinstance(value, list)
+        }
+        for metric in case.get("metricsData") or []:
+            verdict = None if metric.get("error") else metric.get("success")
+            score = None if verdict is None else int(bool(verdict))
+            if len(models) > 1:
+                rows.append(
+                    Row(student, str(metric.get("evaluationModel")), str(metric["name"]), score, more)
+                )
+            else:
+                rows.append(Row(student, str(metric["name"]), "all", score, more))
+    meaning = "evaluation models are raters, metrics items" if len(models) > 1 else "metrics are raters"
+    return Export("a DeepEval test run", f"test cases are students, {meaning}", rows)
+
+
+def _test_cases(document: Any) -> list[Record]:
+    if not isinstance(document, Mapping):
+        return []
+    for holder in (document, *(value for value in document.values() if isinstance(value, Mapping))):
+        cases = [*(holder.get("testCases") or []), *(holder.get("conversationalTestCases") or [])]
+        if cases and any("metricsData" in case for case in cases if isinstance(case, Mapping)):
+            return cases
+    return []
+
+
+def lm_eval(records: Sequence[Record]) -> Export | None:
+    """Samples logged by lm-evaluation-harness: metrics, under each filter, are raters."""
+    if not all({"doc_id", "resps"} <= record.keys() for record in records[:20]):
+        return None
+    filters = {record.get("filter") for record in records}
+    rows: list[Row] = []
+    for record in records:
+        for metric in record.get("metrics") or [
+            name for name in record if isinstance(record[name], int | float)
+        ]:
+            value = record.get(metric)
+            if metric == "doc_id" or not isinstance(value, int | float):
+                continue
+            rater = f"{metric}, {record.get('filter')}" if len(filters) > 1 else str(metric)
+            more = {
+                name: one
+                for name, one in flattened(record.get("doc") or {})
+                if isinstance(one, str | int | float)
+            }
+            target = (
+                {"target": record["target"]} if isinstance(record.get("target"), str | int | float) else {}
+            )
+            rows.append(Row(str(record["doc_id"]), rater, "all", value, more | target))
+    return Export("samples of lm-evaluation-harness", "documents are students, metrics raters", rows)
+
+
+def refuse_aggregates(document: Any, name: str) -> None:
+    """Raise where results are there only as averages over samples."""
+    if isinstance(document, Mapping) and {"results", "configs", "versions"} <= document.keys():
+        raise InputError(
+            f"{name!r} has the results of lm-evaluation-harness as averages, without samples",
+            "run it with --log_samples and give the file samples_*.jsonl",
+        )
+
+
+DOCUMENTS = (promptfoo, deepeval)
+EVALUATION_TOOLS = (lm_eval,)
+
+
+def langfuse(records: Sequence[Record]) -> Export | None:
+    """Scores, or traces with their scores: traces are students, names of scores, or whoever gave them, raters."""
+    traces = [record for record in records[:20] if isinstance(record.get("scores"), list)]
+    if traces and all(
+        "name" in score and "value" in score for trace in traces for score in trace["scores"][:5]
+    ):
+        pairs = [(trace, score) for trace in records for score in trace.get("scores") or []]
+    elif all({"traceId", "name", "value"} <= record.keys() for record in records[:20]):
+        pairs = [({}, record) for record in records]
+    else:
+        return None
+    names: dict[str, set[str]] = {}
+    for _, score in pairs:
+        names.setdefault(str(score.get("authorUserId")), set()).add(str(score["name"]))
+    rows = [
+        Row(
+            str(score.get("traceId") or trace.get("id")),
+            str(score.get("authorUserId") or score["name"]),
+            str(score["name"])
+            if score.get("authorUserId") and len(names[str(score["authorUserId"])]) > 1
+            else "all",
+            score.get("value") if score.get("value") is not None else score.get("stringValue"),
+            _more(trace, "scores", "id") | {"source": score.get("source"), "time": score.get("timestamp")},
+        )
+        for trace, score in pairs
+    ]
+    return Export("scores of Langfuse", "traces are students, names of scores or their authors raters", rows)
+
+
+def mlflow(records: Sequence[Record]) -> Export | None:
+    """Traces with assessments: their sources are raters, their names items; expectations are known answers."""
+    if not any(
+        isinstance(record.get("assessments"), list) and record["assessments"] for record in records[:20]
+    ):
+        return None
+    rows: list[Row] = []
+    for place, trace in enumerate(records):
+        held = trace.get("info")
+        info: Record = held if isinstance(held, Mapping) else trace
+        student = str(info.get("trace_id") or info.get("request_id") or trace.get("trace_id") or place)
+        expected: dict[str, Any] = {}
+        given = trace.get("assessments") or []
+        for one in given:
+            if one.get("expectation") is not None:
+                expected[_name(one)] = _value(one["expectation"])
+        for one in given:
+            if one.get("feedback") is None:
+                continue
+            source = one.get("source") or {}
+            rater = str(source.get("source_id") or source.get("source_type"))
+            score = None if one.get("error") else _value(one["feedback"])
+            more = _more(trace, "assessments", "trace_id") | {"source_type": source.get("source_type")}
+            known = {"expected": expected.get(_name(one))} if expected else {}
+            rows.append(Row(student, rater, _name(one), score, more | known))
+    spoken = any("expected" in row.more for row in rows)
+    return Export(
+        "traces of MLflow",
+        "traces are students, sources of assessments raters, their names items",
+        rows,
+        known="expected" if spoken else None,
+    )
+
+
+def phoenix(records: Sequence[Record]) -> Export | None:
+    """Annotations of spans: annotators are raters, names of annotations items. The score counts, else the label."""
+    flat = [dict(flattened(record)) for record in records]
+    if not all(
+        {"annotation_name", "annotator_kind"} <= record.keys() and _span(record) for record in flat[:20]
+    ):
+        return None
+    rows = [
+        Row(
+            str(record[str(_span(record))]),
+            str(record.get("identifier") or record.get("annotator") or record["annotator_kind"]),
+            str(record["annotation_name"]),
+            next((record[key] for key in _VERDICTS if record.get(key) is not None), None),
+            {"annotator_kind": record["annotator_kind"]}
+            | {
+                key.removeprefix("metadata."): value
+                for key, value in record.items()
+                if key.startswith("metadata.")
+            },
+        )
+        for record in flat
+    ]
+    return Export(
+        "annotations of Phoenix", "spans are students, annotators raters, names of annotations items", rows
+    )
+
+
+def openai_evals(records: Sequence[Record]) -> Export | None:
+    """The log of a run of OpenAI's evals: samples are students, judges or metrics raters."""
+    events = [record for record in records if {"sample_id", "type", "data"} <= record.keys()]
+    if not events or not all({"run_id", "event_id"} <= record.keys() for record in events[:20]):
+        return None
+    rows = [
+        Row(str(event["sample_id"]), rater, "all", value, {"run_id": event["run_id"]})
+        for event in events
+        if isinstance(event["data"], Mapping)
+        for rater, value in _measured(event)
+    ]
+    return Export("a log of OpenAI evals", "samples are students, judges or metrics raters", rows)
+
+
+def _measured(event: Record) -> Iterator[tuple[str, Any]]:
+    data = event["data"]
+    judge = next((str(data[name]) for name in ("judge", "grader", "model_grader") if data.get(name)), None)
+    value = next(
+        (data[name] for name in ("score", "correct", "choice", "value") if data.get(name) is not None), None
+    )
+    if judge is not None and value is not None:
+        yield judge, value
+    elif event["type"] in ("match", "metrics"):
+        yield from ((name, one) for name, one in data.items() if isinstance(one, bool | int | float))
+
+
+_VERDICTS = ("result.score", "score", "result.label", "label")
+
+
+def _span(record: Record) -> str | None:
+    return next(
+        (name for name in ("span_id", "context.span_id", "trace_id") if record.get(name) is not None), None
+    )
+
+
+def _name(assessment: Record) -> str:
+    return str(assessment.get("assessment_name") or assessment.get("name"))
+
+
+def _value(holder: Any) -> Any:
+    return holder.get("value") if isinstance(holder, Mapping) else holder
+
+
+def _more(record: Record, *but: str) -> dict[str, Any]:
+    """Further fields of a record that are single values."""
+    rest = {name: value for name, value in record.items() if name not in but}
+    return {name: value for name, value in flattened(rest) if not isinstance(value, list | Mapping)}
+
+
+OBSERVABILITY_TOOLS = (langfuse, mlflow, phoenix, openai_evals)

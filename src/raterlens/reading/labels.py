@@ -1,0 +1,312 @@
+"""Labels to codes: numbers and texts, spellings of the same label, rows of totals."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.base.arrays import Mask
+from raterlens.base.errors import InputError
+from raterlens.base.text import Option, counted, listed, shortened
+from raterlens.base.threads import BLOCK, in_blocks
+from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.ratings.coded import Codes, used_levels
+from raterlens.reading.detection.proposal import Finding
+from raterlens.reading.detection.vocabulary import is_total, total_pattern
+
+_NUMBERED = (
+    *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
+    *(pl.Categorical, pl.Enum),
+)
+_INTS = np.iinfo(np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SmallNumbers:
+    """A column as 32-bit numbers, none of them missing; those that stand for a categorical's texts, too."""
+
+    numbers: Codes
+    """(rows,): how much larger than `base` each is."""
+    base: int
+    lowest: int
+    """Of the numbers, not of what the column holds."""
+    size: int
+    """All between the lowest and the highest."""
+    some: pl.Series
+    """Rows of the column, of texts all that occur."""
+
+    @staticmethod
+    def of(column: pl.Series) -> "SmallNumbers | None":
+        """None where the column holds something else, or a table would be longer than it."""
+        if column.dtype not in _NUMBERED or column.null_count() or not len(column):
+            return None
+        physical = column.to_physical()
+        # Whole numbers, none of them missing, which types do not know.
+        lowest, highest = int(physical.min()), int(physical.max())  # type: ignore[arg-type]
+        base = 0 if _INTS.min <= lowest <= highest <= _INTS.max else lowest
+        if highest - lowest >= min(len(column), _INTS.max):
+            return None
+        numbers, at = np.empty(len(column), dtype=np.int32), 0
+        for chunk in physical.get_chunks():
+            values = chunk.to_numpy()
+            numbers[at : at + len(chunk)] = values - values.dtype.type(base) if base else values
+            at += len(chunk)
+        some = column.head(1) if column.dtype.is_integer() else column.unique()
+        return SmallNumbers(numbers, base, lowest - base, highest - lowest + 1, some)
+
+    def labels(self, block: int = BLOCK) -> tuple[NDArray[np.int64], pl.Series]:
+        """The distinct numbers, and what the column holds for each."""
+        physical = self.some.to_physical().to_numpy()
+        if not self.some.dtype.is_integer():
+            return physical.astype(np.int64), self.some
+        shown = np.zeros(self.size, dtype=np.int8)
+        show = _show_with(len(self.numbers))
+        in_blocks(lambda rows: show(self.numbers[rows], self.lowest, shown), len(self.numbers), block)
+        present = np.flatnonzero(shown) + self.lowest
+        held = present.astype(physical.dtype) + physical.dtype.type(self.base)
+        return present, pl.Series(self.some.name, held)
+
+    def codes(self, present: NDArray[np.int64], code_of: Codes, block: int = BLOCK) -> Codes:
+        """The code of every row, in the place of its number, from those of the distinct ones."""
+        if np.array_equal(present, code_of):
+            return self.numbers
+        table = np.zeros(self.size, dtype=np.int32)
+        table[present - self.lowest] = code_of
+        recode = _recode
+        if compiled_code_pays(len(self.numbers)):
+            from raterlens.kernels.coded_columns import recode_numbers as recode  # may be missing
+        in_blocks(lambda rows: recode(self.numbers[rows], self.lowest, table), len(self.numbers), block)
+        return self.numbers
+
+
+def _show_with(n: int) -> Callable[[Codes, int, NDArray[np.int8]], None]:
+    if not compiled_code_pays(n):
+        return _show
+    from raterlens.kernels.coded_columns import show_numbers  # may be missing
+
+    return show_numbers
+
+
+def _show(numbers: Codes, lowest: int, shown: NDArray[np.int8]) -> None:
+    shown[numbers.astype(np.intp) - lowest] = 1
+
+
+def _recode(numbers: Codes, lowest: int, table: Codes) -> None:
+    numbers[:] = table[numbers.astype(np.intp) - lowest]
+
+
+# Rows from which on it pays to look for runs of the same label, or to make a table of numbers.
+MANY = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Codes into sorted labels; -1 where the label is missing."""
+
+    codes: Codes
+    labels: pl.Series
+
+    def used_in(self, codes: Codes) -> "Levels":
+        """Keep only the labels that `codes` (some of these codes, none of them -1) refer to."""
+        return Levels(*used_levels(codes, self.labels))
+
+
+def code(column: pl.Series, many: int = MANY, block: int = BLOCK) -> Levels:
+    """Code one column. Null, NaN and blank text are missing labels.
+
+    Whole numbers of a small range, among them those that stand for a categorical's texts, are looked up in a table.
+    Other tables are often in order, of students at least: of rows that repeat the label before them only the first is
+    looked up. Grouping the row numbers by label was the quickest of the ways tried (replace, join, rank, Enum,
+    search_sorted): 0.7 s for 4,000,000 rows with 200,000 text labels, half of it for integers.
+    """
+    if len(column) <= many:
+        return _by_groups(column)
+    if (numbers := SmallNumbers.of(column)) is not None:
+        return _by_table(numbers, block)
+    heads = np.append(0, 1 + column[1:].ne_missing(column[:-1]).arg_true().to_numpy())
+    if 4 * len(heads) >= len(column):
+        return _by_groups(column)
+    levels = code(column.gather(heads), many, block)
+    return Levels(np.repeat(levels.codes, np.diff(heads, append=len(column))), levels.labels)
+
+
+def _by_groups(column: pl.Series) -> Levels:
+    groups = (
+        pl.DataFrame({"label": column})
+        .with_row_index("row")
+        .group_by("label")
+        .agg("row")
+        .filter(~_missing(column.dtype))
+        .sort(_order(column.dtype))
+    )
+    codes = np.full(len(column), -1, dtype=np.int32)
+    sizes = groups["row"].list.len().to_numpy()
+    codes[groups["row"].explode().to_numpy()] = np.repeat(np.arange(len(groups), dtype=np.int32), sizes)
+    return Levels(codes, groups["label"])
+
+
+def _by_table(numbers: SmallNumbers, block: int) -> Levels:
+    present, labels = numbers.labels(block)
+    ordered = Levels(np.arange(len(labels), dtype=np.int32), labels)
+    levels = ordered if labels.dtype.is_integer() else _by_groups(labels)
+    return Levels(numbers.codes(present, levels.codes, block), levels.labels)
+
+
+def combine(columns: list[pl.Series]) -> Levels:
+    """Code the combination of several columns, labelled with ":" between the parts ("AM:Sport")."""
+    if len(columns) == 1:
+        return code(columns[0])
+    parts = [code(column) for column in columns]
+    shape = tuple(max(len(part.labels), 1) for part in parts)
+    whole = reduce(np.logical_and, (part.codes >= 0 for part in parts))
+    cell = np.ravel_multi_index([np.maximum(part.codes, 0) for part in parts], shape)
+    cells = code(pl.Series(cell).set(pl.Series(~whole), None))
+    places = np.unravel_index(cells.labels.to_numpy(), shape)
+    texts = [part.labels.cast(pl.String).gather(place) for part, place in zip(parts, places, strict=True)]
+    joined = pl.select(pl.concat_str(texts, separator=":")).to_series()
+    if joined.is_duplicated().any():
+        label = joined.filter(joined.is_duplicated())[0]
+        names = listed(column.name for column in columns)
+        raise InputError(
+            f"two different combinations of {names} are both {shortened(label)} when joined with ':'",
+            "write those labels without ':'",
+            value=label,
+        )
+    order = joined.arg_sort()
+    place_of = np.append(order.arg_sort().to_numpy().astype(np.int32), np.int32(-1))
+    return Levels(place_of[cells.codes], joined.gather(order))
+
+
+def alike(labels: pl.Series, role: str) -> list[str]:
+    """Say which labels differ only in case or in blanks around them."""
+    if labels.dtype != pl.String:
+        return []
+    same = (
+        pl.DataFrame({"label": labels, "key": labels.str.strip_chars().str.to_lowercase()})
+        .group_by("key", maintain_order=True)
+        .agg("label")
+        .filter(pl.col("label").list.len() > 1)["label"]
+        .to_list()
+    )
+    if not same:
+        return []
+    shown = "; ".join(" and ".join(map(shortened, group)) for group in same[:3])
+    more = f" ({counted(len(same), 'such group')} in all)" if len(same) > 3 else ""
+    return [
+        f"{shown} look like the same {role}{more}; they are kept apart: if they are one, spell them alike"
+    ]
+
+
+def _missing(dtype: pl.DataType) -> pl.Expr:
+    label = pl.col("label")
+    if dtype.is_float():
+        return label.is_null() | label.is_nan()
+    if dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum):
+        return label.is_null() | (label.cast(pl.String).str.strip_chars() == "")
+    return label.is_null()
+
+
+def _order(dtype: pl.DataType) -> list[pl.Expr]:
+    """Sort text plainly, but all-digit text as the numbers it shows, of any length ("2" before "010")."""
+    label = pl.col("label")
+    if dtype != pl.String and not isinstance(dtype, pl.Categorical | pl.Enum):
+        return [label]
+    text = label.cast(pl.String)
+    numeric = text.str.contains(r"^[0-9]+$").all()
+    number = text.str.strip_chars_start("0")
+    length = pl.when(numeric).then(number.str.len_bytes())
+    return [length, pl.when(numeric).then(number), text]
+
+
+SHOWN = 3
+"""Groups of spellings that a note names."""
+
+
+def merged(levels: Levels, role: str, place: Callable[[int], str] | None) -> tuple[Levels, list[Finding]]:
+    """Labels that differ only in blanks around them, or in being written small or large as a whole or in their first
+    letters, as one; those that differ in case within a word, as codes do, stay apart.
+
+    The spelling that occurs most often is kept.
+    """
+    labels = levels.labels
+    if labels.dtype != pl.String or labels.is_empty():
+        return levels, []
+    bare = labels.str.strip_chars().str.replace_all(r"\s+", " ")
+    keys = bare.str.to_lowercase()
+    if not keys.is_duplicated().any():
+        return levels, []
+    plainly = (bare == keys) | (bare == bare.str.to_uppercase()) | (bare == keys.str.to_titlecase())
+    keys = pl.select(pl.when(plainly).then(keys).otherwise(bare)).to_series()
+    groups = (
+        pl.DataFrame({"key": keys}).with_row_index("code").group_by("key", maintain_order=True).agg("code")
+    )
+    several = groups.filter(pl.col("code").list.len() > 1)["code"].to_list()
+    if not several:
+        return levels, []
+    times = np.bincount(levels.codes[levels.codes >= 0], minlength=len(labels))
+    into = np.arange(len(labels) + 1)
+    into[-1] = -1
+    for codes in several:
+        into[codes] = max(codes, key=lambda code: (times[code], labels[code] == bare[code]))
+    codes = into[levels.codes].astype(np.int32)
+    kept = np.flatnonzero(into[:-1] == np.arange(len(labels)))
+    place_of = np.full(len(labels) + 1, -1, dtype=np.int32)
+    place_of[kept] = np.arange(len(kept), dtype=np.int32)
+    finding = _told(levels, several, into, role, place)
+    return Levels(place_of[codes], labels.gather(kept)), [finding]
+
+
+def _told(
+    levels: Levels, groups: list[list[int]], into: "np.ndarray", role: str, place: Callable[[int], str] | None
+) -> Finding:
+    labels = levels.labels
+    shown = "; ".join(" and ".join(shortened(labels[code]) for code in codes) for codes in groups[:SHOWN])
+    more = f" ({counted(len(groups), 'such group')} in all)" if len(groups) > SHOWN else ""
+    where = ""
+    if place is not None:
+        odd = [code for code in groups[0] if into[code] != code]
+        row = int(np.flatnonzero(np.isin(levels.codes, odd))[0])
+        where = f", first at {place(row)}"
+    return Finding(
+        f"{shown} look like the same {role}{more}{where}",
+        "taken for one",
+        otherwise=Option("as_written", True),
+    )
+
+
+def total_rows(
+    levels: Mapping[str, Levels], place: Callable[[int], str]
+) -> tuple[Mask | None, list[Finding]]:
+    """Which rows have a label such as "Total" or "Average" for a student, a rater or an item; None where there are
+    none."""
+    rows: Mask | None = None
+    findings = []
+    for role, of_role in levels.items():
+        labels = of_role.labels
+        if labels.dtype != pl.String:
+            continue
+        # Quickly past the labels that cannot be meant.
+        likely = labels.str.to_lowercase().str.contains(total_pattern()).arg_true().to_list()
+        codes = [code for code in likely if is_total(labels[code])]
+        if not codes or len(codes) == len(labels):
+            continue
+        found = np.isin(of_role.codes, codes)
+        first = int(np.flatnonzero(found)[0])
+        where, in_columns, _ = place(first).partition(", column ")
+        # Where raters had columns, a row of the file is one of the table for each of them.
+        times = len(codes) if in_columns else int(found.sum())
+        where = where if times == 1 else f"{times:,} rows, the first {where},"
+        named = listed(labels[code] for code in codes) if len(codes) > 1 else shortened(labels[codes[0]])
+        verb = "looks" if times == 1 else "look"
+        findings.append(
+            Finding(
+                f"{where} {verb} like a total ({role} {named})",
+                "left out",
+                otherwise=Option("as_written", True),
+            )
+        )
+        rows = found if rows is None else rows | found
+    return rows, findings

@@ -1,0 +1,268 @@
+"""Pack ratings: from a table to the compact form on disk that fits start from at once.
+
+A large parquet file is never in memory whole: its labels are collected, then its rows are coded into a scratch file and
+put into their students' places chunk by chunk.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Unpack
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from polars.exceptions import PanicException, PolarsError
+
+from raterlens.base.arrays import take_in_blocks
+from raterlens.base.atomic_files import atomic_write
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.text import Message, Option
+from raterlens.config import ReadConfig
+from raterlens.config.keyword_types import ReadOptions
+from raterlens.ratings.coded import Codes
+from raterlens.ratings.packed import (
+    SUFFIX,
+    Chunk,
+    Labels,
+    Scratch,
+    StoredRatings,
+    count_into,
+    narrow,
+    open_packed,
+    write_chunks,
+    write_ratings,
+)
+from raterlens.reading.assemble import Kept, assemble, items_of_columns, left_out, remarks
+from raterlens.reading.columns import Roles
+from raterlens.reading.detection.proposal import Understanding
+from raterlens.reading.detection.roles import ROLES
+from raterlens.reading.detection.score_scale import understood_scale
+from raterlens.reading.formats.parquet import damaged
+from raterlens.reading.formats.sources import open_table
+from raterlens.reading.formats.table import Table, is_plain
+from raterlens.reading.labels import Levels, combine, merged, total_rows
+from raterlens.reading.layout import laid_out
+from raterlens.reading.read import checked
+from raterlens.reading.scores import HIGHEST, ScoreCoding, parse_scores
+
+# Rows from which on a parquet file is read chunk by chunk, and the rows of a chunk.
+LARGE, CHUNK = 5_000_000, 2**21
+
+
+def pack(source: object, out: str | Path, **options: Unpack[ReadOptions]) -> Path:
+    """Read a table of ratings once and write it in the compact form that `rl.read` opens at once.
+
+    Parameters
+    ----------
+    source
+        As in `rl.read`. A parquet file, or a folder of them, may be larger than memory.
+    out
+        The file to write, NAME.rlpack. It appears when it is whole.
+    **options
+        As in `rl.read`, but for `piece`, `draw`, `group`, `known` and `trusted_column`: packed files hold ratings only.
+
+    Examples
+    --------
+    >>> import polars as pl, tempfile
+    >>> from raterlens.reading.read import read
+    >>> table = pl.DataFrame({"student": [1, 1, 2, 2], "rater": ["a", "b", "a", "b"], "score": [0, 1, 1, 1]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pack(table, f"{folder}/ratings.rlpack")
+    ...     read(path).score.tolist()
+    [0, 1, 1, 1]
+    """
+    return pack_ratings(source, _target(out), ReadConfig(**options))
+
+
+def pack_ratings(
+    source: object, path: Path, config: ReadConfig, large: int = LARGE, chunk: int = CHUNK
+) -> Path:
+    """As `pack`; a parquet file of `large` rows or more goes chunk by chunk."""
+    for option, what in (
+        ("known", "no known answers"),
+        ("piece", "no pieces of work"),
+        ("draw", "no draws"),
+        ("group", "no groups"),
+        ("trusted_column", "nobody whom you trust"),
+    ):
+        if (value := getattr(config, option)) is not None:
+            raise OptionError(
+                Message(Option(option), f": packed files hold ratings only, {what}"),
+                "leave it out, or fit the table itself",
+                value=value,
+                option=option,
+            )
+    understanding = Understanding(config)
+    with open_table(source, config) as opened:
+        understanding.take(opened.findings)
+        table, roles = laid_out(opened, understanding)
+        query = _large(table, roles, large)
+        if query is None:
+            ratings = assemble(table, roles, understanding)
+            understanding.refuse_questions()
+            ratings = checked(ratings, config.cut)
+            atomic_write(path, lambda draft: write_ratings(ratings, draft, config.cut))
+            return path
+        try:
+            asked = _Query.of(query, roles, understanding)
+            atomic_write(path, lambda draft: _stream(asked, understanding, draft, chunk))
+        except (PolarsError, PanicException) as error:
+            raise damaged(table.name, error) from error
+    return path
+
+
+def _target(out: str | Path) -> Path:
+    path = Path(out)
+    if path.suffix.lower() != SUFFIX:
+        raise OptionError(
+            f"packed ratings go to a file NAME{SUFFIX}, not {path.name!r}",
+            f"give {path.stem}{SUFFIX}",
+            value=str(out),
+            option="out",
+        )
+    if not path.parent.is_dir():
+        raise InputError(
+            f"no such folder: {str(path.parent)!r}",
+            "make it first, or choose another",
+            value=str(out),
+            option="out",
+        )
+    return path
+
+
+def _large(table: Table, roles: Roles, large: int) -> pl.LazyFrame | None:
+    """The table as a query, where it can be one and has too many rows to be read whole without thinking."""
+    if table.query is None:
+        return None
+    schema = table.query.collect_schema()
+    if not all(is_plain(schema[name]) for name in roles.columns):
+        return None
+    return table.query if table.query.select(pl.len()).collect().item() >= large else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Query:
+    """A table's rows as codes, to be collected batch by batch."""
+
+    rows: pl.LazyFrame
+    roles: Roles
+    labels: dict[str, pl.Series]
+    """Of each role, sorted."""
+    coded: pl.LazyFrame
+    """A column of codes for each role that has columns, and the scores."""
+    item_codes: Codes | None
+    """Where score columns are items."""
+    coding: ScoreCoding
+
+    @staticmethod
+    def of(rows: pl.LazyFrame, roles: Roles, understanding: Understanding) -> "_Query":
+        columns = {"student": roles.student, "rater": roles.rater, "item": roles.item}
+        columns |= {_facet(name): (name,) for name in roles.facets}
+        coded, labels, item_codes = rows, {}, None
+        for role, names in columns.items():
+            if not names:
+                found, item_codes = items_of_columns(roles)
+                labels[role] = found.labels
+                continue
+            distinct = rows.select(names).unique().collect(engine="streaming")
+            found = combine([distinct[name] for name in names])
+            if not understanding.config.as_written and role in ROLES:
+                found = without_totals(found, role, understanding)
+                found, notes = merged(found, role, None)
+                understanding.take(notes)
+            labels[role] = found.labels
+            codes = distinct.with_columns(pl.Series(_code(role), found.codes)).lazy()
+            coded = coded.join(codes, on=list(names), how="left", nulls_equal=True, maintain_order="left")
+        wanted = [_code(role) for role, names in columns.items() if names]
+        scores = [rows.select(name).unique().collect(engine="streaming").to_series() for name in roles.scores]
+        coding = understood_scale(scores, roles.scores, understanding)
+        understanding.refuse_questions()
+        return _Query(rows, roles, labels, coded.select(*wanted, *roles.scores), item_codes, coding)
+
+    def batches(self, chunk: int) -> Iterator[tuple[Kept, dict[str, Codes], NDArray[np.int16]]]:
+        """What is of use: how much, the codes of each role, and the scores."""
+        first = 0
+        for frame in self.coded.collect_batches(chunk_size=chunk, maintain_order=True, engine="streaming"):
+            codes = {
+                role: self.item_codes
+                if role == "item" and self.item_codes is not None
+                else _column(frame, role)
+                for role in self.labels
+            }
+            labelled = np.logical_and.reduce([code[:, 0] >= 0 for code in codes.values() if len(code) > 1])
+            scores = np.column_stack([self._scores(frame[name], first) for name in self.roles.scores])
+            kept = (scores >= 0) & labelled[:, None]
+            chosen = {role: np.broadcast_to(code, kept.shape)[kept] for role, code in codes.items()}
+            yield Kept.of(labelled, scores >= 0, kept), chosen, scores[kept]
+            first += len(frame)
+
+    def _scores(self, column: pl.Series, first: int) -> NDArray[np.int16]:
+        try:
+            return parse_scores(column, self.coding, lambda row: f"row {first + row + 1:,}")
+        except InputError:
+            # Once more on the whole column, for a message that counts all the bad ones.
+            whole = self.rows.select(column.name).collect().to_series()
+            parse_scores(whole, self.coding, lambda row: f"row {row + 1:,}")
+            raise
+
+
+def without_totals(levels: Levels, role: str, understanding: Understanding) -> Levels:
+    """Labels of totals as missing ones."""
+    rows, found = total_rows({role: levels}, lambda _: "")
+    if rows is None:
+        return levels
+    understanding.take([replace(one, seen=f"labels of totals for the {role}") for one in found])
+    return Levels(np.where(rows, np.int32(-1), levels.codes), levels.labels)
+
+
+def _facet(name: str) -> str:
+    return f"level of {name}"
+
+
+def _code(role: str) -> str:
+    return f"code of {role}"
+
+
+def _column(frame: pl.DataFrame, role: str) -> Codes:
+    return frame[_code(role)].to_numpy()[:, None]
+
+
+def _stream(query: _Query, understanding: Understanding, path: Path, chunk: int) -> None:
+    """Write a draft, chunk by chunk, and check it as a whole."""
+    roles, cut = query.roles, understanding.asked.cut
+    given = {role: np.zeros(len(labels), dtype=np.int64) for role, labels in query.labels.items()}
+    found, highest, scratch, kept = Kept(0, 0, 0, 0, 0), 0, Scratch(path.parent), []
+    for of_use, codes, scores in query.batches(chunk):
+        found += of_use
+        highest = max(highest, int(scores.max(initial=0)))
+        for role, chosen in codes.items():
+            count_into(given[role], chosen)
+        narrowed = {
+            role: scratch.keep(chosen.astype(narrow(len(given[role])))) for role, chosen in codes.items()
+        }
+        kept.append((narrowed, scratch.keep(scores.astype(narrow(HIGHEST + 1)))))
+    notes = left_out(roles, found)
+    # Labels that only rows without a score have are left out, as everywhere.
+    place = {role: (np.cumsum(times > 0) - 1).astype(np.int32) for role, times in given.items()}
+    used = {role: query.labels[role].filter(pl.Series(times > 0)) for role, times in given.items()}
+    labels = Labels(
+        used["student"],
+        used["rater"],
+        used["item"],
+        {name: used[_facet(name)] for name in roles.facets},
+        (*(one.note for one in understanding.findings), *roles.notes, *notes, *remarks(used)),
+        "polars",
+        cut,
+    )
+    order = ["rater", "item", *(_facet(name) for name in roles.facets)]
+    chunks = (
+        Chunk(
+            take_in_blocks(place["student"], codes["student"]),
+            scores.astype(np.int16),
+            [take_in_blocks(place[role], codes[role]) for role in order],
+        )
+        for codes, scores in kept
+    )
+    write_chunks(chunks, labels, given["student"][given["student"] > 0], highest + 1, path)
+    checked(StoredRatings(open_packed(path)), cut)

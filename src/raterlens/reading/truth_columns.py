@@ -1,0 +1,213 @@
+"""Known answers and trusted raters, from columns of the ratings or a table of their own."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from raterlens.base.arrays import Mask
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option, counted, listed, shortened
+from raterlens.config import ReadConfig
+from raterlens.ratings.coded import Codes, KnownAnswers, Ratings
+from raterlens.reading.columns import Roles, those
+from raterlens.reading.detection.score_scale import given_worth
+from raterlens.reading.detection.vocabulary import VERDICTS, is_missing
+from raterlens.reading.formats.sources import open_table
+from raterlens.reading.formats.table import Table
+from raterlens.reading.labels import Levels, combine
+from raterlens.reading.scores import ScoreCoding, parse_scores, stripped
+
+Place = Callable[[int], str]
+
+
+def second_table(known: object, columns: tuple[str, ...]) -> bool:
+    """Whether known answers stand in a table of their own: a dataframe, or a file where no column has that name."""
+    if known is None or (isinstance(known, str) and known in columns):
+        return False
+    return not isinstance(known, str) or (bool(Path(known).suffix) and Path(known).is_file())
+
+
+def known_coding(column: pl.Series, ratings: Ratings, coding: ScoreCoding, config: ReadConfig) -> ScoreCoding:
+    """How known answers become scores: by their own options, else as scores do; pass and fail stay what they are."""
+    texts = stripped(column).drop_nulls().unique().to_list()
+    texts = [text for text in texts if not is_missing(text)]
+    verdicts = {text: value for text in texts if (value := VERDICTS.get(text.casefold())) is not None}
+    if config.known_cut is not None or config.known_map is not None:
+        given, numbers = given_worth(config.worth("known_map"), texts)
+        return ScoreCoding(verdicts | given, numbers, cut=config.known_cut)
+    if any(text not in coding.words for text in verdicts):
+        coding = replace(coding, words={**verdicts, **coding.words})
+    values = {coding.words.get(text, text) for text in texts}
+    binary = bool(values) and values <= {0.0, 1.0, "0", "1", "0.0", "1.0", "true", "false"}
+    if not binary:
+        return coding
+    if coding.cut is not None or coding.edges or ratings.n_categories < 3:
+        return ScoreCoding(coding.words)
+    if ratings.n_categories > 3 or not ratings.score_counts[0]:
+        highest = int(np.flatnonzero(ratings.score_counts)[-1])
+        raise InputError(
+            f"known answers in {shortened(column.name)} are pass or fail, but scores go up to {highest}",
+            Message(
+                "give the lowest passing score, for example ",
+                Option("cut", (highest + 1) // 2),
+                ", or what known answers are worth, ",
+                Option("known_map", f"0=0,1={highest}"),
+            ),
+            value=sorted(map(str, values)),
+            option="known",
+        )
+    return coding
+
+
+def table_answers(ratings: Ratings, roles: Roles, coding: ScoreCoding, config: ReadConfig) -> KnownAnswers:
+    """From a table with the columns of the students, of the items where there are several, and of the answers."""
+    with open_table(config.known, ReadConfig()) as table:
+        keys = [*roles.student, *roles.item]
+        _check_columns(table, keys, ratings)
+        (column,) = _answer_column(table, keys, roles)
+        rows = table.take((*keys, column))
+    student = _places(rows.frame, roles.student, ratings.students, "student", rows.place)
+    item = np.zeros(len(student), dtype=np.int32)
+    if roles.item:
+        item = _places(rows.frame, roles.item, ratings.items, "item", rows.place)
+    coding = known_coding(rows.frame[column], ratings, coding, config)
+    answer = parse_scores(rows.frame[column], coding, rows.place)
+    return once_each(ratings, student, item, np.where(student < 0, np.int16(-1), answer), rows.place)
+
+
+def _check_columns(table: Table, keys: list[str], ratings: Ratings) -> None:
+    missing = [name for name in keys if name not in table.columns]
+    if missing or (ratings.n_items > 1 and len(keys) < 2):
+        wanted = missing or ["item"]
+        raise InputError(
+            Message(f"{table.name}, given as ", Option("known"), f", has no column {listed(wanted)}"),
+            f"call its columns as those of the ratings, which say whose answers they are; {those(table.columns)}",
+            value=wanted,
+            option="known",
+        )
+
+
+def _answer_column(table: Table, keys: list[str], roles: Roles) -> list[str]:
+    others = [name for name in table.columns if name not in keys]
+    named = [name for name in others if name in roles.scores] or others
+    if len(named) != 1:
+        raise InputError(
+            Message(
+                f"{table.name}, given as ",
+                Option("known"),
+                f", has {counted(len(named), 'column')} that could be the answers",
+            ),
+            f"leave one besides {listed(keys)}, or call it as the column of scores; {those(table.columns)}",
+            value=named,
+            option="known",
+        )
+    return named
+
+
+def _places(frame: pl.DataFrame, names: tuple[str, ...], labels: pl.Series, role: str, place: Place) -> Codes:
+    """(rows,): each label's place among those of the ratings, -1 where it is blank."""
+    levels = combine([frame[name] for name in names])
+    known = dict(zip(labels.cast(pl.String), range(len(labels)), strict=True))
+    found = [known.get(label, -1) for label in levels.labels.cast(pl.String)]
+    strange = [shortened(label) for label, at in zip(levels.labels, found, strict=True) if at < 0]
+    if strange:
+        first = int(np.flatnonzero(np.isin(levels.codes, np.flatnonzero(np.array(found) < 0)))[0])
+        raise InputError(
+            f"known answers for {counted(len(strange), role)} without a rating, the first at {place(first)}: "
+            f"{', '.join(strange[:5])}",
+            "spell labels as the ratings do, and leave out whoever nobody rated",
+            value=strange,
+            option="known",
+        )
+    return np.append(np.array(found, dtype=np.int32), np.int32(-1))[levels.codes]
+
+
+def once_each(
+    ratings: Ratings,
+    student: NDArray[np.integer],
+    item: NDArray[np.integer],
+    answer: NDArray[np.int16],
+    place: Place,
+) -> KnownAnswers:
+    """From the answers of rows, -1 where there is none, and the codes of their students and items."""
+    rows = np.flatnonzero((answer >= 0) & (student >= 0) & (item >= 0))
+    if not len(rows):
+        raise InputError(
+            "no known answer found: the column is empty",
+            "fill in the right score where it is known, and leave the others blank",
+            option="known",
+        )
+    key = student[rows].astype(np.int64) * ratings.n_items + item[rows]
+    order = np.argsort(key, kind="stable")
+    rows, key = rows[order], key[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    settled = np.repeat(answer[rows[first]], np.diff(first, append=len(rows)))
+    if (other := np.flatnonzero(answer[rows] != settled)).size:
+        row = int(rows[other].min())
+        at = int(np.flatnonzero(rows == row)[0])
+        who = shortened(ratings.students[int(student[row])])
+        on = f" on item {shortened(ratings.items[int(item[row])])}" if ratings.n_items > 1 else ""
+        raise InputError(
+            f"the known answer for student {who}{on} is {answer[row]} at {place(row)}, but {settled[at]} elsewhere",
+            "give one answer for all rows of a student and item, or leave it blank",
+            value=int(answer[row]),
+            option="known",
+        )
+    found = answer[rows[first]]
+    if (found == found[0]).all():
+        raise InputError(
+            f"all {counted(len(found), 'known answer')} are {found[0]}",
+            "look up some of the others too: what only ever has one answer shows nobody's errors",
+            value=int(found[0]),
+            option="known",
+        )
+    student, item = np.divmod(key[first], ratings.n_items)
+    return KnownAnswers(student.astype(np.int32), item.astype(np.int32), found.astype(np.int16))
+
+
+_YES, _NO = ("yes", "y", "true", "t", "1", "1.0", "x", "trusted"), ("no", "n", "false", "f", "0", "0.0", "")
+
+
+def marked_raters(
+    column: pl.Series, raters: Levels, kept: Mask, place: Callable[[int], str]
+) -> tuple[str, ...]:
+    """Their labels, from rows that say yes or no (blank: no), the same for all rows of a rater that are kept."""
+    said = column.cast(pl.String).fill_null("").str.strip_chars().str.to_lowercase()
+    trusted, rows = said.is_in(_YES).to_numpy(), np.flatnonzero(kept)
+    if (strange := np.flatnonzero(~(trusted | said.is_in(_NO).to_numpy()) & kept)).size:
+        row = int(strange[0])
+        raise InputError(
+            f"column {shortened(column.name)} says {shortened(column[row])} at {place(row)}, neither yes nor no",
+            "write yes for the raters whom you trust and no for the others, in all of their rows",
+            value=column[row],
+            option="trusted_column",
+        )
+    rater = raters.codes[rows]
+    n = len(raters.labels)
+    yes, of_all = np.bincount(rater, trusted[rows], n), np.bincount(rater, minlength=n)
+    if (torn := np.flatnonzero((yes > 0) & (yes < of_all))).size:
+        own = rows[rater == torn[0]]
+        first, other = int(own[0]), int(own[trusted[own] != trusted[own[0]]][0])
+        raise InputError(
+            f"rater {shortened(raters.labels[int(torn[0])])} is {_word(trusted[first])} at {place(first)}, but "
+            f"{_word(trusted[other])} at {place(other)} (column {shortened(column.name)})",
+            "say the same in all rows of a rater",
+            value=column[other],
+            option="trusted_column",
+        )
+    found = raters.labels.cast(pl.String).filter(pl.Series(yes > 0)).to_list()
+    if not found:
+        raise InputError(
+            f"column {shortened(column.name)} marks nobody as trusted",
+            Message("write yes in the rows of those whom you trust, or leave out ", Option("trusted_column")),
+            option="trusted_column",
+        )
+    return tuple(found)
+
+
+def _word(trusted: object) -> str:
+    return "trusted" if trusted else "not trusted"

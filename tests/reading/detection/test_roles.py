@@ -1,0 +1,157 @@
+"""Columns recognised by their names and by what they hold; preferences refused, verdicts found in texts."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from raterlens.config import ReadConfig
+from raterlens.reading.detection.proposal import UncertainError
+from raterlens.reading.detection.roles import Look, Recognised, depends, profile, recognise, sampled
+from raterlens.reading.formats.table import Table, table_of
+from raterlens.reading.layout import rater_by_content
+from raterlens.reading.read import read
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([0, 1, 1, 0], "scores"),
+        (["2,5", "3", "absent", "1", "2", "3"], "scores"),
+        (["good", "bad"], "scores"),
+        (["👍", "👎"], "scores"),
+        ([55, 71.5, 80], "marks"),
+        ([101, 205, 333], "numbers"),
+        (["2026-01-01", "2026-01-02"], "dates"),
+        (["Ann", "Bob"], "labels"),
+        (
+            ["a long sentence about something that was written", "and another one, which is about as long"],
+            "text",
+        ),
+        ([None, "-"], "blank"),
+    ],
+)
+def test_kinds(values: list[Any], kind: str) -> None:
+    assert profile(pl.Series("x", values, strict=False)).kind == kind
+
+
+def test_numbers_in_part() -> None:
+    assert profile(pl.Series("x", ["1", "see me", "late", "2", "ill"])).partly
+    assert not profile(pl.Series("x", ["see me", "late"])).partly
+
+
+def test_rows_from_all_over_a_table() -> None:
+    frame = pl.DataFrame({"x": range(10_000)})
+    some = sampled(table_of("t", frame), 100)["x"]
+    assert len(some) <= 100
+    assert some[0] == 0
+    assert some[-1] >= 9_900
+    query = Table("t", ("x",), lambda wanted: pytest.fail("read whole"), query=frame.lazy())
+    assert sampled(query, 80)["x"].to_list()[::79] == [0, 9_999]
+
+
+def test_a_school_is_no_score() -> None:
+    frame = pl.DataFrame(
+        {"student": [n // 2 for n in range(20)], "school": [n // 4 for n in range(20)], "mark": range(20)}
+    )
+    assert depends(frame, "school", ["student"])
+    assert not depends(frame, "mark", ["student"])
+
+
+def recognised(frame: pl.DataFrame) -> Recognised:
+    return recognise(frame.columns, ReadConfig(), Look(table_of("t", frame)))
+
+
+def test_usual_names_do_without_a_look_at_the_rows() -> None:
+    columns = ("student", "rater", "item", "score", "comment")
+    table = Table("t", columns, lambda wanted: (_ for _ in ()).throw(AssertionError("looked")))
+    found = recognise(columns, ReadConfig(), Look(table))
+    assert found.roles == {role: role for role in columns[:4]}
+
+
+def test_an_identifier_goes_before_free_text() -> None:
+    prose = [f"a rather long answer to the question, the number of which is {n}" for n in range(8)]
+    frame = pl.DataFrame(
+        {"response": prose, "sample_id": range(8), "judge": list("ab") * 4, "verdict": ["pass", "fail"] * 4}
+    )
+    assert recognised(frame).roles == {"student": "sample_id", "rater": "judge", "score": "verdict"}
+    assert recognised(frame.drop("sample_id")).roles["student"] == "response"
+
+
+def test_a_task_is_what_is_rated_where_nothing_else_is() -> None:
+    frame = pl.DataFrame({"task": [1, 1, 2, 2], "worker": [1, 2, 1, 2], "label": [0, 1, 1, 1]})
+    assert recognised(frame).roles == {"student": "task", "rater": "worker", "score": "label"}
+
+
+def test_names_that_would_all_do_are_doubtful() -> None:
+    frame = pl.DataFrame({"student": [1, 2, 3], "person": [1, 1, 2], "rater": [1, 2, 3], "score": [0, 1, 1]})
+    assert recognised(frame).doubtful == {"student": ["student", "person"]}
+    twice = frame.with_columns(student_id=pl.Series(["x", "y", "z"]), person=None)
+    assert recognised(twice).roles["student"] == "student_id"
+
+
+def test_answers_of_several_models_are_asked_about() -> None:
+    frame = pl.DataFrame(
+        {
+            "question_id": [1, 1, 2, 2] * 2,
+            "model": ["a", "b"] * 4,
+            "judge": ["x"] * 4 + ["y"] * 4,
+            "score": [0, 1] * 4,
+        }
+    )
+    (finding,) = recognised(frame).findings
+    assert not finding.certain
+    assert finding.options[0].value == ("question_id", "model")
+
+
+FRAME = pl.DataFrame(
+    {"a": [n // 3 for n in range(12)], "b": ["gpt-4o", "claude", "llama"] * 4, "c": [0, 1, 1, 0] * 3}
+).with_columns(a=pl.format("s{}", "a"))
+
+
+def test_labels_of_judges_are_certain_where_all_else_is_known() -> None:
+    found = Recognised({"student": "a", "score": "c"})
+    rater_by_content(FRAME.columns, found, Look(table_of("t", FRAME)))
+    assert found.roles["rater"] == "b"
+    assert found.findings[0].certain
+
+
+def test_roles_by_content_alone_are_a_question() -> None:
+    found = Recognised()
+    rater_by_content(FRAME.columns, found, Look(table_of("t", FRAME)))
+    assert found.roles == {"student": "a", "rater": "b", "score": "c"}
+    assert not found.findings[0].certain
+
+
+def test_what_belongs_to_the_student_is_no_rater() -> None:
+    frame = pl.DataFrame(
+        {
+            "student": [n // 2 for n in range(12)],
+            "school": [f"x{n // 4}" for n in range(12)],
+            "score": [0, 1] * 6,
+        }
+    )
+    found = Recognised({"student": "student", "score": "score"})
+    rater_by_content(frame.columns, found, Look(table_of("t", frame)))
+    assert "rater" not in found.roles
+
+
+SWAPPED = pl.DataFrame(
+    [(s, r, i, (s + r * i + i) % 2) for s in range(3) for r in range(2) for i in range(40)],
+    schema=["sample", "rater", "question", "score"],
+    orient="row",
+)
+
+
+def test_weak_names_are_asked_about_with_roles_turned_round() -> None:
+    with pytest.raises(UncertainError, match="3 students and 40 items look swapped") as caught:
+        read(SWAPPED)
+    assert caught.value.proposal is not None
+    ratings = read(SWAPPED, **caught.value.proposal.config.given())
+    assert (ratings.n_students, ratings.n_items) == (40, 3)
+
+
+def test_plain_names_and_what_the_user_says_are_only_remarked_on() -> None:
+    notes = read(SWAPPED.rename({"sample": "student"})).notes
+    assert "3 students and 40 items: are the student and the item column swapped?" in notes
+    assert read(SWAPPED, student="sample").n_students == 3

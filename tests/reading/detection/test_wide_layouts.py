@@ -1,0 +1,80 @@
+"""What columns of scores stand for."""
+
+import polars as pl
+
+from raterlens.reading.detection.roles import Look
+from raterlens.reading.detection.wide_layouts import (
+    one_per_item,
+    one_per_rater,
+    score_columns,
+    swapped_pattern,
+)
+from raterlens.reading.formats.table import table_of
+
+
+def look(**columns: list[object]) -> tuple[list[str], Look]:
+    frame = pl.DataFrame(columns, strict=False)
+    return frame.columns, Look(table_of("t", frame))
+
+
+def test_totals_and_other_numbers_are_no_scores() -> None:
+    names, seen = look(
+        a=[1, 2, 0, 3], b=[2, 0, 1, 3], sum_=[3, 2, 1, 6], age=[11, 12, 12, 11], Mean=[1.5, 1, 0.5, 3]
+    )
+    scores, findings = score_columns(names, seen)
+    assert scores == ["a", "b"]
+    assert [finding.seen for finding in findings] == ["'sum_', 'Mean' sum up other columns"]
+
+
+def test_names_of_judges_and_of_people() -> None:
+    for names in (["gpt-4o", "claude"], ["Judge 1", "Judge 2"], ["Ann", "Bob"]):
+        columns, seen = look(**{name: [0, 1, 1] for name in names})
+        found = one_per_rater(columns, seen, two_headers=False)
+        assert (found.wide, found.items) == ("{rater}", tuple(names))
+        assert all(finding.certain for finding in found.findings)
+
+
+def test_criteria_are_no_raters() -> None:
+    columns, seen = look(content=[0, 1, 1], style=[1, 1, 0])
+    assert one_per_rater(columns, seen, two_headers=False).wide is None
+
+
+def test_marks_on_different_scales_are_asked_about() -> None:
+    columns, seen = look(Ann=[0, 1, 5], Bob=[10, 20, 15])
+    (finding,) = one_per_rater(columns, seen, two_headers=False).findings
+    assert not finding.certain
+
+
+def test_grids_in_either_order() -> None:
+    for names, pattern in (
+        (["R1_Q1", "R1_Q2", "R2_Q1", "R2_Q2"], "{rater}_{item}"),
+        (["style (Ann)", "plot (Ann)", "style (Bob)", "plot (Bob)"], "{item} ({rater})"),
+    ):
+        columns, seen = look(**{name: [0, 1, 2] for name in names})
+        found = one_per_rater(columns, seen, two_headers=False)
+        assert found.wide == pattern
+        assert found.findings[-1].certain
+    columns, seen = look(**{name: [0, 1, 2] for name in ("N_S", "N_T", "E_S", "E_T")})
+    found = one_per_rater(columns, seen, two_headers=False)
+    assert not found.findings[-1].certain
+    assert found.findings[-1].otherwise is not None
+    assert found.findings[-1].otherwise.value == "{item}_{rater}" == swapped_pattern("{rater}_{item}")
+
+
+def test_a_grid_takes_in_a_column_with_a_word_among_its_scores() -> None:
+    names = ["R1 x", "R1 y", "R2 x", "R2 y"]
+    columns, seen = look(**{name: ["0", "1", "2"] for name in names} | {"R2 y": ["1", "ill", "late"]})
+    assert one_per_rater(columns, seen, two_headers=False).items == tuple(names)
+
+
+def test_with_a_rater_columns_are_items_unless_they_belong_to_the_student() -> None:
+    students = [n // 2 for n in range(12)]
+    _columns, seen = look(
+        student=students,
+        rater=list("ab") * 6,
+        school=[n % 3 for n in students],
+        x=[0, 1, 2] * 4,
+        y=[1, 0] * 6,
+    )
+    found = one_per_item(["school", "x", "y"], [["student"], ["rater"]], seen)
+    assert found.items == ("x", "y")

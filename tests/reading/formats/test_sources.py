@@ -1,0 +1,221 @@
+"""Files by extension and first bytes, compressed ones, standard input."""
+
+import bz2
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.app.cli.main import main
+from raterlens.base.errors import InputError
+from raterlens.config import ReadConfig
+from raterlens.reading.formats.sources import (
+    FORMATS,
+    OLE,
+    SUFFIXES,
+    format_of,
+    is_control_file,
+    located,
+    plain_file,
+)
+from raterlens.reading.read import read
+from tests.support.reading_files import FILES
+
+
+@pytest.fixture(scope="module")
+def essays(small: rl.Ratings) -> pl.DataFrame:
+    return small.table().with_columns(pl.col("score").cast(pl.Int64))
+
+
+@pytest.fixture(scope="module")
+def fitted(essays: pl.DataFrame) -> rl.Fit:
+    return rl.fit(read(essays), standard_errors=False)
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_the_same_ratings_give_identical_estimates(
+    kind: str, essays: pl.DataFrame, fitted: rl.Fit, tmp_path: Path
+) -> None:
+    fit = rl.fit(read(FILES[kind](essays, tmp_path)), standard_errors=False)
+    assert fit.loglik == fitted.loglik
+    assert fit.raters["kappa"].to_list() == fitted.raters["kappa"].to_list()
+    assert fit.raters["rater"].cast(pl.String).to_list() == fitted.raters["rater"].cast(pl.String).to_list()
+
+
+def test_a_format_that_the_extension_does_not_say(essays: pl.DataFrame, tmp_path: Path) -> None:
+    path = FILES["jsonl"](essays, tmp_path).rename(tmp_path / "verdicts.log")
+    assert read(path, format="jsonl").n_ratings == len(essays)
+
+
+def test_every_suffix_has_a_format_and_none_two_of_the_same_mark():
+    for suffix in SUFFIXES:
+        own = [known for known in FORMATS if suffix in known.suffixes]
+        assert len({known.marks for known in own}) == len(own)
+
+
+@pytest.mark.parametrize("suffix", ["docx", "parquet2"])
+def test_an_unknown_format_is_named(suffix: str, essays: pl.DataFrame) -> None:
+    with pytest.raises(rl.RaterlensError, match=f"unknown format '{suffix}'") as refused:
+        read(essays, format=suffix)
+    assert refused.value.option == "format"
+
+
+def test_a_table_within_a_file() -> None:
+    config = ReadConfig()
+    with pytest.raises(rl.RaterlensError, match=r"no such file: 'nowhere\.db'"):
+        located("nowhere.db::essays", config)
+
+
+def test_a_control_file_is_told_by_what_is_in_it(tmp_path: Path) -> None:
+    for name, text, expected in (
+        ("a.txt", "Facets = 3\nModels = ?,?,?,R3\n", True),
+        ("b.txt", "student,rater,score\n", False),
+        ("c.facets", "", True),
+        ("d.csv", "Facets = 3\nModels = ?,?,?,R3\n", False),
+    ):
+        (tmp_path / name).write_text(text)
+        assert is_control_file(tmp_path / name, ReadConfig()) is expected
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a\0b"])
+def test_a_name_that_no_file_can_have(name: str) -> None:
+    with pytest.raises(InputError, match=r"no such file: .*; (give|check) the "):
+        rl.read(name)
+
+
+SQLITE, DUCKDB = b"SQLite format 3\0", b"12345678DUCK0000"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start", "name"),
+    [
+        (".csv", b"student,rater\n", "a text table"),
+        (".db", SQLITE, "an SQLite database"),
+        (".db", DUCKDB, "a DuckDB database"),
+        (".xls", OLE, "an old Excel workbook"),
+        (".dta", b"<stata_dta>", "a Stata file"),
+        (".dta", bytes([114, 1]), "a Stata file"),
+    ],
+)
+def test_the_format_that_fits(suffix: str, start: bytes, name: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(start + b"...")
+    assert format_of(tmp_path / "x", suffix, FORMATS).name == name
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start", "message"),
+    [
+        (
+            ".csv",
+            b"PAR1",
+            "is not a text table: it is a parquet file; rename it to end in .parquet, or give format=",
+        ),
+        (".json", SQLITE, "is not a JSON file: it is an SQLite database; rename it to end in .sqlite"),
+        (
+            ".sav",
+            b"stud",
+            "is not an SPSS file: it begins with b'stud'; if it is a text table, rename it to .csv",
+        ),
+        (".sqlite", DUCKDB, "is not an SQLite database: it begins with b'1234'; rename it to end in .duckdb"),
+        (".xlsx", OLE, "is protected by a password"),
+        (".parquet", b"", "is an empty file; write the table again"),
+    ],
+)
+def test_what_a_file_is_not(suffix: str, start: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(start)
+    with pytest.raises(InputError) as refused:
+        format_of(tmp_path / "x", suffix, FORMATS)
+    assert message in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def essays_piped(small: rl.Ratings) -> pl.DataFrame:
+    return small.table().with_columns(pl.col("score").cast(pl.Int64))
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "xlsx"])
+def test_standard_input(
+    kind: str,
+    essays_piped: pl.DataFrame,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    content = FILES[kind](essays_piped, tmp_path).read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert main(["check", "-", *(["--format", kind] if kind != "csv" else [])]) == 0
+    assert f"{len(essays_piped)} ratings of 60 students by 5 raters" in capsys.readouterr().out
+
+
+def test_standard_input_that_is_not_what_was_said(
+    essays_piped: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    content = FILES["xlsx"](essays_piped, tmp_path).read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert main(["check", "-"]) == 2
+    message = capsys.readouterr().err
+    assert "'standard input.csv' is not a text table" in message
+    assert "--format xlsx" in message
+
+
+def test_standard_input_can_be_packed(
+    essays_piped: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(essays_piped.write_csv().encode())))
+    assert rl.read(rl.pack("-", tmp_path / "x.rlpack")).n_ratings == len(essays_piped)
+
+
+def test_a_copy_is_gone_afterwards_and_a_plain_file_is_itself(tmp_path: Path) -> None:
+    (tmp_path / "x.csv.bz2").write_bytes(bz2.compress(b"student,rater\n"))
+    with plain_file(tmp_path / "x.csv.bz2", None) as copy:
+        assert copy.name == "x.csv"
+        assert copy.read_bytes() == b"student,rater\n"
+    assert not copy.exists()
+    with plain_file(tmp_path / "y.csv", None) as same:
+        assert same == tmp_path / "y.csv"
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_what_is_not_compressed_is_said(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.csv{suffix}"
+    path.write_bytes(b"student,rater\n1,a\n")
+    with pytest.raises(InputError, match="cannot be decompressed"), plain_file(path, None):
+        pass
+
+
+def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(
+        InputError, match="standard input is closed; pipe a table into the command, or name a file"
+    ):
+        rl.read("-")
+
+
+OTHERS = {
+    "parquet": ("delimited", "workbook", "databases", "json_records", "statistical_packages", "dataframes"),
+    "csv": ("workbook", "databases", "json_records", "statistical_packages", "dataframes"),
+}
+PROBE = """
+import sys
+import raterlens as rl
+
+rl.read(sys.argv[1])
+print(*(name for name in sys.argv[2:] if name in sys.modules))
+"""
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_reading_a_file_loads_no_other_format(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"ratings.{kind}"
+    table = rl.load_example().table()
+    table.write_parquet(path) if kind == "parquet" else table.write_csv(path)
+    others = [f"raterlens.reading.formats.{name}" for name in OTHERS[kind]]
+    others += ["raterlens.reading.facets", "sqlite3", "xml.etree"]
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, str(path), *others], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []

@@ -1,0 +1,172 @@
+"""Ratings packed, whole or streamed."""
+
+import datetime as dt
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.app.cli.main import main
+from raterlens.base.errors import InputError, OptionError
+from raterlens.config import ReadConfig
+from raterlens.reading.pack import pack_ratings
+from tests.support.packed_tables import assert_same, table
+
+KEEP = {"duplicates": "keep"}
+
+
+def labelled(kind: str) -> pl.DataFrame:
+    """Students whose labels are of another type."""
+    frame = table()
+    as_text = "s" + pl.col("student").cast(pl.String)
+    change = {
+        "integer": pl.col("student"),
+        "text": as_text,
+        "digits": pl.col("student").cast(pl.String),
+        "float": pl.when(pl.col("student") != 3).then(pl.col("student") / 2).otherwise(float("nan")),
+        "boolean": pl.col("student") % 2 == 0,
+        "date": dt.date(2024, 1, 1) + pl.duration(days=pl.col("student")),
+        "categorical": as_text.cast(pl.Categorical),
+    }
+    return frame.with_columns(student=change[kind])
+
+
+def in_chunks(source, out, **columns):
+    """As `pack`, however small the file."""
+    return pack_ratings(source, out, ReadConfig(**columns), large=0, chunk=100)
+
+
+@pytest.fixture(params=[rl.pack, in_chunks], ids=["whole", "in chunks"])
+def pack(request):
+    return request.param
+
+
+@pytest.mark.parametrize("kind", ["integer", "text", "digits", "float", "boolean", "date", "categorical"])
+def test_labels_of_every_type(kind, pack, tmp_path):
+    labelled(kind).write_parquet(tmp_path / "table.parquet")
+    expected = rl.read(tmp_path / "table.parquet", **KEEP)
+    assert_same(rl.read(pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **KEEP)), expected)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"cut": 2},
+        {"rater": ["rater", "topic"], "facets": ["when"]},
+        {"facets": ["topic", "when"], "cut": 1},
+    ],
+)
+def test_cuts_combinations_and_facets(columns, pack, tmp_path):
+    table().write_parquet(tmp_path / "table.parquet")
+    expected = rl.read(tmp_path / "table.parquet", **columns, **KEEP)
+    assert_same(rl.read(pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **columns, **KEEP)), expected)
+
+
+def test_wide_tables(pack, tmp_path):
+    wide = table().with_columns(style=pl.col("score").cast(pl.String), plot=pl.col("score").shift(3) > 1)
+    wide = wide.with_columns(style=pl.col("style").replace("2.0", "NA")).drop("score", "item")
+    wide.write_parquet(tmp_path / "wide.parquet")
+    columns = {"items": ["style", "plot"], "cut": 1}
+    expected = rl.read(tmp_path / "wide.parquet", **columns, **KEEP)
+    assert_same(rl.read(pack(tmp_path / "wide.parquet", tmp_path / "x.rlpack", **columns, **KEEP)), expected)
+
+
+def test_a_table_without_items_and_one_from_csv(pack, tmp_path):
+    frame = table().drop("item")
+    frame.write_parquet(tmp_path / "table.parquet")
+    frame.write_csv(tmp_path / "table.csv")
+    for source in ("table.parquet", "table.csv"):
+        path = pack(tmp_path / source, tmp_path / "x.rlpack", **KEEP)
+        assert_same(rl.read(path), rl.read(tmp_path / source, **KEEP))
+
+
+def test_a_bad_score_is_answered_as_reading_does(pack, tmp_path):
+    frame = table().with_columns(
+        score=pl.when(pl.int_range(pl.len()) % 301 == 300).then(-1.0).otherwise("score")
+    )
+    frame.write_parquet(tmp_path / "table.parquet")
+    with pytest.raises(InputError) as expected:
+        rl.read(tmp_path / "table.parquet", **KEEP)
+    with pytest.raises(InputError) as found:
+        pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **KEEP)
+    assert str(found.value) == str(expected.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
+
+
+def test_nothing_is_written_where_nothing_can_be_estimated(pack, tmp_path):
+    table().with_columns(score=pl.lit(1)).write_parquet(tmp_path / "table.parquet")
+    with pytest.raises(InputError, match="so nothing can be estimated"):
+        pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **KEEP)
+    assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
+
+
+def test_a_cut_can_be_given_when_reading(tmp_path):
+    whole = rl.read(table(), cut=2)
+    path = rl.pack(table(), tmp_path / "x.rlpack")
+    order = np.argsort(whole.student, kind="stable")
+    np.testing.assert_array_equal(rl.read(path, cut=2).score, whole.score[order])
+    rl.pack(table(), path, cut=2)
+    np.testing.assert_array_equal(rl.read(path, cut=2).score, whole.score[order])
+    with pytest.raises(OptionError, match=r"cut=1, but 'x.rlpack' was packed with cut=2"):
+        rl.read(path, cut=1)
+    with pytest.raises(OptionError, match="read when it was packed"):
+        rl.read(path, student="pid")
+
+
+def test_where_packed_ratings_go(tmp_path):
+    with pytest.raises(OptionError, match=r"NAME.rlpack, not 'x.csv'"):
+        rl.pack(table(), tmp_path / "x.csv")
+    with pytest.raises(InputError, match="no such folder"):
+        rl.pack(table(), tmp_path / "missing" / "x.rlpack")
+
+
+TABLE = pl.DataFrame({"student": [1, 1, 2, 2], "rater": ["a", "b", "a", "b"], "score": [0, 3, 2, 1]})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bands": [2]},
+        {"map": "3=1"},
+        {"wide": "{rater}"},
+        {"as_written": True},
+        {"table": "x"},
+        {"encoding": "cp1252"},
+        {"format": "csv"},
+        {"draw": "epoch"},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_what_was_settled_when_packing_is_refused_afterwards(
+    options: dict[str, object], tmp_path: Path
+) -> None:
+    path = rl.pack(TABLE, tmp_path / "x.rlpack")
+    with pytest.raises(OptionError, match="when it was packed"):
+        rl.read(path, **options)
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--piece", "--known", "--trusted-column", "--draw", "--population-by"],
+    ids=lambda option: option[2:],
+)
+def test_packing_says_what_packed_files_do_not_hold(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "r.csv"
+    TABLE.with_columns(essay=pl.lit(1)).write_csv(table)
+    assert main(["pack", str(table), "--out", str(tmp_path / "r.rlpack"), option, "essay"]) == 2
+    assert "packed files hold ratings only" in capsys.readouterr().err
+    assert not (tmp_path / "r.rlpack").exists()
+
+
+def test_labels_that_differ_in_blanks_within_are_one_rater() -> None:
+    raters = ["Ann  Lee", "ann lee", "Bob"] * 4
+    table = pl.DataFrame(
+        {"student": [n // 3 for n in range(12)], "rater": raters, "score": [n % 2 for n in range(12)]}
+    )
+    ratings = rl.read(table, duplicates="keep")
+    assert ratings.n_raters == 2
+    assert any("look like the same rater" in note for note in ratings.notes)
