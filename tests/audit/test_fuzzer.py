@@ -92,7 +92,9 @@ def test_a_fault_that_many_cases_meet_is_told_once(capsys: pytest.CaptureFixture
     assert found.counts["damaged files"]["failed"] == 3
 
 
-@pytest.mark.parametrize(("place", "code"), [([], 0), ([["cut", 0, 0, ""]], 0)])
+@pytest.mark.parametrize(
+    ("place", "code"), [([], 0), pytest.param([["cut", 0, 0, ""]], 0, marks=pytest.mark.nightly)]
+)
 def test_the_command_tries_a_case_again(place: list, code: int) -> None:
     case = {"kind": "csv", "edits": place}
     assert command("damaged files", case).startswith("python -m audit --case 'damaged files' ")

@@ -22,6 +22,7 @@ def test_raters_who_differ_are_beyond_all_replicates():
     assert bootstrap_p(*pair([0.0, 2.0, 2.0], 1, students=200), replicates=12) == pytest.approx(1 / 13)
 
 
+@pytest.mark.nightly
 def test_the_ratio_of_equal_raters_is_nothing_unusual():
     p = [bootstrap_p(*pair(1.5, seed), replicates=9) for seed in range(4)]
     assert 0.15 < np.mean(p) < 0.95

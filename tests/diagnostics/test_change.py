@@ -46,6 +46,7 @@ def test_discrimination_that_fell_is_found_with_moment_and_size():
     assert row["p_adjusted"] > 0.05
 
 
+@pytest.mark.nightly
 def test_the_interval_of_the_moment_has_it_nearly_always():
     """Twelve panels of the hundreds that `python -m benchmarks.planted_faults` runs; 95 % are promised."""
     runs = [found(fault, seed) for fault in DRIFTS for seed in range(20, 26)]
@@ -60,6 +61,7 @@ def test_the_interval_says_something():
     assert np.median(widths) < 1 / 3
 
 
+@pytest.mark.nightly
 def test_raters_who_do_not_change_seldom_seem_to():
     """The level of both tests is 5 %: 120 raters."""
     _, severity, slope = np.sum([false_alarms(seed) for seed in range(40, 50)], axis=0)

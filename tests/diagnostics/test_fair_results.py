@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import pytest
 
 import raterlens as rl
 from raterlens.diagnostics.fair_results import fair_results
@@ -42,6 +43,7 @@ def test_one_fair_result_for_all_who_ask():
     assert "marks on average" in fit.consequences(ratings).words()[0]
 
 
+@pytest.mark.nightly
 def test_equal_raters_change_next_to_nobody():
     shares = []
     for seed in range(10):

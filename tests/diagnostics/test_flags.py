@@ -26,6 +26,7 @@ def test_turns_along_an_even_number_of_items_are_turns_and_nobody_else_seems_bia
     assert flags.select("rater", "effect").rows() == [("R1", "alternating")]
 
 
+@pytest.mark.nightly
 def test_clean_panels_are_left_alone():
     assert sum(false_alarms(seed, ordered)[0] for seed in range(3) for ordered in (False, True)) <= 3
 

@@ -31,6 +31,7 @@ def estimate(n_raters: int, seed: int, n: int = 300) -> PrevalenceEstimate:
     return PrevalenceEstimate.of(PrevalenceProblem.of(ratings, one, 1, unknown, nobody))
 
 
+@pytest.mark.nightly
 def test_standard_errors_are_the_spread_of_estimates():
     found = [estimate(3, seed) for seed in range(60)]
     logits = np.array([each.parameters[0] for each in found])

@@ -37,6 +37,7 @@ def found_from(ratings, starts: int, begin=None):
     return estimate(ratings, model, response, get_link("probit"), "mml", Known(begin=begin), search)
 
 
+@pytest.mark.nightly
 def test_more_starts_never_end_lower_and_somewhere_end_higher():
     gains = np.array([found_from(few(s), 8).loglik - found_from(few(s), 1).loglik for s in (3, 4, 58)])
     assert (gains > -1e-6).all()
@@ -95,7 +96,13 @@ def test_scores_of_several_kinds(scale):
 
 
 @pytest.mark.parametrize(
-    ("kind", "seed"), [("rating-scale", 25), ("graded", 25), ("dawid-skene", 375), ("hrm", 14)]
+    ("kind", "seed"),
+    [
+        ("dawid-skene", 375),
+        pytest.param("rating-scale", 25, marks=pytest.mark.nightly),
+        pytest.param("graded", 25, marks=pytest.mark.nightly),
+        pytest.param("hrm", 14, marks=pytest.mark.nightly),
+    ],
 )
 def test_few_ratings_are_fitted_as_well_as_by_an_independent_optimiser(kind, seed):
     """Each has a maximum that most starts miss: a rater with few ratings who seems blind, or never to err."""

@@ -53,6 +53,7 @@ def test_without_ratings_posteriors_are_taken_as_normal(drawn):
     assert "raw:" not in rough.summary()
 
 
+@pytest.mark.nightly
 def test_accuracy_is_the_share_of_right_grades():
     # 20 panels of 200: what posteriors promise is what the truth keeps, within three standard errors.
     promised, right, raw_promised, raw_right = [], [], [], []

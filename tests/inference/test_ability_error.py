@@ -24,7 +24,7 @@ from tests.support.piece_ratings import ratings_of as pieces_of
         ("logit", "rating scale", None, {}),
         ("probit", "graded", [-0.5, 0.6], {}),
         ("logit", "rating scale", [-0.5, 0.6], {"halo": "common", "smooth": True}),
-        ("probit", "graded", [-0.5, 0.6], {"halo": "common"}),
+        pytest.param("probit", "graded", [-0.5, 0.6], {"halo": "common"}, marks=pytest.mark.nightly),
     ],
 )
 def test_gradient_of_posterior_means(link, scale, thresholds, options):
@@ -131,6 +131,7 @@ def test_students_of_a_population_of_their_own():
     )
 
 
+@pytest.mark.nightly
 def test_stated_errors_of_small_panels_are_the_true_ones():
     """60 students, 5 raters, 3 ratings each: within Monte-Carlo error of what 100 such panels gave, 1.10 ± 0.03."""
     squares, covered = [], []

@@ -10,6 +10,7 @@ from raterlens.estimation.scoring import place
 from raterlens.inference.bootstrap import Bootstrap
 from raterlens.inference.resampling import redrawn, resampled
 from raterlens.ratings.packed import StoredRatings, open_packed
+from tests.support.nightly import mostly_nightly
 
 # 40 replicates leave 11 % of chance in a standard error, and 4 raters halve it.
 REPLICATES, BY_CHANCE = 40, 0.25
@@ -25,6 +26,7 @@ def fit(ratings):
     return rl.fit(ratings)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["students", "parametric"])
 def test_standard_errors_agree_with_the_delta_method(fit, ratings, kind):
     found = fit.bootstrap(ratings, replicates=REPLICATES, kind=kind, seed=1, workers=1)
@@ -124,12 +126,20 @@ def test_wrong_options_say_what_to_do(fit, ratings):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"item_slopes": True, "reference": "quantile 0.75", "population": (0.4, 0.8), "origin": "absolute"},
-        {"method": "laplace", "reference": "R2", "allow_reversed": True},
-        {"model": "probit", "origin": "average"},
-        {"prior": "panel", "covariance": "sandwich"},
-    ],
+    mostly_nightly(
+        [
+            {
+                "item_slopes": True,
+                "reference": "quantile 0.75",
+                "population": (0.4, 0.8),
+                "origin": "absolute",
+            },
+            {"method": "laplace", "reference": "R2", "allow_reversed": True},
+            {"model": "probit", "origin": "average"},
+            {"prior": "panel", "covariance": "sandwich"},
+        ],
+        keep=1,
+    ),
     ids=str,
 )
 @pytest.mark.parametrize("kind", ["students", "parametric"])

@@ -105,6 +105,7 @@ def _own(added: np.ndarray) -> np.ndarray:
     return (added - added.mean(axis=0) - added.mean(axis=1, keepdims=True) + added.mean()).ravel()
 
 
+@pytest.mark.nightly
 def test_clean_ratings_have_none_beyond_chance():
     """At 5 %, of 20 clean panels 4 or more are flagged with probability 0.016."""
     p = []

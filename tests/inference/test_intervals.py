@@ -70,6 +70,7 @@ def test_among_sampled_raters_an_interval_that_reaches_zero_is_one_sided():
     assert found.sharpness_low[0] < 0 < found.sharpness_low[1]
 
 
+@pytest.mark.nightly
 def test_coverage_in_a_normal_world():
     """Estimates drawn from the normal distribution that the panel claims: 95 % of intervals hold, also at the top."""
     slope, severity, se = np.array([0.5, 0.8, 1.1, 1.3, 1.4]), np.array([-1.0, 0.5, 0.0, 1.0, -0.5]), 0.12
@@ -105,6 +106,7 @@ def test_where_slopes_are_hardly_known_the_best_may_be_as_steep_as_its_limit():
     assert found.kappa_high[3] == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.nightly
 def test_sharpness_and_standards_hold_in_a_normal_world():
     """Their intervals cover, and do not depend on the yardstick's noise."""
     slope, severity, se = np.array([0.6, 1.2, 2.0]), np.array([-1.0, 0.2, 0.8]), 0.15

@@ -12,6 +12,7 @@ from raterlens.inference import profile as profile_module
 from raterlens.inference.intervals import AT_ZERO
 from raterlens.inference.profile import Profiler
 from tests.support.facets_models import ordered
+from tests.support.nightly import mostly_nightly
 
 
 @pytest.fixture(scope="module")
@@ -121,15 +122,18 @@ def test_what_cannot_be_profiled_is_refused(made, options, message):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"item_slopes": True, "population": (0.4, 0.8), "origin": "absolute"},
-        {"reference": "R3", "population": "window 0.5 0.5"},
-        {"reference": 1.7, "origin": -0.3, "population": "estimated"},
-        {"model": "probit", "origin": "average"},
-        {"link": "cloglog", "allow_reversed": True},
-        {"scale": "graded", "link": "probit", "reference": "R1"},
-        {"scale": "partial credit", "item_slopes": True},
-    ],
+    mostly_nightly(
+        [
+            {"item_slopes": True, "population": (0.4, 0.8), "origin": "absolute"},
+            {"reference": "R3", "population": "window 0.5 0.5"},
+            {"reference": 1.7, "origin": -0.3, "population": "estimated"},
+            {"model": "probit", "origin": "average"},
+            {"link": "cloglog", "allow_reversed": True},
+            {"scale": "graded", "link": "probit", "reference": "R1"},
+            {"scale": "partial credit", "item_slopes": True},
+        ],
+        keep=3,
+    ),
     ids=str,
 )
 def test_the_profile_is_of_the_kappa_that_the_fit_s_own_options_make(small, options):

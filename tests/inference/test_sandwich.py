@@ -49,6 +49,7 @@ def with_halo(seed: int) -> rl.Ratings:
     return rl.read(pl.DataFrame({"student": student, "rater": rater, "item": item, "score": score}))
 
 
+@pytest.mark.nightly
 def test_the_sandwich_holds_where_a_halo_makes_the_others_too_small():
     raters = [rl.fit(with_halo(run), covariance="sandwich").raters for run in range(20)]
     spread = np.sqrt(np.mean(np.var([table["eta"] for table in raters], axis=0, ddof=1)))

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,17 @@ def test_a_fit_of_an_earlier_format_is_refused_with_what_to_do(small, tmp_path):
     assert caught.value.value == 1
 
 
+@cache
+def numbered(ratings: rl.Ratings) -> rl.Ratings:
+    """The same with items called 1, 2, 3."""
+    return replace(ratings, items=ratings.items.cast(pl.String).str.extract(r"(\d+)"))
+
+
+@cache
+def earlier(ratings: rl.Ratings) -> rl.Fit:
+    return rl.fit(ratings, reference=ratings.raters[0], population="estimated")
+
+
 def requests(ratings: rl.Ratings) -> dict[str, dict[str, Any]]:
     """Options that take more than text and numbers, or that change what a fit is measured by."""
     raters = ratings.raters.to_list()
@@ -62,7 +74,7 @@ def requests(ratings: rl.Ratings) -> dict[str, dict[str, Any]]:
             "covariance": "sandwich",
         },
         "named": {"reference": raters[1], "population": (0.3, 1.2), "origin": -0.25, "allow_reversed": True},
-        "anchored by a fit": {"anchors": rl.fit(ratings, reference=raters[0], population="estimated")},
+        "anchored by a fit": {"anchors": earlier(ratings)},
         "anchored by hand": {"anchors": rl.Anchors(raters={raters[0]: (1.0, None)}, items={"1": 0.2})},
         "covariates": {"covariates": pl.DataFrame(years)},
         "hl": {"method": "hl", "covariance": "conditional", "model": "tfm"},
@@ -85,7 +97,7 @@ def requests(ratings: rl.Ratings) -> dict[str, dict[str, Any]]:
     ],
 )
 def test_a_loaded_fit_knows_the_request_and_repeats_it(small, tmp_path, name):
-    ratings = replace(small, items=small.items.cast(pl.String).str.extract(r"(\d+)"))
+    ratings = numbered(small)
     fit = rl.fit(ratings, **requests(ratings)[name])
     loaded = rl.load(fit.save(tmp_path / "fit.json"))
     assert loaded.config == fit.config

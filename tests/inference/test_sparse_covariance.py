@@ -134,6 +134,7 @@ def test_slopes_are_set_aside_where_nothing_else_helps(monkeypatch):
     assert any("next to nothing" in text for text in fit.warnings)
 
 
+@pytest.mark.nightly
 def test_a_dozen_ratings_a_rater_leave_most_standard_errors_right(monkeypatch):
     """Several raters together bend the likelihood the wrong way: they are named, the others keep their errors."""
     ratings = rl.simulate(students=800, raters=400, items=2, raters_per_student=3, seed=3).ratings

@@ -108,7 +108,7 @@ def test_what_is_not_identified_is_refused():
 
 def test_misuse_is_named():
     data = ratings(answers(5, n=60))
-    fit = rl.fit(data, standard_errors=False)
+    fit = rl.fit(data, standard_errors=False, halo="none", ability="normal")
     with pytest.raises(OptionError, match="give them too"):
         rl.pass_rate(fit, by="system")
     with pytest.raises(OptionError, match="no facet 'sistem'"):

@@ -88,6 +88,7 @@ def test_the_log_likelihood_is_that_of_the_capped_exponential(made, model):
     assert abs(loglik - found.loglik) < GRID_ERROR * made.ratings.n_students
 
 
+@pytest.mark.nightly
 def test_a_smaller_corner_changes_next_to_nothing(made, fit, monkeypatch):
     """Nor does it on the writing data, where 14 % of ratings are capped: -3557.8266 with corners 0.02, 0.01, 0.005."""
     small = CORNER / 2

@@ -122,6 +122,7 @@ def test_a_worker_that_takes_the_place_of_a_dead_one_gets_its_share(client, pack
     np.testing.assert_array_equal(found.gradient, before.gradient)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("prior", "rounding", "estimates"),
     # An average over spreads is not at a maximum, so that the likelihood changes with the estimates' rounding.

@@ -20,6 +20,7 @@ import pytest
 
 import raterlens as rl
 from tests.support.golden_panels import PANELS
+from tests.support.nightly import mostly_nightly
 
 GOLDEN = Path(__file__).parent / "golden.json"
 
@@ -198,7 +199,7 @@ def test_ordered_scores(name, golden, ordered):
     assert differences(golden[f"ordered {name}"], numbers(ORDERED[name], ordered)) == []
 
 
-@pytest.mark.parametrize("name", PANELS)
+@pytest.mark.parametrize("name", mostly_nightly(PANELS, 16))
 def test_options(name, golden):
     assert differences(golden[f"option {name}"], of_option(name)) == []
 

@@ -23,9 +23,11 @@ def foreign(ratings: pl.DataFrame, tmp_path: Path) -> Path:
     "terminal",
     [
         {"PYTHONIOENCODING": "ascii", "COLUMNS": "30"},
-        {"PYTHONIOENCODING": "latin-1", "NO_COLOR": "1"},
         {"COLUMNS": "5", "TERM": "dumb"},
-        {"PYTHONIOENCODING": "utf-8", "FORCE_COLOR": "1", "COLUMNS": "300"},
+        pytest.param({"PYTHONIOENCODING": "latin-1", "NO_COLOR": "1"}, marks=pytest.mark.nightly),
+        pytest.param(
+            {"PYTHONIOENCODING": "utf-8", "FORCE_COLOR": "1", "COLUMNS": "300"}, marks=pytest.mark.nightly
+        ),
     ],
     ids=lambda terminal: " ".join(f"{key}={value}" for key, value in terminal.items()),
 )

@@ -1,12 +1,13 @@
 """From a form to what is fitted, and from a fault back to the field."""
 
 import pytest
+from starlette.testclient import TestClient
 
 from raterlens.app.web.fit_pages import chosen_config, chosen_decisions
 from raterlens.app.web.refusals import RefusedError
 from raterlens.base.errors import OptionError
 from raterlens.config import FitConfig
-from tests.support.web_clients import LONG, ORIGIN, send, visiting
+from tests.support.web_clients import LONG, ORIGIN, send
 
 ROLES = {f"role-{place}": role for place, role in enumerate(("student", "rater", "item", "score"))}
 
@@ -30,16 +31,15 @@ def test_a_form_asks_for_decisions() -> None:
     assert refused.value.field == "remark"
 
 
-def test_a_fault_leads_back_to_the_field() -> None:
-    with visiting() as client:
-        table = send(client, LONG).headers["location"]
-        wrong = client.post(f"{table}/fits", data=ROLES | {"model": "rasch"}, headers=ORIGIN)
-        assert wrong.status_code == 422
-        assert 'data-field="models"' in wrong.text
-        wrong = client.post(
-            f"{table}/check", data=ROLES | {"cut": "high"}, headers=ORIGIN | {"HX-Request": "true"}
-        )
-        assert 'data-field="cut"' in wrong.text
-        wrong = client.post(f"{table}/check", data=ROLES | {"role-3": "none"}, headers=ORIGIN)
-        assert 'data-field="roles"' in wrong.text
-        assert "No column is marked as the score" in wrong.text
+def test_a_fault_leads_back_to_the_field(visitor: TestClient) -> None:
+    table = send(visitor, LONG).headers["location"]
+    wrong = visitor.post(f"{table}/fits", data=ROLES | {"model": "rasch"}, headers=ORIGIN)
+    assert wrong.status_code == 422
+    assert 'data-field="models"' in wrong.text
+    wrong = visitor.post(
+        f"{table}/check", data=ROLES | {"cut": "high"}, headers=ORIGIN | {"HX-Request": "true"}
+    )
+    assert 'data-field="cut"' in wrong.text
+    wrong = visitor.post(f"{table}/check", data=ROLES | {"role-3": "none"}, headers=ORIGIN)
+    assert 'data-field="roles"' in wrong.text
+    assert "No column is marked as the score" in wrong.text

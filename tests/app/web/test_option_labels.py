@@ -3,13 +3,14 @@
 from typing import get_args
 
 import pytest
+from starlette.testclient import TestClient
 
 from raterlens.app.web.option_labels import FIELDS, label
 from raterlens.app.web.words import TABLE
 from raterlens.base.text import Option
 from raterlens.config import FIT_OPTIONS, READ_OPTIONS, LinkName, Method, Scale
 from raterlens.models.registry import MODELS
-from tests.support.web_clients import LONG, send, visiting
+from tests.support.web_clients import LONG, send
 
 
 @pytest.mark.parametrize(
@@ -44,9 +45,8 @@ def test_every_choice_has_words() -> None:
     assert [name for name, words in TABLE["models"].items() if isinstance(words, dict)] == list(MODELS)
 
 
-def test_every_field_is_on_the_page() -> None:
+def test_every_field_is_on_the_page(visitor: TestClient) -> None:
     assert set(FIELDS) <= {*FIT_OPTIONS, *READ_OPTIONS, "decide", "remark"}
-    with visiting() as client:
-        page = client.get(send(client, LONG).headers["location"]).text
+    page = visitor.get(send(visitor, LONG).headers["location"]).text
     for field in FIELDS.values():
         assert f'id="{field}"' in page

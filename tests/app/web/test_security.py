@@ -8,9 +8,8 @@ from tests.support.web_clients import HERE, LONG, ORIGIN, send, visiting
 
 
 @pytest.fixture(scope="module")
-def client():
-    with visiting() as client:
-        yield client
+def client(app_client):
+    return app_client
 
 
 @pytest.mark.parametrize(
@@ -93,18 +92,17 @@ def test_a_token_is_asked_for_once_and_then_kept_in_a_cookie():
         assert client.get("/").status_code == 200
 
 
-def test_one_visitor_cannot_see_what_another_has():
-    with visiting() as mine:
-        sent = send(mine, LONG)
-        address = sent.headers["location"]
-        assert mine.get(address).status_code == 200
-        cookie = sent.headers["set-cookie"]
-        assert "HttpOnly" in cookie
-        assert "samesite=strict" in cookie.lower()
-        mine.cookies.clear()
-        for path in (address, f"{address}/check", f"{address}/fits", f"{address}/remove"):
-            answer = mine.get(path) if path == address else mine.post(path, headers=ORIGIN)
-            assert answer.status_code == 404
+def test_one_visitor_cannot_see_what_another_has(visitor):
+    sent = send(visitor, LONG)
+    address = sent.headers["location"]
+    assert visitor.get(address).status_code == 200
+    cookie = sent.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "samesite=strict" in cookie.lower()
+    visitor.cookies.clear()
+    for path in (address, f"{address}/check", f"{address}/fits", f"{address}/remove"):
+        answer = visitor.get(path) if path == address else visitor.post(path, headers=ORIGIN)
+        assert answer.status_code == 404
 
 
 @pytest.mark.parametrize(

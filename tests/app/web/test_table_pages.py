@@ -15,7 +15,7 @@ from raterlens.app.web.tasks import check, preview
 from raterlens.app.web.tasks import fit as fit_table
 from raterlens.fitting.api import load
 from raterlens.fitting.fit import Fit
-from tests.support.web_clients import LONG, ORIGIN, send, visiting
+from tests.support.web_clients import LONG, ORIGIN, send
 
 RATINGS = [line.split(",") for line in LONG.splitlines()]
 ROLES = ("student", "rater", "item", "score")
@@ -33,34 +33,32 @@ def workbook(**sheets: list[list[str]]) -> bytes:
     return file.getvalue()
 
 
-def test_the_sheet_that_looks_like_ratings_is_taken_and_another_can_be_chosen():
+def test_the_sheet_that_looks_like_ratings_is_taken_and_another_can_be_chosen(visitor):
     key = [["item", "meaning"], ["a", "first"], ["bb", "second"]]
     fewer = [row for row in RATINGS if row[1] != "R2"]
-    with visiting() as client:
-        sent = send(client, workbook(Empty=[], Key=key, Ratings=RATINGS), "panel.xlsx")
-        assert '<option value="Ratings" selected>' in client.get(sent.headers["location"]).text
-        sent = send(client, workbook(Empty=[], Key=key, Ratings=RATINGS, Fewer=fewer), "panel.xlsx")
-        where = sent.headers["location"]
-        assert "Please check:</strong> 2 sheets laid out alike" in client.get(where).text
-        assert client.post(f"{where}/sheet", data={"sheet": "Ratings"}, headers=ORIGIN).status_code == 303
-        roles = {f"role-{place}": role for place, role in enumerate(ROLES)}
-        assert "by 3 raters" in client.post(f"{where}/check", data=roles, headers=ORIGIN).text
-        turned = client.post(f"{where}/sheet", data={"sheet": "Fewer"}, headers=ORIGIN)
-        assert turned.headers["location"] == where
-        assert '<option value="Fewer" selected>' in client.get(where).text
-        assert "by 2 raters" in client.post(f"{where}/check", data=roles, headers=ORIGIN).text
-        unknown = client.post(f"{where}/sheet", data={"sheet": "<b>"}, headers=ORIGIN)
-        assert unknown.status_code == 404
-        assert "&lt;b&gt;" in unknown.text
-        empty = client.post(f"{where}/sheet", data={"sheet": "Empty"}, headers=ORIGIN)
-        assert empty.status_code == 422
-        assert "is empty" in empty.text
+    sent = send(visitor, workbook(Empty=[], Key=key, Ratings=RATINGS), "panel.xlsx")
+    assert '<option value="Ratings" selected>' in visitor.get(sent.headers["location"]).text
+    sent = send(visitor, workbook(Empty=[], Key=key, Ratings=RATINGS, Fewer=fewer), "panel.xlsx")
+    where = sent.headers["location"]
+    assert "Please check:</strong> 2 sheets laid out alike" in visitor.get(where).text
+    assert visitor.post(f"{where}/sheet", data={"sheet": "Ratings"}, headers=ORIGIN).status_code == 303
+    roles = {f"role-{place}": role for place, role in enumerate(ROLES)}
+    assert "by 3 raters" in visitor.post(f"{where}/check", data=roles, headers=ORIGIN).text
+    turned = visitor.post(f"{where}/sheet", data={"sheet": "Fewer"}, headers=ORIGIN)
+    assert turned.headers["location"] == where
+    assert '<option value="Fewer" selected>' in visitor.get(where).text
+    assert "by 2 raters" in visitor.post(f"{where}/check", data=roles, headers=ORIGIN).text
+    unknown = visitor.post(f"{where}/sheet", data={"sheet": "<b>"}, headers=ORIGIN)
+    assert unknown.status_code == 404
+    assert "&lt;b&gt;" in unknown.text
+    empty = visitor.post(f"{where}/sheet", data={"sheet": "Empty"}, headers=ORIGIN)
+    assert empty.status_code == 422
+    assert "is empty" in empty.text
 
 
-def test_a_book_of_one_sheet_asks_for_none():
-    with visiting() as client:
-        where = send(client, workbook(Only=RATINGS), "panel.xlsx").headers["location"]
-        assert "Use this sheet" not in client.get(where).text
+def test_a_book_of_one_sheet_asks_for_none(visitor):
+    where = send(visitor, workbook(Only=RATINGS), "panel.xlsx").headers["location"]
+    assert "Use this sheet" not in visitor.get(where).text
 
 
 def test_the_command_in_the_report_does_the_same(tmp_path: Path, monkeypatch):

@@ -53,7 +53,7 @@ def embedded(html: str) -> dict:
     return json.loads(found[1])
 
 
-@pytest.mark.parametrize("n_raters", [1, 3, 16, 3000])
+@pytest.mark.parametrize("n_raters", [1, 3, 16, pytest.param(3000, marks=pytest.mark.nightly)])
 def test_page_is_well_formed_self_contained_and_complete(page_of, n_raters: int) -> None:
     html = page_of(n_raters, 20_001 if n_raters == 3000 else 2)
     assert len(html.encode()) < 10_000_000
