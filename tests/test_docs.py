@@ -1,6 +1,7 @@
 """The code in every page runs as it stands, and links lead somewhere."""
 
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from markdown.extensions.toc import slugify
 
 import raterlens as rl
 from raterlens.capability.links import LINKS
@@ -68,12 +70,30 @@ CHECKS = {"docs/charts.md": _pictures_of_every_chart, "docs/facets.md": _tables_
 """What a page must have made, beyond running."""
 
 
+def without_code(text: str) -> str:
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as Markdown makes them."""
+    titles = re.findall(r"^#+ (.+)$", without_code(page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {slugify(title.replace("`", ""), "-") for title in titles}
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
-    text = re.sub(r"^```.*?^```", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
-    for target in (one or other for one, other in LINK.findall(text)):
-        if not target.startswith(("http", "#")):
-            assert (ROOT / page).parent.joinpath(target.partition("#")[0]).exists(), f"{page}: {target}"
+    for target in (one or other for one, other in LINK.findall(without_code(text_of(page)))):
+        if target.startswith("http"):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (ROOT / page).parent / path if path else ROOT / page
+        assert found.exists(), f"{page}: {target}"
+        assert not anchor or anchor in anchors(found), f"{page}: {target}"
+
+
+def test_every_name_on_the_api_page_exists() -> None:
+    for name in re.findall(r"^::: ([\w.]+)$", text_of("docs/api.md"), re.MULTILINE):
+        pkgutil.resolve_name(name)
 
 
 def test_the_api_page_has_every_public_name() -> None:
@@ -135,6 +155,7 @@ def make_docs(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")  # of MkDocs and its plugins
 def test_the_site_has_no_broken_link_or_name(tmp_path: Path) -> None:
     """Every page with its anchors, formulas, docstrings and the outputs that the tests above have kept."""

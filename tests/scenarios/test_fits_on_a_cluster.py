@@ -185,6 +185,7 @@ def test_a_worker_that_dies_changes_nothing(client, ratings, packed, monkeypatch
         np.testing.assert_allclose(found.raters["kappa"], whole.raters["kappa"], atol=ESTIMATES)
 
 
+@pytest.mark.nightly
 def test_what_a_cluster_does_not_do_is_said(client, ratings, packed, tmp_path):
     with pytest.raises(OptionError, match="a cluster goes with method 'mml'"):
         rl.fit(ratings, method="hl", client=client)

@@ -14,6 +14,7 @@ def made():
     return panel(students=150, raters=6, known=60, bias=2.5, seed=7)
 
 
+@pytest.mark.nightly
 def test_the_command_finds_the_bias_and_writes_it_down(made, tmp_path) -> None:
     made.table.write_csv(tmp_path / "verdicts.csv")
     done = run(

@@ -20,7 +20,13 @@ def at_random(seed: int, students: int, raters: int, items: int) -> pl.DataFrame
 
 
 @pytest.mark.parametrize(
-    ("seed", "items", "link"), [(0, 3, "logit"), (2, 3, "logit"), (0, 4, "cauchit"), (2, 4, "cauchit")]
+    ("seed", "items", "link"),
+    [
+        (2, 3, "logit"),
+        pytest.param(0, 3, "logit", marks=pytest.mark.nightly),
+        pytest.param(0, 4, "cauchit", marks=pytest.mark.nightly),
+        pytest.param(2, 4, "cauchit", marks=pytest.mark.nightly),
+    ],
 )
 def test_item_slopes_stay_within_their_bounds(seed, items, link):
     """Without bounds these took minutes, or asked for 198 GiB of ability nodes."""

@@ -78,8 +78,9 @@ def uninterrupted(tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups are POSIX")
-@pytest.mark.parametrize("how", ["SIGKILL", pytest.param("SIGINT", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
 def test_a_stopped_study_goes_on_to_the_same_bytes(uninterrupted, tmp_path, how):
     parts = Folder(tmp_path, "noise").parts.folder
     first = subprocess.Popen(
@@ -102,8 +103,13 @@ def test_a_stopped_study_goes_on_to_the_same_bytes(uninterrupted, tmp_path, how)
         assert (tmp_path / name).read_bytes() == (uninterrupted / name).read_bytes(), name
 
 
-def test_more_replications_only_add_to_those_there_are(uninterrupted, tmp_path):
-    rows = pl.read_parquet(uninterrupted / "noise.parquet")
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory) -> pl.DataFrame:
+    out = tmp_path_factory.mktemp("rows")
+    return run(get_study("noise"), out, replications=REPLICATIONS, seed=2025, workers=1)
+
+
+def test_more_replications_only_add_to_those_there_are(rows, tmp_path):
     seen: list[tuple[int, int]] = []
     study = get_study("noise")
     run(study, tmp_path, replications=1, seed=2025, workers=1)
@@ -114,8 +120,7 @@ def test_more_replications_only_add_to_those_there_are(uninterrupted, tmp_path):
     assert fewer.equals(rows.filter(pl.col("replication") < 1))
 
 
-def test_replications_differ(uninterrupted):
-    rows = pl.read_parquet(uninterrupted / "noise.parquet")
+def test_replications_differ(rows):
     estimates = [part["estimate"].to_list() for part in rows.partition_by("replication")]
     assert len(estimates) == REPLICATIONS
     assert len(set(map(tuple, estimates))) == REPLICATIONS

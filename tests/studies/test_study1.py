@@ -30,13 +30,17 @@ STANDARD_ERRORS = 3.5
 STRAY = 0.05
 
 
-@pytest.fixture(scope="module")
-def found() -> pl.DataFrame:
+def replicated(number: int) -> pl.DataFrame:
     frames = [
         replicate(Task(SEED, index), methods=("hl",)).select(pl.lit(index).alias("replication"), pl.all())
-        for index in range(REPLICATIONS)
+        for index in range(number)
     ]
     return accuracy(pl.concat(frames), ["model", "method", "parameter", "level"])
+
+
+@pytest.fixture(scope="module")
+def found() -> pl.DataFrame:
+    return replicated(REPLICATIONS)
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +53,12 @@ def strays(cell: Cell) -> bool:
     return abs(cell.ours - cell.printed) > ROUNDING + STANDARD_ERRORS * error
 
 
+@pytest.mark.nightly
 def test_every_printed_cell_has_one_of_ours(printed):
     assert len(printed) == 2 * (19 * 6 + 50 * 2 + 40 * 2 + 1)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("parameter", "model"),
     [
@@ -67,18 +73,21 @@ def test_printed_cells_are_ours_but_for_chance(printed, parameter, model):
     assert sum(map(strays, own)) <= STRAY * len(own)
 
 
+@pytest.mark.nightly
 def test_tfm_capability_is_near_the_printed_one_at_sigma_one(printed):
     # It hardly varies between replications, so its convention shows beyond chance; docs/paper.md has the rest.
     own = [cell for cell in printed if (cell.parameter, cell.model) == ("kappa", "tfm")]
     assert max(abs(cell.ours - cell.printed) for cell in own) < 0.03
 
 
+@pytest.mark.nightly
 def test_sigma(printed):
     bias, rmse = (cell for cell in printed if cell.parameter == "sigma")
     assert bias.ours == pytest.approx(paper.SIGMA_BIAS, abs=0.005 + 3 * bias.error)
     assert rmse.ours == pytest.approx(paper.SIGMA_RMSE, abs=0.005 + 3 * rmse.error)
 
 
+@pytest.mark.nightly
 def test_abilities_under_the_tfm_are_compressed_by_their_unit_only(found):
     # In logits the TFM's abilities look compressed, as the paper says. In standard units they are nearly unbiased.
     own = found.filter(pl.col("model") == "tfm")
@@ -89,7 +98,8 @@ def test_abilities_under_the_tfm_are_compressed_by_their_unit_only(found):
     assert slopes[1] == pytest.approx(0.95, abs=0.05)
 
 
-def test_the_page_has_every_table(found):
+def test_the_page_has_every_table():
+    found = replicated(2)
     text = page(found)
     assert text.count("\n## ") == 3
     assert "| R14 | 0.28 |" in text

@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+import pytest
 
 from raterlens.simulation import writing_assessment as writing
 from raterlens.studies import study2
@@ -25,6 +26,7 @@ def test_study2_from_draw_to_page():
     assert "| AM:Sport | 0.48 | -1.77 |" in results.markdown
 
 
+@pytest.mark.nightly
 def test_study2_is_drawn_for_every_rater_and_topic(tmp_path):
     boxes = pl.DataFrame(
         [
