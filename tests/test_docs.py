@@ -26,6 +26,13 @@ PAGES = sorted(
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 
 
+TESTS = {
+    name
+    for path in (ROOT / "tests").rglob("test_*.py")
+    for name in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+}
+
+
 def text_of(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
@@ -89,6 +96,18 @@ def test_links_lead_somewhere(page: str) -> None:
         found = (ROOT / page).parent / path if path else ROOT / page
         assert found.exists(), f"{page}: {target}"
         assert not anchor or anchor in anchors(found), f"{page}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_commands_and_tests_that_a_page_names_are_there(page: str) -> None:
+    text = text_of(page)
+    files = re.findall(r"`((?:tests|src|audit|benchmarks|examples|site_build)/[\w./-]+)`", text)
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    commands = [
+        ROOT / name.replace(".", "/") for name in re.findall(r"python -m ((?:benchmarks|audit)[\w.]*)", text)
+    ]
+    assert [c for c in commands if not (c.with_suffix(".py").exists() or (c / "__main__.py").exists())] == []
+    assert set(re.findall(r"`(test_\w+)`", text)) <= TESTS
 
 
 def test_every_name_on_the_api_page_exists() -> None:

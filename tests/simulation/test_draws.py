@@ -1,4 +1,4 @@
-"""Draws against the probabilities of each model."""
+"""Draws against the probabilities of each model; the truth in the terms of a fit."""
 
 import numpy as np
 import pytest
@@ -143,3 +143,11 @@ def test_two_categories_with_a_threshold_are_pass_and_fail():
     plain, ordered = simulate(**given), simulate(**given, thresholds=[0.0])
     np.testing.assert_allclose(ordered.truth.kappa, plain.truth.kappa, atol=1e-9)
     assert set(ordered.ratings.score) == {0, 1}
+
+
+def test_truth_knows_each_raters_capability():
+    truth = simulate(raters=3, slope=[0.5, 2.0, 1.0], severity=[-1, 0, 1]).truth
+    assert truth.sigma == 2
+    np.testing.assert_array_equal(truth.rho, [0.25, 1, 0.5])
+    np.testing.assert_array_equal(truth.kappa, capability.gmf(rho=[0.25, 1, 0.5], eta=[-1, 0, 1], sigma=2.0))
+    np.testing.assert_array_equal(simulate(raters=2, slope=0.0).truth.kappa, [0, 0])

@@ -14,8 +14,7 @@ from raterlens.base.text import Message, Option, shortened
 from raterlens.capability.links import get_link
 from raterlens.config import Scale
 from raterlens.simulation.designs import Plan
-from raterlens.simulation.draws import RESPONSES
-from raterlens.simulation.truth import LATENT_CLASS, Truth
+from raterlens.simulation.draws import LATENT_CLASS, RESPONSES, Truth
 
 # What each model calls its raters' two parameters: how well they tell students apart, and where they draw the line.
 _RATER_PARAMETERS = {

@@ -11,9 +11,8 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import shortened
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import Plan, crossed, linked, written
-from raterlens.simulation.draws import RESPONSES
+from raterlens.simulation.draws import RESPONSES, Truth
 from raterlens.simulation.parameters import Parameters
-from raterlens.simulation.truth import Truth
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from raterlens.base.text import number
 from raterlens.fitting.fit import Fit
-from raterlens.simulation.truth import Truth
+from raterlens.simulation.draws import Truth
 
 _COLUMNS = {
     "kappa": ("raters", "rater"),
