@@ -8,11 +8,11 @@ import pytest
 from raterlens.base.arrays import (
     all_true,
     count,
-    distinct,
     distinct_counts,
     is_all_true,
     run_starts,
     run_sums,
+    sorted_unique,
     take_in_blocks,
 )
 
@@ -34,8 +34,8 @@ def test_runs_begin_where_a_column_changes(columns):
 
 def test_distinct_numbers(columns):
     numbers = columns[0].astype(np.int64)
-    np.testing.assert_array_equal(distinct(numbers), np.unique(numbers))
-    assert distinct(np.empty(0, dtype=np.int64)).tolist() == []
+    np.testing.assert_array_equal(sorted_unique(numbers), np.unique(numbers))
+    assert sorted_unique(np.empty(0, dtype=np.int64)).tolist() == []
 
 
 def test_sums_of_runs(columns):

@@ -170,3 +170,25 @@ def test_labels_that_differ_in_blanks_within_are_one_rater() -> None:
     ratings = rl.read(table, duplicates="keep")
     assert ratings.n_raters == 2
     assert any("look like the same rater" in note for note in ratings.notes)
+
+
+def test_repeats_of_a_streamed_file_are_refused_or_kept(tmp_path):
+    again = pl.concat([TABLE, TABLE[1:3]])
+    again.write_parquet(tmp_path / "x.parquet")
+    for given in ({}, {"duplicates": "refuse"}, {"duplicates": "first"}):
+        with pytest.raises(InputError, match="2 rows with the student, rater and item of an earlier one"):
+            pack_ratings(tmp_path / "x.parquet", tmp_path / "x.rlpack", ReadConfig(**given), large=0)
+        assert not (tmp_path / "x.rlpack").exists()
+    kept = ReadConfig(duplicates="keep")
+    packed = pack_ratings(tmp_path / "x.parquet", tmp_path / "x.rlpack", kept, large=0, chunk=2)
+    assert rl.read(packed).n_ratings == 6
+
+
+def test_ranks_in_a_streamed_file_are_asked_about(tmp_path):
+    rows = [(s, r, 1 + (s + k) % 6) for k, r in enumerate("abc") for s in range(6)]
+    table = pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row")
+    table.write_parquet(tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="each number from 1 to 6 once, as ranks are"):
+        pack_ratings(tmp_path / "x.parquet", tmp_path / "x.rlpack", ReadConfig(), large=0)
+    turned = pack_ratings(tmp_path / "x.parquet", tmp_path / "x.rlpack", ReadConfig(best="low"), large=0)
+    assert rl.read(turned).table().equals(rl.read(table, best="low").table().sort("student"))

@@ -45,13 +45,13 @@ def run_sums(values: NDArray[Any], starts: NDArray[np.int64], dtype: DTypeLike) 
     return sums
 
 
-def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def sorted_unique(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sorted distinct numbers: `np.unique`, which looks each up in a hash table from NumPy 2.3 on. Sorting takes a
     fortieth of the time where they are nearly in order, and never longer.
 
     Examples
     --------
-    >>> distinct(np.array([3, 1, 3]))
+    >>> sorted_unique(np.array([3, 1, 3]))
     array([1, 3])
     """
     ordered = np.sort(numbers)

@@ -127,8 +127,8 @@ def read_request(
     columns = [*([request.time] if request.time else []), *request.groups]
     if columns:
         asked = asked.changed(facets=[*asked.names("facets"), *columns])
-    if not is_control_file(path, asked):
-        return read(path, **asked.given()), config, request
+    if request.more or not is_control_file(path, asked):
+        return read(request.source if request.more else path, **asked.given()), config, request
     from raterlens.reading.facets.facets_study import read_facets  # few files are control files
 
     _check_control_file(path, request)

@@ -27,6 +27,8 @@ class DataCheck:
     read: ReadConfig
     """The options that read it this way, everything said."""
     file: str | None = None
+    more: tuple[str, ...] = ()
+    """The other files, where several were read together."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -36,7 +38,7 @@ class DataCheck:
     @property
     def request(self) -> Request:
         """A fit of the table, read this way."""
-        return Request(file=self.file or "", read=self.read)
+        return Request(file=self.file or "", more=self.more, read=self.read)
 
     def __str__(self) -> str:
         sizes = (("rating", self.ratings.n_ratings), ("student", self.ratings.n_students))
@@ -62,7 +64,7 @@ def check(source: Any, **options: Unpack[ReadOptions]) -> DataCheck:
     Parameters
     ----------
     source
-        A path, a dataframe, or ratings that have been read.
+        A path, a list of paths, a dataframe, or ratings that have been read.
     options
         Those of `rl.read`.
 
@@ -92,8 +94,10 @@ def check(source: Any, **options: Unpack[ReadOptions]) -> DataCheck:
     ratings, proposal = proposed(source, ReadConfig(**options))
     ratings = checked(ratings, proposal.config.cut)
     asked = tuple(finding.note for finding in proposal.questions)
-    file = os.fspath(source) if isinstance(source, str | os.PathLike) else None
-    return DataCheck(ratings, asked, design_warnings(ratings), proposal.config, file)
+    given = source if isinstance(source, list) else [source]
+    files = [os.fspath(one) for one in given if isinstance(one, str | os.PathLike)]
+    first = files[0] if files else None
+    return DataCheck(ratings, asked, design_warnings(ratings), proposal.config, first, tuple(files[1:]))
 
 
 def design_warnings(ratings: Ratings) -> tuple[str, ...]:

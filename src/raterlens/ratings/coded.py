@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.arrays import Array, Indices, distinct, distinct_counts, run_starts, run_sums
+from raterlens.base.arrays import Array, Indices, distinct_counts, run_starts, run_sums, sorted_unique
 from raterlens.base.errors import InputError
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import counted, shortened
@@ -247,7 +247,7 @@ class Ratings:
 
         def found() -> NDArray[np.int64]:
             runs = run_starts(self.student, self.rater)
-            return distinct(self.student[runs].astype(np.int64) * self.n_raters + self.rater[runs])
+            return sorted_unique(self.student[runs].astype(np.int64) * self.n_raters + self.rater[runs])
 
         return self.once("pairs", found)
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.arrays import Indices, Mask, distinct, run_starts
+from raterlens.base.arrays import Indices, Mask, run_starts, sorted_unique
 from raterlens.base.text import counted, listed, shortened
 from raterlens.base.threads import BLOCK
 from raterlens.kernels.break_even import compiled_code_pays
@@ -198,7 +198,7 @@ def _one_and_others(ratings: Ratings) -> tuple[Codes, NDArray[np.int64]]:
     one[student] = rater
     pair = one[student].astype(np.int64) * ratings.n_raters + rater
     if ratings.n_raters**2 > 4 * len(pair):
-        return one, distinct(pair)
+        return one, sorted_unique(pair)
     seen = np.zeros(ratings.n_raters**2, dtype=bool)
     seen[pair] = True
     return one, np.flatnonzero(seen)
@@ -418,7 +418,7 @@ def _n_distinct(codes: Indices, n: int) -> int:
     """How many of 0 .. n - 1 occur."""
     if n <= 4 * len(codes):
         return int(np.count_nonzero(np.bincount(codes, minlength=n)))
-    return len(distinct(codes))
+    return len(sorted_unique(codes))
 
 
 def too_few(ratings: Ratings, target_se: float = TARGET_SE) -> pl.DataFrame:
@@ -447,7 +447,7 @@ def _blocks(ratings: Ratings) -> tuple[int, Indices, Indices, Indices]:
         block = of_block[block]
         if n_left == n:
             return n, block, student, other
-        n, pair = n_left, distinct(student * n_left + of_block[other])
+        n, pair = n_left, sorted_unique(student * n_left + of_block[other])
 
 
 class _Link(NamedTuple):
@@ -460,7 +460,7 @@ class _Link(NamedTuple):
 
 def _articulation(student: Indices, block: Indices, members: Indices) -> list[_Link]:
     """Tarjan's low-links over the graph of students and blocks of raters, without recursion."""
-    label = distinct(student)
+    label = sorted_unique(student)
     of_edge = np.searchsorted(label, student)
     n_blocks, size = len(members), len(members) + int(of_edge.max(initial=-1)) + 1
     ends = np.concatenate([block, of_edge + n_blocks]), np.concatenate([of_edge + n_blocks, block])

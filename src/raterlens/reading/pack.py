@@ -4,6 +4,7 @@ A large parquet file is never in memory whole: its labels are collected, then it
 put into their students' places chunk by chunk.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,13 +15,13 @@ import polars as pl
 from numpy.typing import NDArray
 from polars.exceptions import PanicException, PolarsError
 
-from raterlens.base.arrays import take_in_blocks
+from raterlens.base.arrays import sorted_unique, take_in_blocks
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError, OptionError
-from raterlens.base.text import Message, Option
+from raterlens.base.text import Message, Option, counted
 from raterlens.config import ReadConfig
 from raterlens.config.keyword_types import ReadOptions
-from raterlens.ratings.coded import Codes
+from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.packed import (
     SUFFIX,
     Chunk,
@@ -37,7 +38,7 @@ from raterlens.reading.assemble import Kept, assemble, items_of_columns, left_ou
 from raterlens.reading.columns import Roles
 from raterlens.reading.detection.proposal import Understanding
 from raterlens.reading.detection.roles import ROLES
-from raterlens.reading.detection.score_scale import understood_scale
+from raterlens.reading.detection.score_scale import FEWEST_RANKS, understood_scale
 from raterlens.reading.formats.parquet import damaged
 from raterlens.reading.formats.sources import open_table
 from raterlens.reading.formats.table import Table, is_plain
@@ -265,4 +266,47 @@ def _stream(query: _Query, understanding: Understanding, path: Path, chunk: int)
         for codes, scores in kept
     )
     write_chunks(chunks, labels, given["student"][given["student"] > 0], highest + 1, path)
-    checked(StoredRatings(open_packed(path)), cut)
+    stored = StoredRatings(open_packed(path))
+    checked(stored, cut)
+    _refuse_repeats(stored, understanding.asked)
+    _refuse_ranks(stored, understanding.asked)
+
+
+def _refuse_repeats(stored: StoredRatings, config: ReadConfig) -> None:
+    """Raise where a student has several ratings by the same rater on the same item, unless they are to be kept: a file
+    that is read in chunks cannot leave some of them out."""
+    if config.duplicates == "keep":
+        return
+    n = sum(_repeats(part) for part in stored.parts())
+    if n:
+        raise InputError(
+            f"{counted(n, 'row')} with the student, rater and item of an earlier one",
+            Message("remove them from the file, or keep all with ", Option("duplicates", "keep")),
+            value=n,
+            option="duplicates",
+        )
+
+
+def _repeats(part: Ratings) -> int:
+    """How many ratings of a part have another before them."""
+    key = part.student.astype(np.int64) * math.prod(part.sizes) + part.context_codes()
+    return part.n_ratings - len(sorted_unique(key))
+
+
+def _refuse_ranks(stored: StoredRatings, config: ReadConfig) -> None:
+    """Raise where every rater gives each number from 1 on once, unless the request says which end is best."""
+    if config.best is not None or config.cut is not None or stored.n_items > 1 or stored.facets:
+        return
+    cells, times = stored.cell_counts()
+    rater, score = np.divmod(cells, stored.n_categories)
+    # Cells are sorted, so a rater's lowest score comes first.
+    n = np.bincount(rater)
+    first = np.cumsum(n) - n
+    ranked = (score[first] == 1) & (score[first + n - 1] == n) & (n >= FEWEST_RANKS)
+    if len(n) > 1 and (times == 1).all() and ranked.all():
+        raise InputError(
+            f"every rater gives each number from 1 to {int(score.max())} once, as ranks are",
+            Message("say whether 1 is best: ", Option("best", "low"), " or ", Option("best", "high")),
+            value=int(score.max()),
+            option="best",
+        )

@@ -318,3 +318,17 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured)
     assert main(["demo"]) == DONE
     assert str(Path("raterlens-demo") / "report.html") in capsys.readouterr().out
     assert sorted(path.name for path in (tmp_path / "raterlens-demo").iterdir()) == sorted([*FILES, FLAGS])
+
+
+def test_several_files_are_read_together(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table = rl.load_example().table()
+    for name, part in (("a.csv", table[:400]), ("b.csv", table[400:800])):
+        part.write_csv(name)
+    assert main(["check", "a.csv", "b.csv"]) == 0
+    assert "raterlens fit a.csv b.csv" in capsys.readouterr().out
+    assert main(["fit", "a.csv", "b.csv", "--out", "out", "--quiet"]) == 0
+    assert rl.load("out/fit.json").raters["n"].sum() == 800
+    report = Path("out/report.html").read_text()
+    assert "raterlens fit a.csv b.csv" in report
+    assert "rl.read([&#39;a.csv&#39;, &#39;b.csv&#39;])" in report

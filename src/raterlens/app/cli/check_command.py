@@ -15,6 +15,7 @@ from raterlens.app.cli.options import (
     BoundOptions,
     File,
     FitOptions,
+    MoreFiles,
     ReadOptions,
     bounds_of,
     files_of,
@@ -73,7 +74,7 @@ ON_SCREEN = GateOutput()
 def check(
     file: File,
     /,
-    *,
+    *more: MoreFiles,
     columns: ReadOptions = EVERYTHING_RECOGNISED,
     model: FitOptions = DEFAULT_FIT,
     bounds: BoundOptions = NO_BOUNDS,
@@ -83,21 +84,23 @@ def check(
     read, asked, json = read_config(columns), bounds_of(bounds), output.json
     if asked.given():
         files = {name: str(path) for name, path in files_of(model).items()}
-        request = Request(file=str(file), read=read, fit=fit_config(model), files=files)
+        request = Request(
+            file=str(file), more=tuple(map(str, more)), read=read, fit=fit_config(model), files=files
+        )
         return PASSED if _gate(request, asked, output) else GATE_FAILED
     if model != DEFAULT_FIT or bounds != NO_BOUNDS or output.for_gate:
         raise OptionError(
             "no bound is set to judge raters by", Message("add one, such as ", Option("min_sharpness", 0.5))
         )
-    return _check(str(file), read, json=json)
+    return _check([str(file), *map(str, more)], read, json=json)
 
 
-def _check(file: str, config: ReadConfig, *, json: bool) -> int:
+def _check(files: list[str], config: ReadConfig, *, json: bool) -> int:
     """Show how a table is read, the command that fits it, and who can be compared with whom."""
     # heavy, so not before it is needed
     from raterlens.output.data_check import check as check_data
 
-    found = check_data(file, **config.given())
+    found = check_data(files if len(files) > 1 else files[0], **config.given())
     ratings, command = found.ratings, found.request.command()
     if json:
         sizes = {name: getattr(ratings, name) for name in ("n_ratings", "n_students", "n_raters", "n_items")}

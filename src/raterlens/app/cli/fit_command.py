@@ -14,6 +14,7 @@ from raterlens.app.cli.options import (
     File,
     FitOptions,
     LongFitOptions,
+    MoreFiles,
     Output,
     ReadOptions,
     files_of,
@@ -43,7 +44,7 @@ EXAMPLE = "bundled example: ratings simulated from published estimates, none of 
 def fit(
     file: File,
     /,
-    *,
+    *more: MoreFiles,
     columns: ReadOptions = EVERYTHING_RECOGNISED,
     model: FitOptions = DEFAULT_FIT,
     besides: DiagnosticColumns = NO_COLUMNS,
@@ -55,6 +56,7 @@ def fit(
     _check_output(output)
     request = Request(
         file=str(file),
+        more=tuple(map(str, more)),
         read=read_config(columns),
         fit=fit_config(model),
         files={name: str(path) for name, path in files_of(model).items()},

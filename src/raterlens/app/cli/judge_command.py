@@ -14,6 +14,7 @@ from raterlens.app.cli.options import (
     BoundOptions,
     File,
     FitOptions,
+    MoreFiles,
     ReadOptions,
     bounds_of,
     files_of,
@@ -92,7 +93,7 @@ USUAL = JudgeOptions()
 def judge(
     file: File,
     /,
-    *,
+    *more: MoreFiles,
     columns: ReadOptions = EVERYTHING_RECOGNISED,
     model: FitOptions = DEFAULT_FIT,
     bounds: BoundOptions = NO_BOUNDS,
@@ -117,12 +118,26 @@ def judge(
         )
     if read.known is not None:
         _check_known_route(config, files, bounds_of(bounds))
-        request = Request(file=str(file), read=read, fit=config, files={}, groups=_groups(asked, read))
+        request = Request(
+            file=str(file),
+            more=tuple(map(str, more)),
+            read=read,
+            fit=config,
+            files={},
+            groups=_groups(asked, read),
+        )
         return PASSED if _against_truth(request, bounds_of(bounds), asked, output).passed else GATE_FAILED
     if config.reference is None and "anchors" not in files:
         config = config.changed(reference="perfect")
     paths = {name: str(path) for name, path in files.items()}
-    request = Request(file=str(file), read=read, fit=config, files=paths, groups=_groups(asked, read))
+    request = Request(
+        file=str(file),
+        more=tuple(map(str, more)),
+        read=read,
+        fit=config,
+        files=paths,
+        groups=_groups(asked, read),
+    )
     return PASSED if _judge(request, bounds_of(bounds), asked, output).passed else GATE_FAILED
 
 

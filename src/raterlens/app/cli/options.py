@@ -241,6 +241,9 @@ File = Annotated[
         "file, or - for standard input.",
     ),
 ]
+MoreFiles = Annotated[
+    Path, Parameter(name="FILES", help="Further files that are read together with it; adds a column 'file'.")
+]
 EVERYTHING_RECOGNISED = ReadOptions()
 DEFAULT_FIT = FitOptions()
 NO_BOUNDS = BoundOptions()

@@ -41,9 +41,12 @@ class Request:
     """A fit of a file, as it was asked for."""
 
     file: str
+    """The file, or the first of several that are read together."""
     read: ReadConfig = field(default_factory=ReadConfig)
     fit: FitConfig = field(default_factory=FitConfig)
     """Without what comes from `files` and from a control file."""
+    more: tuple[str, ...] = ()
+    """The other files that are read together with it."""
     files: Mapping[str, str] = field(default_factory=dict)
     """The paths of anchors and covariates, by the name of the option."""
     time: str | None = None
@@ -73,7 +76,12 @@ class Request:
         options = {**self.read.given(), **self.fit.given(), **self.files}
         options |= {name: value for name, value in besides.items() if value}
         flags = [text for name, value in options.items() for text in flag(Option(name, value))]
-        return shlex.join(["raterlens", "fit", _operand(self.file), *flags])
+        return shlex.join(["raterlens", "fit", *map(_operand, (self.file, *self.more)), *flags])
+
+    @property
+    def source(self) -> str | list[str]:
+        """What `rl.read` takes."""
+        return [self.file, *self.more] if self.more else self.file
 
     def call(self) -> str:
         """The same from Python."""
@@ -92,7 +100,7 @@ class Request:
             fit.setdefault("anchors", f"study.anchors({self.fit.model!r})")
             source = "study.ratings"
         else:
-            first = f"ratings = rl.read({_arguments([repr(self.file)], _written(read))})"
+            first = f"ratings = rl.read({_arguments([repr(self.source)], _written(read))})"
             source = "ratings"
         lines = [IMPORT, *([SET_ASIDE] if besides else []), "", first]
         if besides:
