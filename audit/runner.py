@@ -19,7 +19,7 @@ ALSO = (
         "raterlens.fitting.run",
         "raterlens.output.report",
         "raterlens.output.folder",
-        "raterlens.pictures.capability_ranking",
+        "raterlens.pictures.ranking",
     ),
     *(
         "raterlens.reading.pack",

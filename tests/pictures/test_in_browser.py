@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.pictures.style import css
+from raterlens.base.style import css
 from tests.support.chart_cases import DRAWINGS, Case
 from tests.support.screens import look
 
@@ -43,7 +43,7 @@ def test_every_chart_can_be_read(kind: str, page, request, tmp_path: Path):
         charts = [
             draw(case, width) for name, draw in DRAWINGS.items() if kind != "thousands" or name not in SLOW
         ]
-        figures = (f"<figure>{rl.charts.svg(chart)}</figure>" for chart in charts)
+        figures = (f"<figure style='width:{width}px'>{rl.charts.svg(chart)}</figure>" for chart in charts)
         path = tmp_path / f"{size}.html"
         head = f"<!doctype html><html lang=en><meta charset=utf-8><title>Charts</title><style>{css()}{STYLE}</style>"
         path.write_text(f"{head}<main>{''.join(figures)}</main>", encoding="utf-8")

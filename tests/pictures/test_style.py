@@ -1,8 +1,21 @@
-"""Every colour once, by its role, and one mark per kind of verdict."""
+"""Every colour once by its role, one mark per kind of verdict, and names that do not overlap."""
 
+import numpy as np
 import pytest
 
-from raterlens.pictures.style import MARK_ROLES, MARKS, PALETTE, ROLE_OF, TEXT_ROLES, THEMES, css, mark
+from raterlens.base.style import (
+    MARK_ROLES,
+    MARKS,
+    PALETTE,
+    TEXT_ROLES,
+    THEMES,
+    TYPE,
+    css,
+    legend_columns,
+    mark_of_verdict,
+    place_labels,
+    text_width,
+)
 
 # WCAG 2.2: contrast of text (1.4.3) and of graphics (1.4.11) with what they stand on.
 TEXT, GRAPHICS = 4.5, 3.0
@@ -34,10 +47,6 @@ def test_text_and_marks_stand_out(theme, ground):
     assert all(contrast(of(role), of(ground)) >= GRAPHICS for role in MARK_ROLES)
 
 
-def test_a_role_is_known_by_its_light_colour():
-    assert len(ROLE_OF) == len(PALETTE)
-
-
 def test_every_mark_has_a_shape_of_its_own_unless_it_is_hollow():
     shapes = [one.shape for name, one in MARKS.items() if name != "unsure"]
     assert len(set(shapes)) == len(shapes)
@@ -56,4 +65,31 @@ def test_marks_differ_in_name_and_shape():
     paths = [m.path for name, m in MARKS.items() if name != "unsure"]  # drawn hollow instead
     assert len(set(paths)) == len(paths)
     assert all(name == m.name for name, m in MARKS.items())
-    assert mark("too severe") != mark("too lenient")
+    assert mark_of_verdict("too severe") != mark_of_verdict("too lenient")
+
+
+def test_names_never_overlap_names_or_marks():
+    rng = np.random.default_rng(1)
+    points = rng.uniform(0, 1, (60, 2)) * (800, 440)
+    placed = place_labels([f"Rater {i}" for i in range(60)], points, points, (800, 440))
+    assert 10 < len(placed) <= 60
+    boxes = []
+    for label in placed:
+        x, y = points[label.point] + (label.dx, label.dy)
+        length = text_width(label.text, TYPE)
+        left = {"left": x, "center": x - length / 2, "right": x - length}[label.align]
+        boxes.append((left, y - 10, left + length, y + 2))
+    for i, a in enumerate(boxes):
+        for b in boxes[i + 1 :]:
+            assert a[2] < b[0] or a[0] > b[2] or a[3] < b[1] or a[1] > b[3]
+
+
+def test_long_names_are_cut():
+    point = np.array([[50.0, 50.0]])
+    (label,) = place_labels(["x" * 500], point, point, (800, 440))
+    assert len(label.text) < 30
+    assert label.text.endswith("…")
+
+
+def test_a_narrow_chart_has_fewer_legend_entries_side_by_side():
+    assert legend_columns(["capable", "weak discrimination"], 380) < legend_columns(["capable"], 640)

@@ -51,10 +51,15 @@ def texts(chart: Any) -> list[str]:
     return [element.text or "" for element in root.iter("text")]
 
 
-def titles(chart: Any) -> list[str]:
-    """The tooltips of a chart."""
+def titles(chart: Any, *elements: str) -> list[str]:
+    """The tooltips of a chart, of some elements or of all."""
     root = ElementTree.fromstring(rl.charts.svg(chart))
-    return [element.text or "" for element in root.iter("title")][1:]
+    return [
+        title.text or ""
+        for element in root.iter()
+        if element.tag != "svg" and (not elements or element.tag in elements)
+        for title in element.findall("title")
+    ]
 
 
 def with_raters(fit: Fit, **columns: pl.Expr) -> Fit:

@@ -1,16 +1,19 @@
 """HTML for notebooks."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from html import escape
+from typing import TYPE_CHECKING
 
 from raterlens.base.text import number
+
+if TYPE_CHECKING:
+    from raterlens.base.picture import Picture
 
 Point = tuple[str, float, float, float]
 """Label, value, and the ends of its interval (NaN where there is none)."""
 
 _FRAME = "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;max-width:44rem"
-_ROW, _LABELS, _PLOT = 18, 150, 330
-_ACCENT = "#0072b2"
 MOST = 20
 """Rows shown; the tables have all."""
 
@@ -50,42 +53,35 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def intervals(points: Sequence[Point], domain: tuple[float, float], title: str) -> str:
-    """A line per point, with its interval."""
-    low, high = domain
-    drawn = [
-        _drawn(place, point, low, high)
-        for place, point in enumerate(points[:MOST])
-        if point[1] == point[1]  # NaN has no place
-    ]
-    height = _ROW * min(len(points), MOST) + 4
-    ends = (
-        f'<text x="{_LABELS}" y="{height + 12}">{number(low, 1)}</text>'
-        f'<text x="{_LABELS + _PLOT}" y="{height + 12}" text-anchor="end">{number(high, 1)}</text>'
-        f'<text x="{_LABELS + _PLOT / 2}" y="{height + 12}" text-anchor="middle">{escape(title)}</text>'
-    )
-    frame = f'<path d="M{_LABELS} {height}h{_PLOT}" stroke="currentColor" opacity="0.4"/>'
-    return (
-        f'<svg viewBox="0 0 {_LABELS + _PLOT + 60} {height + 16}" width="{_LABELS + _PLOT + 60}" font-size="11" '
-        f'fill="currentColor" role="img" aria-label="{escape(title)}" style="max-width:100%">'
-        f"{frame}{''.join(drawn)}{ends}</svg>{_rest(len(points))}"
-    )
+    """A row per point, with its interval; the domain widens where a point lies beyond it."""
+    # heavy, so not before it is needed
+    import polars as pl
+
+    from raterlens.base.layers import Axis, Text
+    from raterlens.base.picture import interval_rows
+    from raterlens.base.style import mark
+
+    seen = [point for point in points[:MOST] if point[1] == point[1]]  # NaN has no place
+    if not seen:
+        return _rest(len(points))
+    rows = pl.DataFrame(seen, schema=["name", "value", "low", "high"], orient="row")
+    x = Axis(min(domain[0], *rows["value"]), max(domain[1], *rows["value"]), title, (5, 5), grid=True)
+    rows = rows.with_columns(pl.col("low", "high").clip(x.low, x.high))
+    texts = {"row": [place + 0.5 for place in range(len(seen))], "text": [number(point[1]) for point in seen]}
+    beside = pl.DataFrame(texts).with_columns(end=pl.lit(x.high))
+    picture = interval_rows(rows, ("name", "value", "low", "high"), mark("circle", "accent"), x, title)
+    (panel,) = picture.panels
+    numbers = Text(beside, "end", "row", "text", "soft", 8, 4)
+    panel = replace(panel, layers=(*panel.layers, numbers))
+    return framed(replace(picture, panels=(panel,), right=44), 560) + _rest(len(points))
 
 
-def _drawn(place: int, point: Point, low: float, high: float) -> str:
-    label, value, start, end = point
-    y = _ROW * place + _ROW / 2 + 2
+def framed(picture: "Picture", width: int) -> str:
+    """A picture on white paper: notebooks do not say whether they are dark."""
+    from raterlens.base.style import PALETTE  # heavy, so not before it is needed
 
-    def x(at: float) -> float:
-        return _LABELS + _PLOT * min(max((at - low) / (high - low), 0.0), 1.0)
-
-    known = start == start and end == end
-    line = f'<path d="M{x(start):.1f} {y}H{x(end):.1f}" stroke="{_ACCENT}" stroke-width="3" opacity="0.4"/>'
-    name = label if len(label) <= 22 else f"{label[:21]}…"
-    return (
-        f'<text x="{_LABELS - 8}" y="{y + 4}" text-anchor="end">{escape(name)}</text>{line * known}'
-        f'<circle cx="{x(value):.1f}" cy="{y}" r="4" fill="{_ACCENT}"/>'
-        f'<text x="{_LABELS + _PLOT + 8}" y="{y + 4}">{number(value)}</text>'
-    )
+    colours = ";".join(f"--{role}:{colour.light}" for role, colour in PALETTE.items())
+    return f'<div style="{colours};background:var(--paper);max-width:{width}px">{picture.svg(width)}</div>'
 
 
 def _rest(n: int) -> str:

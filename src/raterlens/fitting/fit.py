@@ -9,7 +9,7 @@ import polars as pl
 
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError
-from raterlens.base.notebook import Point, intervals, lines, shown
+from raterlens.base.notebook import framed, lines, shown
 from raterlens.base.text import counted, sentence
 from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
 from raterlens.config import FitConfig, FitOptions, ReadConfig
@@ -652,20 +652,14 @@ class Fit(Result):
 
     def _repr_html_(self) -> str:
         from raterlens.diagnostics.findings import rater_findings  # a fit alone does without
-        from raterlens.diagnostics.wording import aside, rater_table, who
+        from raterlens.diagnostics.wording import aside, who
+        from raterlens.pictures.ranking import capability
 
-        rows, found = rater_table(self), rater_findings(self)
-        points: list[Point] = [
-            (f"{label} ({verdict})", *numbers)
-            for label, verdict, *numbers in rows.select(
-                "rater", "label", "kappa", "kappa_low", "kappa_high"
-            ).iter_rows()
-        ]
+        found = rater_findings(self)
         beside = [sentence(aside(found))] if aside(found) else []
         cautions = [counted(len(self.warnings), "caution") + ": see fit.warnings"] if self.warnings else []
         about = f"{repr(self)[1:-1]}, log-likelihood {self.loglik:.1f}"
-        domain = (min(0.0, *(point[1] for point in points)), max(1.0, *(point[1] for point in points)))
-        return shown(who(found), lines([*beside, about, *cautions]), intervals(points, domain, "capability"))
+        return shown(who(found), lines([*beside, about, *cautions]), framed(capability(self), 640))
 
     def to_excel(self, path: str | Path) -> Path:
         """Write an Excel workbook with the sheets Raters, Items, Students and Warnings: frozen headings, numbers as

@@ -1,36 +1,56 @@
-"""Capability by ability: where on the scale does a rater tell students apart?"""
+"""Capability by ability and by severity, and how abilities are distributed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
-from raterlens.base.text import listed, printable
+from raterlens.base.layers import (
+    LIMIT,
+    Area,
+    Axis,
+    Layer,
+    Line,
+    Marks,
+    Overlay,
+    Segments,
+    Stroke,
+    Text,
+    rule,
+    strokes,
+)
+from raterlens.base.picture import Picture, plot
+from raterlens.base.style import CAPABLE, Align, mark
+from raterlens.base.text import listed, number, printable
+from raterlens.capability.ability_shape import AbilityShape
 from raterlens.capability.population import Histogram, Normal
-from raterlens.pictures.encodings import line_scales
-from raterlens.pictures.ranking import measurement_of, not_for, population_of, rater_name
-from raterlens.pictures.style import light
-from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, tooltips, values
+from raterlens.models.terms.shape import SHAPE
+from raterlens.pictures.ranking import measurement_of, population_of, rater_name, require_ability_model
+from raterlens.pictures.severity import SEVERITY_ENDS
 
 if TYPE_CHECKING:
+    from raterlens.fitting.fit import Fit
     from raterlens.inference.result import Result
 
 
+ABILITY, CURVE, CAPABILITY = "Ability θ", "Capability κ(θ)", "Capability κ̄"
 MOST_LINES = 6
 """More lines cannot be told apart."""
 
 MOST_OTHERS = 40
 
-HEIGHT = 340
-_ABILITY: Array = np.linspace(-3.5, 3.5, 57)
-_DENSITY_HEIGHT = 0.28
-"""Of the students' distribution, as a share of the plot."""
+_ABILITIES: Array = np.linspace(-3.5, 3.5, 57)
+_HILL = 0.28
+"""Height of the students' distribution, as a share of the plot."""
+
+
+# ------------------------------------------------------------------------------------------------------- by ability
 
 
 def curves_data(fit: Result, raters: Sequence[object] | None = None) -> pl.DataFrame:
@@ -40,18 +60,17 @@ def curves_data(fit: Result, raters: Sequence[object] | None = None) -> pl.DataF
     found = measurement_of(fit)
     names = fit.table("raters")["rater"].cast(pl.String)
     on, n = found.on, len(names)
-    kappa = [found.index.rate_at(float(t), on.a, on.eta, on.halos) for t in _ABILITY] / found.index.best(
-        on.sigmas
-    )
+    rates = [found.index.rate_at(float(t), on.a, on.eta, on.halos) for t in _ABILITIES]
+    kappa = rates / found.index.best(on.sigmas)
     every = pl.DataFrame(
         {
-            "rater": names.gather(np.repeat(np.arange(n), len(_ABILITY))),
-            "theta": np.tile(_ABILITY, n),
+            "rater": names.gather(np.repeat(np.arange(n), len(_ABILITIES))),
+            "theta": np.tile(_ABILITIES, n),
             "kappa": kappa.T.ravel(),
         }
     )
     rows = np.array([names.to_list().index(name) for name in chosen])
-    sure = found.only(rows).curves(names.gather(rows), _ABILITY.tolist()).drop("kappa")
+    sure = found.only(rows).curves(names.gather(rows), _ABILITIES.tolist()).drop("kappa")
     place = {name: order for order, name in enumerate(chosen)}
     return every.join(sure, on=["rater", "theta"], how="left", maintain_order="left").with_columns(
         place=pl.col("rater").replace_strict(place, default=None, return_dtype=pl.Int64)
@@ -64,127 +83,205 @@ def panel_data(curves: pl.DataFrame) -> pl.DataFrame:
     return curves.group_by("theta", maintain_order=True).agg(low=tenth, high=rest)
 
 
-def students_data(fit: Result) -> pl.DataFrame:
+def students_data(fit: Result, theta: Array = _ABILITIES) -> pl.DataFrame:
     """theta, density of the students over whom capability is averaged."""
     students = population_of(fit)
     if isinstance(students, Normal):
-        z = (_ABILITY - students.mean) / students.sd
+        z = (theta - students.mean) / students.sd
         density = np.exp(-(z**2) / 2) / (students.sd * np.sqrt(2 * np.pi))
     else:
         assert isinstance(students, Histogram)
-        cell = np.searchsorted(students.edges, _ABILITY, side="right") - 1
+        cell = np.searchsorted(students.edges, theta, side="right") - 1
         inside = (cell >= 0) & (cell < len(students.share))
         heights = students.share / np.diff(students.edges)
         density = np.where(inside, heights[np.clip(cell, 0, len(heights) - 1)], 0.0)
-    return pl.DataFrame({"theta": _ABILITY, "density": density})
+    return pl.DataFrame({"theta": theta, "density": density})
 
 
-def curves(fit: Result, raters: Sequence[object] | None = None, *, width: int = DEFAULT_WIDTH) -> Any:
-    """At which abilities does a rater tell students apart?
+def _hill(fit: Result, y: Axis, theta: Array = _ABILITIES, share: float = _HILL) -> pl.DataFrame:
+    """theta, low, high: the students' distribution along the bottom of a frame."""
+    students = students_data(fit, theta)
+    tallest = max(float(students["density"].to_numpy().max()), 1e-9)
+    high = y.low + share * (y.high - y.low) * pl.col("density") / tallest
+    return students.select("theta", low=pl.lit(y.low), high=high)
 
-    κ(θ) of a few raters with its 95 % interval, in front of all others in grey (the middle 80 % of a large panel), with
-    the distribution of the students at the bottom. Capability κ̄ is the average of a line over these students.
 
-    Parameters
-    ----------
-    fit
-        Of a facets model (`gmf`, `tfm`, `probit`).
-    raters
-        Up to six; by default the most capable, the median and the least capable.
-    width
-        Width of the whole chart in pixels; 380 suits a phone.
-
-    Returns
-    -------
-    altair chart
-
-    Examples
-    --------
-    >>> import raterlens as rl
-    >>> fit = rl.fit(rl.load_example())
-    >>> chart = rl.charts.curves(fit, ["AM:Sport", "CO:School"])
-    >>> chart.to_dict()["description"]
-    "Capability by ability of 'AM:Sport', 'CO:School', with the distribution of students."
-    """
-    check_width(width)
+def curves(fit: Result, raters: Sequence[object] | None = None) -> Picture:
+    """kappa(theta) of a few raters with intervals, before all others in grey, over the students' distribution."""
     every = curves_data(fit, raters)
     data = every.drop_nulls("place").sort("place", "theta")
     names = data["rater"].unique(maintain_order=True).to_list()
-    shown = data.with_columns(pl.col("rater").map_elements(printable, pl.String))
     top = 1.06 * float(np.nanmax([data["kappa_high"].fill_nan(None).max() or 0, every["kappa"].max(), 1.0]))
     low = min(0.0, float(np.nanmin([data["kappa_low"].fill_nan(None).min() or 0, every["kappa"].min()])))
-    x = alt.X(
-        "theta:Q",
-        title="Ability θ",
-        scale=alt.Scale(domain=[-3.5, 3.5], nice=False),
-        axis=alt.Axis(grid=False, values=list(range(-3, 4)), format="d"),
-    )
-    scale = alt.Scale(domain=[low, top], nice=False)
-    density = students_data(fit)
-    density = density.with_columns(
-        density=pl.col("density") / density["density"].max() * _DENSITY_HEIGHT * top
-    )
-    students = (
-        alt.Chart(values(density))
-        .mark_area(color=light("line"), opacity=0.9)
-        .encode(x=x, y=alt.Y("density:Q", scale=scale))
-    )
-    label = (
-        alt.Chart(pl.DataFrame({"theta": [0.0], "y": [0.02 * top], "words": ["students"]}))
-        .mark_text(color=light("soft"))
-        .encode(x=x, y=alt.Y("y:Q", scale=scale), text="words:N")
-    )
-    others = _others(every, x, scale) + _key(every, top, x, scale)
-    style = line_scales([printable(name) for name in names], "rater", width)
-    base = alt.Chart(values(shown))
-    certainty = base.mark_area(opacity=0.14, interpolate="monotone").encode(
-        x=x, y=alt.Y("kappa_low:Q", scale=scale), y2="kappa_high:Q", fill=style["fill"]
-    )
-    lines = base.mark_line(strokeWidth=2.4, interpolate="monotone").encode(
-        x=x,
-        y=alt.Y("kappa:Q", title="Capability κ(θ)", scale=scale, axis=alt.Axis(grid=False)),
-        stroke=style["stroke"],
-        strokeDash=style["strokeDash"],
-        tooltip=tooltips(
-            ("rater", "Rater"), theta="Ability", kappa="Capability", kappa_low="from", kappa_high="to"
-        ),
-    )
-    words = f"Capability by ability of {listed(names)}, with the distribution of students."
-    return finished(students + others + certainty + lines + label, words, width=width, height=HEIGHT)
+    x = Axis(-3.5, 3.5, ABILITY, labels=tuple((at, f"{at:d}".replace("-", "−")) for at in range(-3, 4)))
+    y = Axis(low, top, CURVE, (10, 10))
+    layers: list[Layer] = [Area(_hill(fit, y), "theta", "low", "high", "line", 0.9), *_others(every)]
+    looks = strokes([printable(name) for name in names])
+    own = [data.filter(rater=name) for name in names]
+    layers += [
+        Area(rows, "theta", "kappa_low", "kappa_high", look.role, 0.14)
+        for rows, look in zip(own, looks, strict=True)
+    ]
+    layers += [Line(rows, "theta", "kappa", look) for rows, look in zip(own, looks, strict=True)]
+    label = pl.DataFrame({"theta": [0.0], "kappa": [low + 0.02 * (top - low)], "words": ["students"]})
+    layers.append(Text(label, "theta", "kappa", "words", "soft", align="center"))
+    description = f"Capability by ability of {listed(names)}, with the distribution of students."
+    return plot(x, y, layers, description, 340)
 
 
-def _others(every: pl.DataFrame, x: Any, scale: Any) -> Any:
+def _others(every: pl.DataFrame) -> list[Layer]:
     """The rest of the panel: lines if they are few enough to follow, else a band."""
     rest = every.filter(pl.col("place").is_null())
-    grey = light("faint")
-    if rest["rater"].n_unique() <= MOST_OTHERS:
-        drawn = alt.Chart(values(rest.select("rater", "theta", "kappa"))).mark_line(
-            stroke=grey, strokeWidth=0.8, opacity=0.6, interpolate="monotone"
-        )
-        return drawn.encode(x=x, y=alt.Y("kappa:Q", scale=scale), detail="rater:N")
-    band = alt.Chart(values(panel_data(every))).mark_area(color=grey, opacity=0.25)
-    return band.encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q")
-
-
-def _key(every: pl.DataFrame, top: float, x: Any, scale: Any) -> Any:
-    """A key to the grey lines, in the corner."""
-    n = every.filter(pl.col("place").is_null())["rater"].n_unique()
-    words = ["grey: the other raters" if n <= MOST_OTHERS else "grey: the middle 80 % of raters"] if n else []
-    data = pl.DataFrame({"theta": [-3.4] * len(words), "y": [0.96 * top] * len(words), "words": words})
-    text = alt.Chart(values(data)).mark_text(color=light("soft"), align="left")
-    return text.encode(x=x, y=alt.Y("y:Q", scale=scale), text=alt.Text("words:N"))
+    n = rest["rater"].n_unique()
+    if n == 0:
+        return []
+    if n <= MOST_OTHERS:
+        grey = Stroke("faint", 0.8, opacity=0.6, words="other raters")
+        return [Line(rest.select("rater", "theta", "kappa"), "theta", "kappa", grey, by="rater")]
+    band, edge = panel_data(every), Stroke("faint", opacity=0.6, words="middle 80 % of raters")
+    return [Area(band, "theta", "low", "high", "faint", 0.25), Line(band, "theta", "low", edge)]
 
 
 def _chosen(fit: Result, raters: Sequence[object] | None) -> list[str]:
-    not_for(fit, "curves", "capability is the same at every ability", "capability")
+    require_ability_model(fit, "curves", "capability is the same at every ability", "capability")
     if raters is None:
         table = fit.table("raters").filter(pl.col("kappa").is_finite()).sort("kappa", descending=True)
         order = table["rater"].cast(pl.String).to_list()
         return list(dict.fromkeys(order[place] for place in (0, (len(order) - 1) // 2, len(order) - 1)))
-    names = [
-        rater_name(fit, rater) for rater in dict.fromkeys([raters] if isinstance(raters, str) else raters)
-    ]
+    several = [raters] if isinstance(raters, str) else raters
+    names = [rater_name(fit, rater) for rater in dict.fromkeys(several)]
     if not 1 <= len(names) <= MOST_LINES:
         remedy = f"give from 1 to {MOST_LINES}, more lines cannot be told apart"
         raise OptionError(f"{len(names)} raters are given", remedy, value=len(names), option="raters")
     return names
+
+
+# ------------------------------------------------------------------------------------------------------ by severity
+
+LEAST_REACH = 3.0
+NOW, BEST = "now", "best"
+_KINDS = {NOW: mark("circle", "accent"), BEST: mark("diamond", "accent", hollow=True)}
+
+
+def what_if_data(fit: Fit, rater: object) -> pl.DataFrame:
+    """point, severity, kappa: the curve (point is null), the rater's estimate (`now`) and the best severity
+    (`best`)."""
+    why = "raters have a criterion and a slope instead of a severity"
+    require_ability_model(fit, "what_if", why, "severity")
+    name = rater_name(fit, rater)
+    fit = replace(fit, backend="polars")
+    place = fit.what_if(name, 0.0)
+    reach = max(LEAST_REACH, 1.0 + max(abs(place.severity), abs(place.best_severity)))
+    curve: pl.DataFrame = fit.what_if(name, np.linspace(-reach, reach, 121).tolist()).curve
+    points = {
+        "point": [NOW, BEST],
+        "severity": [place.severity, place.best_severity],
+        "kappa": [place.kappa, place.best_kappa],
+    }
+    return pl.concat([curve.select(pl.lit(None, pl.String).alias("point"), pl.all()), pl.DataFrame(points)])
+
+
+def what_if(fit: Fit, rater: object) -> Picture:
+    """The capability of a rater at other severities."""
+    data = what_if_data(fit, rater)
+    curve, points = data.filter(pl.col("point").is_null()), data.drop_nulls("point")
+    now, best = points.rows(named=True)
+    reach = float(curve["severity"].to_numpy().max())
+    kappa = data["kappa"].to_numpy()
+    low, high = min(0.0, float(kappa.min())), max(1.0, float(kappa.max()))
+    x = Axis(-reach, reach, "Severity η", (10, 6), ends=SEVERITY_ENDS)
+    y = Axis(low, 1.12 * high, CAPABILITY, (5, 5), grid=True)
+    words = [f"{point}: {number(kappa)} at severity {number(at)}" for point, at, kappa in points.iter_rows()]
+    marked = points.with_columns(pl.Series("words", words), kind=pl.col("point"), floor=pl.lit(low))
+    layers: list[Layer] = [
+        rule((x, y), LIMIT, y=CAPABLE),
+        Segments(marked, "severity", "kappa", "severity", "floor", Stroke("faint", dash="2 2")),
+        Line(curve, "severity", "kappa", Stroke("accent", 2.4)),
+        Marks(marked, "severity", "kappa", _KINDS, 1.2),
+        *_labels(now, best, reach),
+    ]
+    description = (
+        f"Capability of {printable(rater)} at other severities: now {number(now['kappa'])} at severity "
+        f"{number(now['severity'])}, at best {number(best['kappa'])} at {number(best['severity'])}."
+    )
+    return plot(x, y, layers, description, 300)
+
+
+def _labels(now: dict[str, Any], best: dict[str, Any], reach: float) -> list[Layer]:
+    """Text beside the two points, without overlap and inside the frame."""
+
+    def label(point: dict[str, Any], words: str, dx: float, dy: float, align: Align) -> Text:
+        row = pl.DataFrame({"severity": [point["severity"]], "kappa": [point["kappa"]], "words": [words]})
+        return Text(row, "severity", "kappa", "words", "ink", dx, dy, align)
+
+    gain = best["kappa"] - now["kappa"]
+    if gain < 0.005:
+        return [label(now, f"at the best severity: {number(now['kappa'])}", 0, -14, "center")]
+    crowded = abs(now["severity"]) > 0.45 * reach
+    right = (now["severity"] >= best["severity"]) != crowded
+    dx, align = (12.0, "left") if right else (-12.0, "right")
+    return [
+        label(now, f"now: {number(now['kappa'])}", dx, 16.0 if crowded else -4.0, align),  # type: ignore[arg-type]
+        label(best, f"best: {number(best['kappa'])} (+{number(gain)})", 0, -14, "center"),
+    ]
+
+
+# ------------------------------------------------------------------------------------------- how abilities are spread
+
+_SHARES = (0.001, 0.999)
+"""Of the students, between which abilities are drawn."""
+
+
+def abilities(fit: Result) -> Picture | None:
+    """The estimated distribution of abilities beside a normal one; None where it was taken for normal."""
+    known = None if fit.calibration is None else fit.calibration.effects.get(SHAPE)
+    if known is None:
+        return None
+    shape = AbilityShape.of(*known.tolist())
+    ends = shape.at(np.array(_SHARES))
+    theta = np.linspace(min(-3.5, ends[0]), max(3.5, ends[1]), 241)
+    found, normal = np.exp(shape.log_density(theta)), np.exp(-(theta**2) / 2) / np.sqrt(2 * np.pi)
+    rows = pl.DataFrame({"theta": theta, "density": found, "normal": normal}).with_columns(zero=pl.lit(0.0))
+    x = Axis(theta[0], theta[-1], ABILITY, (7, 7), grid=True)
+    y = Axis(0.0, 1.12 * float(max(found.max(), normal.max())), "Students", (4, 4))
+    layers: list[Layer] = [
+        Area(rows, "theta", "zero", "density", "accent", 0.15),
+        Line(rows, "theta", "normal", Stroke("faint", 1.5, "4 3")),
+        Line(rows, "theta", "density", Stroke("accent", 2.2)),
+    ]
+    description = "Density of the students' abilities as estimated, beside a normal distribution"
+    return plot(x, y, layers, description, 220)
+
+
+# ------------------------------------------------------------------------------- frames that a page's scripts draw in
+
+_FRAME_HEIGHT = 240
+
+
+def curve_frame(fit: Result, theta: Sequence[float], kappa: Array, description: str) -> Picture:
+    """Axes of kappa(theta) over the distribution of the students; `kappa` are the curves that must fit."""
+    x, y = Axis(theta[0], theta[-1], ABILITY, (7, 7), grid=True), _capability_axis(kappa, CURVE)
+    hill = _hill(fit, y, np.linspace(theta[0], theta[-1], 61), 0.35)
+    layers: list[Layer] = [
+        Area(hill, "theta", "low", "high", "faint", 0.25),
+        Overlay('<path class="band"/><path class="line"/>'),
+    ]
+    return plot(x, y, layers, description, _FRAME_HEIGHT)
+
+
+def what_if_frame(reach: tuple[float, float], kappa: Array, description: str) -> Picture:
+    """Axes of kappa-bar against severity, with the line that separates capable raters."""
+    x, y = Axis(*reach, "Severity", grid=True), _capability_axis(kappa, "Capability")
+    overlay = (
+        '<path class="line"/><circle class="best" r="5"/><circle class="now" r="5"/>'
+        '<path class="moved" d="M0-9 7 0 0 9-7 0z"/>'
+    )
+    limit = Stroke("ink", dash="4 3")
+    return plot(x, y, [rule((x, y), limit, y=CAPABLE), Overlay(overlay)], description, _FRAME_HEIGHT)
+
+
+def _capability_axis(kappa: Array, title: str) -> Axis:
+    """An axis that holds these curves."""
+    low, high = float(np.nanmin(kappa)), float(np.nanmax(kappa))
+    ends = min(0.0, float(np.floor(5 * low) / 5)), max(1.0, float(np.ceil(5 * high) / 5))
+    return Axis(*ends, title, grid=True)

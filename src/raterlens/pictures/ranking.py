@@ -1,4 +1,4 @@
-"""Raters as pictures show them, and the panel in the order of capability: the data of a ranking."""
+"""Raters as pictures show them, and the panel in the order of capability."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.errors import OptionError
+from raterlens.base.layers import LIMIT, Axis, Layer, Marks, Names, Segments, Stroke, known, rule
 from raterlens.base.memo import kept_with
+from raterlens.base.picture import Picture, interval_rows, plot
+from raterlens.base.style import CAPABLE, MARKS, mark_of_verdict
 from raterlens.base.text import counted, distinct, interval, listed, number, shortened
 from raterlens.capability.population import Population
 from raterlens.capability.yardstick import students_of
@@ -16,15 +19,10 @@ from raterlens.diagnostics.wording import rater_table
 from raterlens.inference.measurement import Measurement, measured_fit
 from raterlens.models.registry import is_latent_class
 from raterlens.models.terms.shape import SHAPE
-from raterlens.pictures.label_placement import placed_names
-from raterlens.pictures.style import MARKS, mark
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
     from raterlens.models.calibration import Calibration
-
-TOLD = 1000
-"""Up to this many points have tooltips in an SVG; a mouse could not find one among more."""
 
 
 def rater_rows(fit: Result) -> pl.DataFrame:
@@ -48,7 +46,7 @@ def _rater_rows(fit: Result) -> pl.DataFrame:
         *(pl.col(name).cast(pl.Float64) for name in numbers),
         "label",
         "status",
-        pl.Series("kind", [mark(label).name for label in rows["label"]]),
+        pl.Series("kind", [mark_of_verdict(label).name for label in rows["label"]]),
         pl.Series("words", words),
     )
 
@@ -63,7 +61,7 @@ def rater_name(fit: Result, rater: object) -> str:
     return str(rater)
 
 
-def not_for(fit: Result, chart: str, why: str, instead: str) -> None:
+def require_ability_model(fit: Result, chart: str, why: str, instead: str) -> None:
     """Raise if the fit's model has true categories, which the chart cannot show, and name a chart that can."""
     if is_latent_class(fit.model):
         what = f"the chart {chart!r} has no meaning for model {fit.model!r}: {why}"
@@ -91,16 +89,10 @@ def population_of(fit: Result) -> Population:
     return students_of(fit.yardstick.population, students[:, 0], students[:, 1], shape, pieces)
 
 
-def with_verdicts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows with the words of the legend."""
-    return rows.with_columns(verdict=pl.Series([MARKS[kind].words for kind in rows["kind"]], dtype=pl.String))
-
-
 MOST_ROWS = 60
 """Up to this many raters have a line each; a larger panel is one ranked curve."""
 
-ROW = 18
-COMPACT = 340
+_CURVE_HEIGHT = 340
 
 
 def capability_data(fit: Result) -> pl.DataFrame:
@@ -110,18 +102,36 @@ def capability_data(fit: Result) -> pl.DataFrame:
     return rows.with_columns(pl.col("place").cast(pl.Int64))
 
 
-def height_of(data: pl.DataFrame) -> int:
-    """Of the plot, in pixels."""
-    return max(60, ROW * data.height if data.height <= MOST_ROWS else COMPACT)
+def capability(fit: Result, *, ranked: bool = True) -> Picture:
+    """How capable each rater is, with intervals: the most capable first, or by name where an order would be chance."""
+    data = capability_data(fit)
+    if not ranked:
+        data = data.sort("rater").with_columns(place=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
+    return _rows(data) if data.height <= MOST_ROWS else _curve(data, ranked)
 
 
-def lowest(data: pl.DataFrame, width: float) -> pl.DataFrame:
-    """Names of the least capable raters who need attention, where there is room in a plot of this width."""
-    wanting = data.filter(status="attention").tail(6).reverse()
-    low, high = domain(data)
-    at = pl.col("place") / data.height * 100, (high - pl.col("kappa")) / (high - low) * 100
-    some = data.gather_every(max(1, data.height // 400))
-    return placed_names(wanting, some, at, width, COMPACT)
+def _rows(data: pl.DataFrame) -> Picture:
+    x = Axis(*_domain(data), _axis_title(data), (10, 5), grid=True)
+    columns = ("rater", "kappa", "kappa_low", "kappa_high")
+    return interval_rows(data, columns, MARKS, x, _description(data), limit=CAPABLE)
+
+
+def _curve(data: pl.DataFrame, ranked: bool) -> Picture:
+    """One thin line per rater: those who are fine form the curve, the others stand out."""
+    n = data.height
+    x = Axis(0.5, n + 0.5, "Raters, the most capable first" if ranked else "Raters by name", whole=True)
+    y = Axis(*_domain(data), _axis_title(data), (10, 10), grid=True)
+    layers: list[Layer] = [rule((x, y), LIMIT, y=CAPABLE)]
+    thin, opacity = max(0.6, min(3.0, 450 / n)), 0.28 if n <= 600 else 0.16
+    points = Marks(data, "place", "kappa", MARKS, 0.61 if n <= 300 else 0.41)
+    for mark in points.present():
+        own = known(data, "kappa_low", "kappa_high").filter(kind=mark.name)
+        stroke = Stroke(mark.role, thin, opacity=opacity)
+        layers.append(Segments(own, "place", "kappa_low", "place", "kappa_high", stroke))
+    # The least capable raters who need attention are named; the dense curve would leave no name room.
+    wanting = known(data, "kappa").filter(status="attention").tail(6).reverse()
+    names = Names(wanting, "place", "kappa", clear=data.gather_every(max(1, n // 400)))
+    return plot(x, y, [*layers, points, names], _description(data), _CURVE_HEIGHT)
 
 
 def _has_intervals(data: pl.DataFrame) -> bool:
@@ -129,24 +139,22 @@ def _has_intervals(data: pl.DataFrame) -> bool:
     return bool(data["kappa_low"].is_finite().any())
 
 
-def axis_title(data: pl.DataFrame) -> str:
-    """Of capability."""
+def _axis_title(data: pl.DataFrame) -> str:
     return "Capability κ̄" + " with 95 % interval" * _has_intervals(data)
 
 
-def domain(data: pl.DataFrame) -> tuple[float, float]:
+def _domain(data: pl.DataFrame) -> tuple[float, float]:
     """From 0 to 1, unless a rater scores against ability or beats the yardstick."""
     reach = data.select("kappa", "kappa_low", "kappa_high").to_numpy()
     low, high = float(np.nanmin(reach, initial=0.0)), float(np.nanmax(reach, initial=1.0))
     return min(0.0, float(np.floor(low * 5) / 5)), max(1.0, float(np.ceil(high * 5) / 5))
 
 
-def description(data: pl.DataFrame) -> str:
-    """The chart in a sentence, for those who cannot see it."""
-    known = data.filter(pl.col("kappa").is_finite())
+def _description(data: pl.DataFrame) -> str:
+    ordered = known(data, "kappa").sort("kappa", descending=True, maintain_order=True)
     said = f"Capability of {counted(data.height, 'rater')}{', each with its 95 % interval' * _has_intervals(data)}"
-    if known.height:
-        first, last = known.row(0, named=True), known.row(-1, named=True)
+    if ordered.height:
+        first, last = ordered.row(0, named=True), ordered.row(-1, named=True)
         said += (
             f"; highest {first['rater']} with {number(first['kappa'])}, lowest {last['rater']} with "
             f"{number(last['kappa'])}"

@@ -131,7 +131,7 @@ class MarkingPlan:
 
     def network(self) -> Any:
         """The chart of who shares students with whom."""
-        from raterlens.pictures.rater_network import network  # loads Altair
+        from raterlens.charts import network  # loads Altair
 
         return network(self.ratings())
 

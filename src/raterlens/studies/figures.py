@@ -12,7 +12,6 @@ import polars as pl
 from raterlens import capability
 from raterlens.base.arrays import Array
 from raterlens.base.atomic_files import atomic_write
-from raterlens.pictures.theme import extent
 
 # Okabe and Ito (2008): distinct for any kind of colour vision, and in grey by the dashes that go with them.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
@@ -216,7 +215,7 @@ def figures() -> dict[str, Any]:
 
 def _pair(data: Callable[[], tuple[pl.DataFrame, pl.DataFrame]], title: str) -> Any:
     left, right = data()
-    top = float(np.ceil(extent(left["y"])[1] * 5) / 5)
+    top = float(np.ceil(float(left["y"].to_numpy().max()) * 5) / 5)
     one = right["curve"].n_unique() == 1
     first = _panel(left, "Ability θ", _KAPPA, "Rater", (-10, 10), title, top)
     second = _panel(right, "Severity η", _MEAN, None if one else "Rater", (-6, 6), " ", 1.0)

@@ -10,7 +10,7 @@ import pytest
 import raterlens as rl
 from raterlens.app.cli.file_commands import _names
 from raterlens.app.cli.main import AT_FAULT, DONE, main
-from raterlens.pictures.chart_names import CHARTS
+from raterlens.charts import CHARTS
 from raterlens.reading.read import read
 from tests.support.command_line import Captured
 from tests.support.facets_files import rows

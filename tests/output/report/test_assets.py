@@ -2,9 +2,9 @@
 
 import sys
 
+from raterlens.base.style import PALETTE
 from raterlens.output.report import assets
 from raterlens.output.report.assets import FOLDER, SCRIPTS, environment, script, style
-from raterlens.pictures.style import PALETTE
 
 
 def test_every_script_of_the_folder_is_in_the_page():

@@ -21,13 +21,13 @@ def study():
 
 def test_words_picture_and_tables(study):
     *_, document = study
-    found, tables = decision_section(document, (960, 360)), decision_tables(document)
+    found, tables = decision_section(document), decision_tables(document)
     assert found is not None
     assert found["lead"] == "Grades begin at mean scores of 0.8, 1.3 by the average rater."
     assert found["words"] == document.decisions.words()
     assert found["plan"] == document.remark.words()
     wide, narrow = found["picture"]
-    assert wide.count("<path") > 60
+    assert wide.count("<circle") + wide.count("<path") > 60
     assert 'viewBox="0 0 360 ' in narrow
     assert tables["remark"]["height"] == 7
     sure = tables["decisions"]["values"][tables["decisions"]["columns"].index("sure")]
@@ -49,7 +49,7 @@ def test_the_page_has_the_section_where_something_was_decided(study):
     without = render(fit, ratings=ratings)
     assert 'id="decisions"' not in without
     assert "#decisions" not in without
-    assert decision_section(Document(), (960,)) is None
+    assert decision_section(Document()) is None
 
 
 def test_a_report_from_python_has_it_too(study, tmp_path):
@@ -61,7 +61,7 @@ def test_a_report_from_python_has_it_too(study, tmp_path):
 def test_one_cut_is_a_pass(study):
     fit, ratings, _ = study
     only = Document(decisions=fit.decisions(ratings, cut=1.0))
-    found = decision_section(only, (960,))
+    found = decision_section(only)
     assert found is not None
     assert found["lead"] == "A student passes from a mean score of 1 by the average rater."
     assert found["plan"] == []
@@ -78,6 +78,6 @@ def test_everybody_with_the_same_result_has_a_picture():
     fit = rl.fit(ratings, model="tfm")  # whose slopes are never 0
     decided = fit.decisions(ratings, cut=0.5)
     assert decided.table["fair"].round(6).n_unique() == 1
-    found = decision_section(Document(decisions=decided), (960,))
+    found = decision_section(Document(decisions=decided))
     assert found is not None
     assert "nan" not in found["picture"][0]

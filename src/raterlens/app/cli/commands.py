@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from cyclopts import App, Parameter, Token, convert
 
-from raterlens.pictures.chart_names import CHART_HELP
+from raterlens.charts import CHART_HELP
 from raterlens.studies.catalogue import STUDY_HELP
 from raterlens.version import __version__
 

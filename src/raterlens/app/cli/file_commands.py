@@ -13,7 +13,7 @@ from raterlens.app.progress import progress_bar
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.text import Message, Option, counted
-from raterlens.pictures.chart_names import CHARTS, Needs
+from raterlens.charts import CHARTS, ChartInputs
 
 if TYPE_CHECKING:
     from raterlens.config import ReadConfig
@@ -138,10 +138,10 @@ def plot(
     _check_chart(chart, needs, fit, drawing, raters)
     # heavy, so not before it is needed
     from raterlens import charts
+    from raterlens.base.picture import DEFAULT_WIDTH, check_width
+    from raterlens.base.style import THEMES
     from raterlens.fitting.api import load
-    from raterlens.pictures.files import check_path
-    from raterlens.pictures.style import THEMES
-    from raterlens.pictures.theme import DEFAULT_WIDTH, check_width
+    from raterlens.pictures.files import check_path, write
 
     check_path(drawing.out)
     choose("theme", drawing.theme, THEMES)
@@ -156,15 +156,13 @@ def plot(
         arguments += raters
     elif raters:
         arguments.append(raters)
-    options: dict[str, Any] = {"width": size}
-    if drawing.value is not None:
-        options["value"] = drawing.value
-    picture = getattr(charts, chart)(*arguments, **options)
-    print(charts.save(picture, drawing.out, theme=drawing.theme))  # type: ignore[arg-type]
+    options = {} if drawing.value is None else {"value": drawing.value}
+    picture = charts.picture(chart, *arguments, **options)
+    print(write(picture, size, drawing.out, theme=drawing.theme))  # type: ignore[arg-type]
 
 
 def _check_chart(
-    chart: str, needs: Needs, fit: Path | None, drawing: ChartOptions, raters: list[str]
+    chart: str, needs: ChartInputs, fit: Path | None, drawing: ChartOptions, raters: list[str]
 ) -> None:
     """Raise where an option is missing, or has no effect."""
     for name, needed, given, what in (

@@ -217,9 +217,12 @@ def plan(
     if out is not None:
         found.save(out)
     if network is not None:
-        from raterlens.pictures.files import save  # heavy, so not before it is needed
+        # heavy, so not before it is needed
+        from raterlens.base.picture import DEFAULT_WIDTH
+        from raterlens.charts import picture
+        from raterlens.pictures.files import write
 
-        save(found.network(), network)
+        write(picture("network", found.ratings()), DEFAULT_WIDTH, network)
     _show_plan(found, json, [str(path) for path in (out, network) if path is not None])
 
 

@@ -13,7 +13,7 @@ from raterlens.app.web.option_labels import label
 from raterlens.base.errors import InputError, OptionError, RaterlensError
 from raterlens.base.text import Message, counted, listed, sentence, worded
 from raterlens.config import FitConfig, ReadConfig
-from raterlens.diagnostics.comparison import compare as map_in_processes
+from raterlens.diagnostics.comparison import compare as side_by_side
 from raterlens.diagnostics.findings import panel_findings
 from raterlens.diagnostics.wording import headline
 from raterlens.estimation.optimiser import TOLERANCE, Progress
@@ -25,8 +25,7 @@ from raterlens.output.excel import check_excel
 from raterlens.output.folder import write_results
 from raterlens.output.report.document import Document
 from raterlens.output.report.reproduce import Request
-from raterlens.pictures.files import svg
-from raterlens.pictures.fit_comparison import compared
+from raterlens.pictures.decision_chart import two_fits
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine, examine_links, pairing_warnings
 from raterlens.reading.formats.several_tables import ALL_SHEETS
@@ -143,7 +142,8 @@ def fit(
 
 def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, Any]:
     """Fits side by side: models, what the comparison says in words, and every rater in each."""
-    found = map_in_processes(*(load(Path(folder) / "fit.json") for folder in folders), names=names)
+    found = side_by_side(*(load(Path(folder) / "fit.json") for folder in folders), names=names)
+    picture = two_fits(found.tables["raters"], names)
     return {
         "models": [
             {name: _plain(value) for name, value in row.items()}
@@ -151,10 +151,7 @@ def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, An
         ],
         "words": found.words(),
         "warnings": [sentence(worded(warning, label)) for warning in found.warnings],
-        "pictures": {
-            kind: svg(compared(found.tables["raters"], names, width=width), name=kind)
-            for kind, width in (("wide", WIDE), ("narrow", NARROW))
-        },
+        "pictures": {kind: picture.svg(width) for kind, width in (("wide", WIDE), ("narrow", NARROW))},
         "raters": [
             {
                 "rater": str(row["rater"]),

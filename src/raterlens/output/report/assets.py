@@ -8,9 +8,9 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from raterlens.base.style import MARKS, css
 from raterlens.base.text import counted, interval, number, sentence
 from raterlens.output.report import english as words
-from raterlens.pictures.style import MARKS, css
 
 FOLDER = Path(__file__).parent / "templates"
 

@@ -5,22 +5,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from raterlens.output.report import english as words
-from raterlens.output.report.drawing import Plot, scale
+from raterlens.output.report.drawings import decision_picture
 from raterlens.output.report.page_tables import MOST_STUDENTS, shown
-from raterlens.pictures.decision_points import SAFE, UNSAFE, decision_points, description
-from raterlens.pictures.ranking import TOLD
-from raterlens.pictures.style import MARKS
 
 if TYPE_CHECKING:
     from raterlens.grading.decisions import Decisions
     from raterlens.output.report.document import Document
-
-HEIGHT = 420
-_DASHED = 'stroke-dasharray="4 3" opacity="0.75"'
-_MARKS = {
-    SAFE: MARKS["unsure"]._replace(name=SAFE, role="accent", words=words.DECISIONS["safe"]),
-    UNSAFE: MARKS["severe"]._replace(words=words.DECISIONS["unsafe"]),
-}
 
 
 def decision_tables(document: "Document") -> dict[str, Any]:
@@ -35,7 +25,7 @@ def decision_tables(document: "Document") -> dict[str, Any]:
     return found
 
 
-def decision_section(document: "Document", widths: tuple[int, ...]) -> dict[str, Any] | None:
+def decision_section(document: "Document") -> dict[str, Any] | None:
     """What the section says and shows besides its tables; None where nothing was decided."""
     found, plan = document.decisions, document.remark
     if found is None:
@@ -45,7 +35,7 @@ def decision_section(document: "Document", widths: tuple[int, ...]) -> dict[str,
         "lead": cut.format(cuts=", ".join(f"{one:g}" for one in found.cuts.score.round(2))),
         "words": found.words(),
         "cut_off": found.table.height > MOST_STUDENTS,
-        "picture": tuple(_drawn(found, width).svg(description(found)) for width in widths),
+        "picture": decision_picture(found),
         "plan": [] if plan is None else plan.words(),
     }
 
@@ -67,29 +57,3 @@ def _exam(found: "Decisions") -> dict[str, Any]:
         pl.col("method").replace_strict(words.CLASSIFIERS),
     )
     return shown(found.quality.with_columns(named.alias("by")), ("by", "accuracy", "consistency", "students"))
-
-
-def _drawn(found: "Decisions", width: int) -> Plot:
-    data = decision_points(found)
-    ends = [
-        (min(low, *cuts), max(high, *cuts))
-        for low, high, cuts in (
-            (data["raw"].min(), data["raw"].max(), found.cuts.score),
-            (data["theta"].min(), data["theta"].max(), found.cuts.ability),
-        )
-    ]
-    # Where all have the same result, the picture still has a width.
-    (left, right), (low, high) = ((a - 0.04 * (b - a or 1.0), b + 0.04 * (b - a or 1.0)) for a, b in ends)
-    x = scale(left, right, words.AXES["raw"], 10 if width >= 480 else 5, grid=True)
-    y = scale(low, high, words.AXES["theta"], 8, grid=True)
-    present = set(data["kind"])
-    plot = Plot(width, HEIGHT, x, y, [mark for kind, mark in _MARKS.items() if kind in present])
-    for score, ability in zip(found.cuts.score, found.cuts.ability, strict=True):
-        plot.line([score] * 2, [low, high], "ink", _DASHED)
-        plot.line([left, right], [ability] * 2, "ink", _DASHED)
-    told = data["words"].to_list() if data.height <= TOLD else [None] * data.height
-    for kind, mark in _MARKS.items():
-        own = [place for place, one in enumerate(data["kind"]) if one == kind]
-        rows = data[own]
-        plot.symbols(rows["raw"], rows["theta"], mark, [told[place] for place in own], 0.61)
-    return plot

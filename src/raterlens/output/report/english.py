@@ -189,8 +189,6 @@ SECTIONS = {
 DECISIONS = {
     "cut": "A student passes from a mean score of {cuts} by the average rater.",
     "cuts": "Grades begin at mean scores of {cuts} by the average rater.",
-    "safe": "safe decision",
-    "unsafe": "not safe: ability may lie on the other side of a cut",
     "yes": "yes",
     "no": "no",
     "picture": "Each mark is a student. The dashed lines are the cuts, on the scale of raw results (upright) and of "
@@ -218,7 +216,6 @@ ABILITIES_LEAD = (
     "How abilities are distributed, as estimated from the ratings, beside a normal distribution (dashed) with the same "
     "median and the same middle two thirds."
 )
-ABILITIES_SAID = "Density of the students' abilities as estimated, beside a normal distribution"
 CAPABILITY_LEAD = (
     "Each line is a 95 % interval: the range that the ratings support. The dashed line marks {line}."
 )
@@ -322,18 +319,6 @@ PIECES = (
 )
 INTERACTION = "{term}: spread {spread} ({low}-{high}), {p}"
 NO_ERRORS = "Not computed: there are no intervals"
-
-AXES = {
-    "theta": "Ability θ",
-    "density": "Students",
-    "curve": "Capability κ(θ)",
-    "severity": "Severity",
-    "kappa": "Capability",
-    "ranked": "Raters, the most capable first",
-    "raters": "Raters by name",
-    "map": "Location",
-    "raw": "Raw result (mean score)",
-}
 
 RATER: Mapping[str, str] = {
     "back": "All raters",

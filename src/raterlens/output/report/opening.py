@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.style import MARKS, mark_of_verdict
 from raterlens.base.text import counted, number, sentence
 from raterlens.diagnostics import wording
 from raterlens.diagnostics.findings import Interval, RaterFindings, Status, rater_findings
 from raterlens.output.report import english as words
-from raterlens.pictures.style import MARKS, mark
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.consequences import Consequences
@@ -119,7 +119,7 @@ def tally(raters: Iterable[RaterFindings]) -> Sequence[Row]:
     for it in raters:
         counts[wording.label(it)] = counts.get(wording.label(it), 0) + 1
     order = [*MARKS]
-    rows = [{"label": label, "mark": mark(label).name, "len": n} for label, n in counts.items()]
+    rows = [{"label": label, "mark": mark_of_verdict(label).name, "len": n} for label, n in counts.items()]
     return sorted(rows, key=lambda row: (order.index(row["mark"]), wording.LABELS.index(row["label"])))
 
 
@@ -179,7 +179,7 @@ def card(it: RaterFindings) -> Row:
     decided = it.reason == "flag" and it.status == "attention"
     return {
         "rater": it.rater,
-        "mark": mark(wording.label(it)).name,
+        "mark": mark_of_verdict(wording.label(it)).name,
         "label": wording.label(it),
         "sentence": wording.explanation(it),
         "advice": wording.next_step(it),
@@ -198,7 +198,7 @@ def _brief(it: RaterFindings) -> Row:
         if of_standard
         else _number(it.sharpness, words.CARD["sharpness"])
     )
-    return {"rater": it.rater, "mark": mark(wording.label(it)).name, **seen}
+    return {"rater": it.rater, "mark": mark_of_verdict(wording.label(it)).name, **seen}
 
 
 def _number(found: Interval, of: str, times: int = 1, digits: int = 2) -> dict[str, str]:
@@ -217,6 +217,6 @@ def panel_rows(fit: "Result", found: "PanelFindings") -> pl.DataFrame:
     rows = rows if found.ranked else rows.sort("rater", maintain_order=True)
     flags = {it.rater: [flag._asdict() for flag in it.flags] for it in found.raters}
     return rows.with_row_index("rank", offset=1).with_columns(
-        pl.Series("mark", [mark(label).name for label in rows["label"]]),
+        pl.Series("mark", [mark_of_verdict(label).name for label in rows["label"]]),
         pl.Series("reasons", [flags[rater] for rater in rows["rater"]], dtype=pl.Object),
     )

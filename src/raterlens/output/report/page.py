@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from raterlens.base.style import CAPABLE
 from raterlens.base.threads import in_background
 from raterlens.diagnostics.findings import PanelFindings, panel_findings
 from raterlens.diagnostics.wording import caveats
@@ -9,7 +10,7 @@ from raterlens.output.report import english as words
 from raterlens.output.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
 from raterlens.output.report.decision_section import decision_section, decision_tables
 from raterlens.output.report.document import Document
-from raterlens.output.report.drawings import NARROW, WIDE, frames, pictures
+from raterlens.output.report.drawings import frames, pictures
 from raterlens.output.report.encode import embedded
 from raterlens.output.report.method import assumptions, reproduced, settings
 from raterlens.output.report.opening import opening, panel_rows
@@ -21,7 +22,6 @@ from raterlens.output.report.page_tables import (
     student_table,
 )
 from raterlens.output.report.rater_pages import curves, rater_data
-from raterlens.pictures.style import CAPABLE
 from raterlens.ratings.design import TARGET_SE, Linking, examine_links
 from raterlens.version import __version__
 
@@ -91,7 +91,7 @@ def content(
         *document.cautions,
         *(() if linking is None else linking.warnings),
     )
-    decided = decision_section(document, (WIDE, NARROW))
+    decided = decision_section(document)
     there = drawn | {"decisions": decided, "interactions": "interactions" in tables}
     return {
         "title": document.title,

@@ -1,4 +1,4 @@
-// Curves in frames of the page (report/drawing.py). A frame's `g.overlay` says which numbers its corners stand for.
+// Curves in frames of the page (pictures/capability_curves.py). A frame's `g.overlay` says which numbers its corners stand for.
 
 class Frame {
   constructor(svg) {

@@ -1,4 +1,4 @@
-"""The Wright map: students, raters, items and further facets on one scale; what a chart of it shows.
+"""The Wright map: students, raters, items and further facets on one scale.
 
 The scale is that of the predictor, S = a_r theta - eta_r - delta_i + alpha: a student is at a theta + alpha, where a is
 the raters' average slope, a rater at eta, an item at delta. If a student and a rater are level, the rater passes half
@@ -13,9 +13,12 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.arrays import Array
-from raterlens.base.text import counted, distinct, number
+from raterlens.base.layers import Axis, Bars, Layer, Marks, Segments, Stroke, Text
+from raterlens.base.picture import Panel, Picture
+from raterlens.base.style import mark
+from raterlens.base.text import counted, distinct, number, printable
 from raterlens.models.registry import facets_spec
-from raterlens.pictures.ranking import calibration_of, not_for
+from raterlens.pictures.ranking import calibration_of, require_ability_model
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -31,7 +34,7 @@ _BINS = 28
 
 def wright_data(fit: Result) -> pl.DataFrame:
     """facet (Students, Raters, Items, and the name of each further facet), label, location."""
-    not_for(fit, "wright", "raters judge true categories, on a scale of their own", "severity")
+    require_ability_model(fit, "wright", "raters judge true categories, on a scale of their own", "severity")
     effects = calibration_of(fit, "it has no common scale").effects
     slope, severity = effects["slope"], effects["severity"]
     raters, theta = fit.table("raters"), fit.table("students")["theta"].to_numpy()
@@ -57,7 +60,7 @@ def _part(facet: str, labels: pl.Series, location: Array) -> pl.DataFrame:
     )
 
 
-def span_of(data: pl.DataFrame) -> tuple[float, float]:
+def _span(data: pl.DataFrame) -> tuple[float, float]:
     """The ends of the scale: a little beyond the outermost, so that tick labels do not shift the titles."""
     location = data["location"].to_numpy()
     low, high = (float(location.min()), float(location.max())) if len(location) else (0.0, 0.0)
@@ -106,7 +109,7 @@ def spread_names(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
         start = _lowest(at, group, least, span)
         for order, place in enumerate(group):
             spread[place] = start + order * least
-    return _described(ordered).with_columns(pl.Series("at", spread), x=pl.lit(8.0), to=pl.lit(22.0))
+    return _described(ordered).with_columns(pl.Series("at", spread), x=pl.lit(18.0), to=pl.lit(32.0))
 
 
 def _lowest(at: Array, group: list[int], least: float, span: tuple[float, float]) -> float:
@@ -124,7 +127,7 @@ def _dots(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
     line = (pl.col("location") / step).round()
     most = int(rows.group_by(line.alias("line")).len()["len"].max() or 1)  # type: ignore[arg-type]
     apart = min(5.0, 90.0 / most)
-    return _described(rows.sort("location")).with_columns(x=6 + apart * pl.int_range(pl.len()).over(line))
+    return _described(rows.sort("location")).with_columns(x=10 + apart * pl.int_range(pl.len()).over(line))
 
 
 def _described(rows: pl.DataFrame) -> pl.DataFrame:
@@ -132,11 +135,59 @@ def _described(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.Series("words", words, dtype=pl.String))
 
 
-def description(data: pl.DataFrame) -> str:
-    """The map in a sentence, for those who cannot see it."""
+def _description(data: pl.DataFrame) -> str:
     said = []
     for (facet,), rows in data.group_by("facet", maintain_order=True):
         location = rows["location"].to_numpy()
         low, high = (number(float(end), 1) for end in (location.min(), location.max()))
         said.append(f"{counted(rows.height, str(facet).lower().removesuffix('s'))} from {low} to {high}")
     return f"Students, raters and items on one scale: {', '.join(said)}."
+
+
+_ROLES = ("severe", "extreme", "weak", "lenient")
+_ROOM = 120.0
+"""Pixels that a column of dots takes."""
+
+
+def wright(fit: Result) -> Picture:
+    """A histogram of students, next to raters (the more severe, the higher) and items (the harder, the higher)."""
+    data = wright_data(fit)
+    span = _span(data)
+    parts = {str(name): rows for (name,), rows in data.group_by("facet", maintain_order=True)}
+    students = _students(parts.pop(STUDENTS, data.clear()), span)
+    columns = [
+        _column(name, rows, span, _ROLES[place % len(_ROLES)])
+        for place, (name, rows) in enumerate(parts.items())
+    ]
+    n = len(columns)
+    first = Panel(students.x, students.y, students.layers, STUDENTS, share=(0.3 / 0.7 * n, 0.22 / 0.78 * n))
+    return Picture((first, *columns), _description(data), (HEIGHT, HEIGHT), columns=(n + 1, n + 1))
+
+
+def _scale(span: tuple[float, float]) -> Axis:
+    return Axis(*span, "Location (logits)", (10, 10), grid=True)
+
+
+def _students(rows: pl.DataFrame, span: tuple[float, float]) -> Panel:
+    """A histogram that grows to the left."""
+    bars = histogram(rows, span)
+    longest = float(bars["n"].to_numpy().max(initial=1))
+    words = [
+        f"{counted(n, 'student')} from {number(low)} to {number(high)}" for low, high, n in bars.iter_rows()
+    ]
+    bars = bars.with_columns(pl.Series("words", words, dtype=pl.String), start=pl.lit(0.0))
+    drawn = Bars(bars, "n", "from", "start", "to", "accent", 0.75, "words")
+    return Panel(Axis(1.06 * longest, 0.0, labels=()), _scale(span), (drawn,))
+
+
+def _column(name: str, rows: pl.DataFrame, span: tuple[float, float], role: str) -> Panel:
+    """Points with names that do not overlap, or dots side by side if there are too many to name."""
+    data, dot = column_data(rows, span), mark("circle", role)
+    layers: list[Layer] = []
+    if is_named(rows):
+        layers.append(Segments(data, "x", "location", "to", "at", Stroke("faint", opacity=0.8)))
+        layers.append(Marks(data, "x", "location", dot, 0.75))
+        layers.append(Text(data, "to", "at", "label", "ink", 4, 4, cut=True))
+    else:
+        layers.append(Marks(data, "x", "location", dot, 0.4))
+    return Panel(Axis(0.0, _ROOM, labels=(), pixels=True), _scale(span), tuple(layers), printable(name))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens.base.errors import OptionError, choose
+from raterlens.base.layers import Axis, Bars, Layer, Line, Marks, Segments, Stroke, rule
+from raterlens.base.picture import Panel, Picture
+from raterlens.base.style import mark
 from raterlens.base.text import counted, number, printable
-from raterlens.pictures.ranking import calibration_of, not_for, rater_name
-from raterlens.pictures.style import light
-from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, values
+from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model
 from raterlens.ratings.groupings import time_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def drift_data(
     change (largest distance from the rater's own mean, in standard errors), since (whether a detected change may have
     come in this period, by its 95 % confidence set), words. For a panel of more than `large`, only the raters named, or
     the `shown` whose change is clearest."""
-    not_for(fit, "drift", "there is no severity to follow", "capability")
+    require_ability_model(fit, "drift", "there is no severity to follow", "capability")
     choose("value", value, _TITLES)
     calibration_of(fit, "it cannot be followed over time")
     found = fit.diagnose(ratings, time=time)
@@ -116,42 +116,8 @@ def drift(
     raters: Sequence[object] | None = None,
     *,
     value: Value = "severity",
-    width: int = DEFAULT_WIDTH,
-) -> Any:
-    """Does a rater become more severe, or less capable, over time?
-
-    If a change is clear, the periods in which it may have come (its 95 % confidence set) are shaded.
-
-    Parameters
-    ----------
-    fit
-        Of a facets model (`gmf`, `tfm`, `probit`).
-    ratings
-        Those that were fitted.
-    time
-        When each rating was given: one value per rating (numbers, dates, or labels that sort), or the name of a facet.
-        Many different times are grouped into four periods.
-    raters
-        Up to twelve; by default the six who changed most.
-    value
-        `"severity"`, `"discrimination"` or `"capability"`.
-    width
-        Width of the whole chart in pixels; 380 suits a phone.
-
-    Returns
-    -------
-    altair chart
-
-    Examples
-    --------
-    >>> import raterlens as rl
-    >>> ratings = rl.simulate(students=60, raters=3, items=2, seed=1).ratings
-    >>> day = [i * 4 // ratings.n_ratings for i in range(ratings.n_ratings)]
-    >>> chart = rl.charts.drift(rl.fit(ratings), ratings, day)
-    >>> chart.to_dict()["description"][:41]
-    'Severity of 3 raters over 4 periods, each'
-    """
-    check_width(width)
+) -> Picture:
+    """A panel per rater: the value in each period with its interval, and when a clear change came."""
     names = None if raters is None else [rater_name(fit, rater) for rater in raters]
     if names is not None and not 1 <= len(names) <= MOST_PANELS:
         remedy = f"give from 1 to {MOST_PANELS}"
@@ -161,79 +127,48 @@ def drift(
         most = data.group_by("rater", maintain_order=True).agg(
             pl.col("since").any(), pl.col("change").first()
         )
-        names = (
-            most.sort("since", "change", descending=True, maintain_order=True).head(SHOWN)["rater"].to_list()
-        )
-    n_periods = data["order"].n_unique()
+        most = most.sort("since", "change", descending=True, maintain_order=True)
+        names = most.head(SHOWN)["rater"].to_list()
     shown = data.filter(pl.col("rater").is_in(names))
-    bounds = shown.select("low", "high", "overall").to_numpy()
-    known = bounds[np.isfinite(bounds)]
-    low, high = (float(known.min()), float(known.max())) if len(known) else (-1.0, 1.0)
-    if value == "capability":
-        low, high = min(0.0, low), max(1.0, high)
-    # A little beyond the ends, so that tick labels do not shift the titles.
-    beyond = 0.06 * (high - low)
-    scale = alt.Scale(domain=[low - beyond, high + beyond], nice=False)
-    columns = min(len(names), 2 if width < 480 else 3)
-    each = int((width - 62) / columns) - 14
-    periods = shown.sort("order")["period"].unique(maintain_order=True).to_list()
-    panels = []
-    for place, name in enumerate(names):
-        rows = shown.filter(rater=name)
-        panels.append(
-            _panel(
-                rows, name, periods, scale, _TITLES[value] if place % columns == 0 else None, each
-            ).properties(width=each, height=150 if width >= 480 else 130)
-        )
-    words = (
-        f"{_TITLES[value].split()[0]} of {counted(len(names), 'rater')} over {counted(n_periods, 'period')}, each with "
-        "its 95 % interval; the dashed line is the rater's overall value."
+    axis = _value_axis(shown, value)
+    order = shown.sort("order")["period"].unique(maintain_order=True).to_list()
+    place = {period: at for at, period in enumerate(order)}
+    shown = shown.with_columns(at=pl.col("period").replace_strict(place, return_dtype=pl.Float64))
+    panels = tuple(_panel(shown.filter(rater=name), name, order, axis) for name in names)
+    description = (
+        f"{_TITLES[value].split()[0]} of {counted(len(names), 'rater')} over "
+        f"{counted(data['order'].n_unique(), 'period')}, each with its 95 % interval; the dashed line is the rater's "
+        "overall value."
     )
     if shown["since"].any():
-        words += " Shaded: when a clear change came, with 95 % confidence."
-    return finished(alt.concat(*panels, columns=columns, spacing=14), words)
+        description += " Shaded: when a clear change came, with 95 % confidence."
+    return Picture(panels, description, (150, 130), (min(len(names), 3), min(len(names), 2)))
 
 
-def _panel(
-    rows: pl.DataFrame, name: str, periods: list[str], scale: Any, title: str | None, width: int
-) -> Any:
-    def along(column: str) -> Any:
-        angle = 0 if max(len(period) for period in periods) <= 3 else -35
-        return alt.X(
-            f"{column}:O",
-            sort=periods,
-            title=None,
-            scale=alt.Scale(type="point", domain=periods, padding=0.5),
-            axis=alt.Axis(labelAngle=angle, grid=False, labelLimit=90),
-        )
+def _value_axis(shown: pl.DataFrame, value: Value) -> Axis:
+    """One scale for all panels, a little beyond the ends so that points on them are whole."""
+    bounds = shown.select("low", "high", "overall").to_numpy()
+    finite = bounds[np.isfinite(bounds)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (-1.0, 1.0)
+    if value == "capability":
+        low, high = min(0.0, low), max(1.0, high)
+    beyond = 0.06 * (high - low or 1.0)
+    return Axis(low - beyond, high + beyond, _TITLES[value], (5, 5), grid=True)
 
-    x = along("period")
-    y = alt.Y(
-        "value:Q",
-        scale=scale,
-        axis=alt.Axis(title=title, labels=title is not None, ticks=title is not None, tickCount=5),
+
+def _panel(rows: pl.DataFrame, name: str, periods: list[str], y: Axis) -> Panel:
+    x = Axis(
+        -0.5, len(periods) - 0.5, labels=tuple((float(at), printable(p)) for at, p in enumerate(periods))
     )
-    base = alt.Chart(values(rows), title=alt.TitleParams(printable(name), limit=150, frame="group"))
-    whole = base.mark_rule(stroke=light("soft"), strokeDash=[4, 3]).encode(
-        y=alt.Y("mean(overall):Q", scale=scale)
-    )
-    rules = (
-        base.transform_filter("isValid(datum.low) && isValid(datum.high)")
-        .mark_rule(stroke=light("accent"), strokeWidth=3, opacity=0.45, strokeCap="round")
-        .encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q")
-    )
-    line = base.mark_line(stroke=light("accent"), strokeWidth=1.2, opacity=0.7).encode(x=x, y=y)
-    points = base.mark_point(filled=True, color=light("accent"), size=48, opacity=1, aria=True).encode(
-        x=x,
-        y=y,
-        description="words:N",
-        tooltip=[alt.Tooltip("words:N", title=" ")],
-    )
-    half = width / len(periods) / 2
-    when = rows.filter("since").sort("order")["period"]
-    shade = (
-        alt.Chart(pl.DataFrame({"first": when[:1], "last": when[-1:]}))
-        .mark_rect(fill=light("accent"), opacity=0.13, xOffset=-half, x2Offset=half)
-        .encode(x=along("first"), x2="last")
-    )
-    return shade + whole + rules + line + points
+    when = rows.filter("since")["at"].to_numpy()
+    layers: list[Layer] = []
+    if len(when):
+        ends = {"first": [when.min() - 0.5], "last": [when.max() + 0.5], "low": [y.low], "high": [y.high]}
+        layers.append(Bars(pl.DataFrame(ends), "first", "low", "last", "high", "accent", 0.13))
+    layers += [
+        rule((x, y), Stroke("soft", dash="4 3"), y=float(rows["overall"][0])),
+        Segments(rows, "at", "low", "at", "high", Stroke("accent", 3.0, opacity=0.45)),
+        Line(rows.sort("at"), "at", "value", Stroke("accent", 1.2, opacity=0.7)),
+        Marks(rows, "at", "value", mark("circle", "accent"), 0.8),
+    ]
+    return Panel(x, y, tuple(layers), printable(name))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import altair as alt
 import numpy as np
 import polars as pl
 from scipy import special
 
 from raterlens.base.arrays import Array
-from raterlens.base.text import distinct, number
+from raterlens.base.layers import ROLES, Axis, Layer, Line, Stroke, strokes
+from raterlens.base.picture import Picture, plot
+from raterlens.base.text import counted, distinct, number
 from raterlens.capability.links import get_link
-from raterlens.pictures.encodings import ROLES, line_scales
-from raterlens.pictures.ranking import calibration_of, not_for
-from raterlens.pictures.style import light
-from raterlens.pictures.theme import DEFAULT_WIDTH, check_width, finished, tooltips, values
+from raterlens.pictures.ranking import calibration_of, require_ability_model
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 
 
 ALL = "all items together"
-HEIGHT = 320
 _ABILITY: Array = np.linspace(-4.0, 4.0, 81)
 # Probabilities below this add nothing that could be seen, and would divide by 0.
 _LEAST = 1e-12
@@ -33,7 +30,9 @@ _LEAST = 1e-12
 def information_data(fit: Result) -> pl.DataFrame:
     """item, theta, information of one rating by a random rater of the panel; `all items together` has one on every
     item."""
-    not_for(fit, "information", "a rating depends on a true category, not on ability", "capability")
+    require_ability_model(
+        fit, "information", "a rating depends on a true category, not on ability", "capability"
+    )
     calibration = replace(calibration_of(fit, "its information is unknown"), covariance=None)
     names = calibration.labels["item"].cast(pl.String).to_list()
     parts = np.stack([_of_item(calibration, name) for name in names])
@@ -80,55 +79,26 @@ def _cumulative(s: Array, tau: Array, link: str) -> Array:
     return total
 
 
-def information(fit: Result, *, width: int = DEFAULT_WIDTH) -> Any:
-    """Which students can these items, rated by these raters, tell apart?
-
-    Parameters
-    ----------
-    fit
-        Of a facets model (`gmf`, `tfm`, `probit`).
-    width
-        Width of the whole chart in pixels; 380 suits a phone.
-
-    Returns
-    -------
-    altair chart
-
-    Examples
-    --------
-    >>> import raterlens as rl
-    >>> chart = rl.charts.information(rl.fit(rl.load_example()))
-    >>> chart.to_dict()["description"][:43]
-    'Information about ability of 5 items: all t'
-    """
-    check_width(width)
+def information(fit: Result) -> Picture:
+    """How much a rating on each item says about ability, and where."""
     data = information_data(fit)
     names = [name for name in data["item"].unique(maintain_order=True) if name != ALL]
     whole = data.filter(item=ALL)
     top = whole.row(int(whole["information"].arg_max() or 0), named=True)
-    x = alt.X(
-        "theta:Q",
-        title="Ability θ",
-        scale=alt.Scale(domain=[-4, 4], nice=False),
-        axis=alt.Axis(grid=False, values=list(range(-4, 5)), format="d"),
-    )
-    y = alt.Y("information:Q", title="Information I(θ)", scale=alt.Scale(zero=True), axis=alt.Axis(grid=True))
-    tooltip = tooltips(("item", "Item"), theta="Ability", information="Information")
-    few = len(names) < len(ROLES)
-    if few:
-        style = line_scales([ALL, *names], "item", width)
-        style.pop("fill")
+    x = Axis(-4, 4, "Ability θ", labels=tuple((at, f"{at:d}".replace("-", "−")) for at in range(-4, 5)))
+    y = Axis(0.0, 1.05 * max(float(top["information"]), 1e-6), "Information I(θ)", (8, 8), grid=True)
+    layers: list[Layer]
+    if len(names) < len(ROLES):
+        first, *others = strokes([ALL, *names], 1.6)
+        own = [data.filter(item=name) for name in names]
+        layers = [Line(rows, "theta", "information", look) for rows, look in zip(own, others, strict=True)]
     else:
-        style = {
-            "stroke": alt.condition(
-                f"datum.item == '{ALL}'", alt.value(light("accent")), alt.value(light("faint"))
-            ),
-            "detail": alt.Detail("item:N"),
-        }
-    weight = alt.condition(f"datum.item == '{ALL}'", alt.value(3.2), alt.value(1.6 if few else 1))
-    lines = alt.Chart(values(data)).mark_line().encode(x=x, y=y, strokeWidth=weight, tooltip=tooltip, **style)
-    words = (
-        f"Information about ability of {len(names):,} item{'s' * (len(names) != 1)}: all together say most at ability "
+        first = Stroke("accent", words=ALL)
+        rest, grey = data.filter(pl.col("item") != ALL), Stroke("faint", words="single items")
+        layers = [Line(rest, "theta", "information", grey, by="item")]
+    layers.insert(0, Line(whole, "theta", "information", replace(first, width=3.2)))
+    description = (
+        f"Information about ability of {counted(len(names), 'item')}: all together say most at ability "
         f"{number(top['theta'], 1)}, where it is {number(top['information'])}."
     )
-    return finished(lines, words, width=width, height=HEIGHT)
+    return plot(x, y, layers, description, 320)

@@ -1,4 +1,4 @@
-"""Severity against discrimination, and the capability that follows from them: what a chart of it shows."""
+"""Severity against discrimination, over contours of the capability that follows from them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.arrays import Array
+from raterlens.base.layers import Area, Axis, Layer, Line, Marks, Names, Stroke, Text
+from raterlens.base.picture import Picture, plot
+from raterlens.base.style import CAPABLE, MARKS
 from raterlens.base.text import counted
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import PERFECT
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.models.registry import is_latent_class
-from raterlens.pictures.label_placement import placed_names, severity_title
 from raterlens.pictures.ranking import population_of, rater_rows
-from raterlens.pictures.style import CAPABLE
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
 
-Surface = Callable[[Array, Array], Array]
+Function = Callable[[Array, Array], Array]
 """Capability of a discrimination and a severity."""
 
 LEVELS = (0.3, 0.5, CAPABLE, 0.9)
@@ -47,7 +48,7 @@ def severity_data(fit: Result) -> pl.DataFrame:
     return rows.filter(pl.col("eta").is_finite() & pl.col("rho").is_finite())
 
 
-def surface(fit: Result) -> Surface:
+def capability_function(fit: Result) -> Function:
     """Capability on the fit's own yardstick, population and scale of scores."""
     if fit.calibration is None:
         return Scale.of(fit).capability
@@ -69,7 +70,7 @@ def surface(fit: Result) -> Surface:
 
 
 def contours(
-    capability: Surface, reach: float, levels: Sequence[float] = LEVELS, top: float = 1.0
+    capability: Function, reach: float, levels: Sequence[float] = LEVELS, top: float = 1.0
 ) -> pl.DataFrame:
     """Where capability equals each of `levels`: level, eta, rho, for severities from -reach to reach.
 
@@ -97,51 +98,54 @@ def _contour(level: float, eta: Array, rho: Array, heights: Array) -> pl.DataFra
     return pl.DataFrame({"level": np.full(len(curve), level), "eta": curve[:, 0], "rho": curve[:, 1]})
 
 
-def reach_of(points: pl.DataFrame) -> float:
+def severity_limit(points: pl.DataFrame) -> float:
     """How far the axis of severity extends to both sides."""
     farthest = float(np.abs(points["eta"].to_numpy()).max(initial=0.0))
     return float(np.ceil(2 * max(1.08 * farthest, LEAST_SPAN)) / 2)
 
 
-def ends_of(points: pl.DataFrame) -> tuple[float, float]:
+def discrimination_range(points: pl.DataFrame) -> tuple[float, float]:
     """The lowest and the highest discrimination to be shown."""
     rho = points["rho"].to_numpy()
     return min(0.0, float(rho.min(initial=0.0))), max(1.0, float(rho.max(initial=0.0)))
 
 
-def drawing_order(points: pl.DataFrame) -> pl.DataFrame:
-    """Raters who need attention last, so that they are on top."""
-    return points.sort(pl.col("status") == "attention", maintain_order=True)
+SEVERITY_ENDS = ("← lenient", "severe →")
 
 
-def names(
-    points: pl.DataFrame, curves: pl.DataFrame, reach: float, rho: tuple[float, float], width: float
-) -> pl.DataFrame:
-    """Of raters, where there is room in a plot of this width: not on a point, nor on a curve's level at its end."""
-    wanting = pl.col("status") == "attention"
-    named = points.filter(wanting | (pl.len() <= NAMED)).sort(~wanting, "kappa")
-    at = (
-        (pl.col("eta") / reach + 1) * 50,
-        (rho[1] - pl.col("rho")) / (rho[1] - rho[0]) * 100,
-    )
-    # A level takes some 20 pixels to the right of its curve, and a dozen above.
-    right = pl.DataFrame({"right": np.array([0.0, 10.0, 20.0]) * 2 * reach / width})
-    above = pl.DataFrame({"above": np.array([0.0, 8.0]) * (rho[1] - rho[0]) / HEIGHT})
-    ends = curves.group_by("level", maintain_order=True).last().select("eta", "rho")
-    levels = ends.join(right, how="cross").join(above, how="cross")
-    levels = levels.select(pl.col("eta") + pl.col("right"), pl.col("rho") + pl.col("above"))
-    taken = pl.concat([points.select("eta", "rho"), levels])
-    return placed_names(named, taken, at, width, HEIGHT)
-
-
-def titles(fit: Result, width: int) -> tuple[str, str]:
-    """Of the two axes."""
+def severity(fit: Result) -> Picture:
+    """Severity against discrimination of every rater. Capability is constant along each curve."""
+    points = severity_data(fit)
+    reach, (floor, top) = severity_limit(points), discrimination_range(points)
     title = "Distance from the best criterion, η" if is_latent_class(fit.model) else "Severity η"
-    return severity_title(width, title), "Discrimination ρ"
+    x = Axis(-reach, reach, title, (10, 6), ends=SEVERITY_ENDS)
+    y = Axis(floor, 1.04 * top, "Discrimination ρ", (10, 10))
+    wanting = pl.col("status") == "attention"
+    on_top = points.sort(wanting, maintain_order=True)  # those who need attention are drawn last
+    named = points.filter(wanting | (pl.len() <= NAMED)).sort(~wanting, "kappa")
+    layers: list[Layer] = [
+        *_contours(contours(capability_function(fit), reach, top=top), top),
+        Marks(on_top, "eta", "rho", MARKS, 1.0 if points.height <= MANY else 0.61),
+        Names(named, "eta", "rho"),
+    ]
+    return plot(x, y, layers, _description(points), HEIGHT, right=20)
 
 
-def description(points: pl.DataFrame) -> str:
-    """The chart in a sentence, for those who cannot see it."""
+def _contours(curves: pl.DataFrame, top: float) -> list[Layer]:
+    """The region of capable raters, and contours with their level at the right end."""
+    inside = curves.filter(level=CAPABLE).with_columns(top=pl.lit(top))
+    ends = curves.group_by("level", maintain_order=True).last()
+    ends = ends.with_columns(words=pl.col("level").map_elements(lambda level: f"{level:.1f}", pl.String))
+    thin, bold = (Stroke("accent", width, opacity=0.75) for width in (1.0, 2.2))
+    return [
+        Area(inside, "eta", "rho", "top", "accent", 0.09),
+        Line(curves.filter(pl.col("level") != CAPABLE), "eta", "rho", thin, by="level"),
+        Line(inside, "eta", "rho", bold),
+        Text(ends, "eta", "rho", "words", "accent", 3, -4),
+    ]
+
+
+def _description(points: pl.DataFrame) -> str:
     wanting = points.filter(status="attention").height
     return (
         f"Severity against discrimination of {counted(points.height, 'rater')}, over curves of equal capability; "
