@@ -1,7 +1,6 @@
-"""Shares of good answers per system: does `rl.pass_rate` cover where people err, and what do naive corrections do?
+"""Shares of good answers per system: does `rl.pass_rate` cover whatever judges do, and what do corrections do?
 
-Three systems with 60, 80 and 90 % good answers. People are right on 90 % of good and of bad ones. The corrections take
-a person's verdict for the truth, as their authors assume.
+Three systems with 60, 80 and 90 % good answers; some answers are looked up. The corrections use the first judge.
 """
 
 from collections.abc import Callable
@@ -25,14 +24,12 @@ from raterlens.studies.study_summary import page, table, with_error
 GOOD = np.array([0.6, 0.8, 0.9])
 ANSWERS = 300
 """Of each system."""
-RIGHT = 0.9
-"""Sensitivity and specificity of people."""
 _NORMAL = float(special.ndtri(0.975))
 METHODS = {
     "pass_rate": "`rl.pass_rate`",
     "raw": "the judge's verdicts",
-    "rogan-gladen": "Rogan and Gladen, people as truth",
-    "prediction-powered": "prediction-powered, people as truth",
+    "rogan-gladen": "Rogan and Gladen",
+    "prediction-powered": "prediction-powered",
 }
 
 
@@ -41,21 +38,21 @@ class Design:
     """Who judges what."""
 
     name: str
-    people: int
-    part: float
-    """Of the answers that each person judges."""
     judges: tuple[tuple[float, float], ...]
     """Sensitivity and specificity of each."""
+    known: int
     liking: float = 0.0
     """How much something that is not quality impresses all judges, in logits."""
-    known: int = 0
+    favour: float = 0.0
+    """How much all judges favour the last system, in logits."""
 
 
-_LIKING = ((0.85, 0.75), (0.8, 0.8), (0.75, 0.8))
+_JUDGES = ((0.85, 0.75), (0.8, 0.8), (0.75, 0.8))
 DESIGNS = (
-    Design("three people who err, one judge", 3, 0.5, ((0.85, 0.7),)),
-    Design("two people, three judges with a shared liking, 60 known", 2, 0.4, _LIKING, 1.3, 60),
-    Design("three judges with a shared liking, 120 known", 0, 0.0, _LIKING, 1.3, 120),
+    Design("three judges, 60 known", _JUDGES, 60),
+    Design("three judges with a shared liking, 120 known", _JUDGES, 120, liking=1.3),
+    Design("three judges who favour one system, 120 known", _JUDGES, 120, favour=1.5),
+    Design("ten judges who favour one system, 120 known", _JUDGES * 3 + _JUDGES[:1], 120, favour=1.5),
 )
 
 
@@ -69,7 +66,7 @@ class Drawn:
     judge: Array
     """(answers,) verdicts of the first judge"""
     label: Array
-    """(answers,) verdict of the first person who looked; NaN where nobody did"""
+    """(answers,) the truth; NaN where it was not looked up"""
 
 
 def draw_verdicts(design: Design, seed: list[int]) -> Drawn:
@@ -79,42 +76,28 @@ def draw_verdicts(design: Design, seed: list[int]) -> Drawn:
     good, liked = rng.random(n) < GOOD[system], rng.standard_normal(n)
     known = rng.permutation(n) < design.known
     said: dict[str, Array] = {}
-    for k in range(design.people):
-        verdict = np.where(rng.random(n) < RIGHT, good, ~good).astype(float)
-        said[f"person {k + 1}"] = np.where(rng.random(n) < design.part, verdict, np.nan)
     for k, (sensitivity, specificity) in enumerate(design.judges):
         logit = np.where(good, special.logit(sensitivity), -special.logit(specificity))
-        said[f"judge {k + 1}"] = (rng.random(n) < special.expit(logit + design.liking * liked)).astype(float)
+        logit = logit + design.liking * liked + design.favour * (system == len(GOOD) - 1)
+        said[f"judge {k + 1}"] = (rng.random(n) < special.expit(logit)).astype(float)
     answer = pl.Series("answer", np.arange(n))
     gold = pl.Series("gold", np.where(known, good, np.nan)).fill_nan(None).cast(pl.Int64)
     frames = [
-        pl.DataFrame(
-            {"answer": answer, "rater": rater, "system": system, "verdict": verdict, "gold": gold}
-        ).filter(pl.col("verdict").is_not_nan())
+        pl.DataFrame({"answer": answer, "rater": rater, "system": system, "verdict": verdict, "gold": gold})
         for rater, verdict in said.items()
     ]
-    known_column = "gold" if design.known else None
     ratings = read(
-        pl.concat(frames),
-        student="answer",
-        rater="rater",
-        score="verdict",
-        facets="system",
-        known=known_column,
+        pl.concat(frames), student="answer", rater="rater", score="verdict", facets="system", known="gold"
     )
-    label = np.full(n, np.nan)
-    for k in range(design.people):
-        label = np.where(np.isnan(label), said[f"person {k + 1}"], label)
-    return Drawn(ratings, system, said["judge 1"], label)
+    return Drawn(ratings, system, said["judge 1"], np.where(known, good, np.nan))
 
 
 def replicate(task: Task) -> pl.DataFrame:
     frames = []
     for which, design in enumerate(DESIGNS):
         drawn = draw_verdicts(design, [*task.entropy, which])
-        people = [f"person {k + 1}" for k in range(design.people)]
-        found = pass_rate(drawn.ratings, by="system", people=people)
-        rates = found.tables["rates"].sort("system")
+        found = pass_rate(drawn.ratings, by="system")
+        rates = found.tables["systems"].sort("system")
         rows = _covers("pass_rate", *(rates[name].to_numpy() for name in ("rate", "low", "high")))
         differences = found.tables["differences"].cast({"system": pl.Int64, "other": pl.Int64})
         truth = GOOD[differences["system"].to_numpy()] - GOOD[differences["other"].to_numpy()]
@@ -122,11 +105,10 @@ def replicate(task: Task) -> pl.DataFrame:
         inside = float(np.mean((low <= truth) & (truth <= high)))
         rows.append(("differences", None, inside, float(np.mean(high - low)), None))
         for name, correct in _NAIVE.items():
-            if design.people or name == "raw":
-                estimate, se = correct(drawn)
-                rows += _covers(name, estimate, estimate - _NORMAL * se, estimate + _NORMAL * se)
+            estimate, se = correct(drawn)
+            rows += _covers(name, estimate, estimate - _NORMAL * se, estimate + _NORMAL * se)
         frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
-        frames.append(frame.with_columns(design=pl.lit(design.name), shared=pl.lit(found.shared)))
+        frames.append(frame.with_columns(design=pl.lit(design.name)))
     return pl.concat(frames)
 
 
@@ -153,7 +135,7 @@ def raw(drawn: Drawn) -> tuple[Array, Array]:
 
 
 def rogan_gladen(drawn: Drawn) -> tuple[Array, Array]:
-    """The judge's share, corrected by its sensitivity and specificity against people's labels (delta method)."""
+    """The judge's share, corrected by its sensitivity and specificity on the known answers (delta method)."""
     labelled = ~np.isnan(drawn.label)
     good, bad = labelled & (drawn.label == 1), labelled & (drawn.label == 0)
     sensitivity, specificity = drawn.judge[good].mean(), 1 - drawn.judge[bad].mean()
@@ -168,7 +150,7 @@ def rogan_gladen(drawn: Drawn) -> tuple[Array, Array]:
 
 
 def prediction_powered(drawn: Drawn) -> tuple[Array, Array]:
-    """The judge's share plus the mean of label - judge where people looked."""
+    """The judge's share plus the mean of truth - judge on the known answers."""
     found = []
     for s in range(len(GOOD)):
         own = drawn.system == s
@@ -197,7 +179,7 @@ _NAIVE: dict[str, Callable[[Drawn], tuple[Array, Array]]] = {
 def summarise(rows: pl.DataFrame) -> Results:
     n = pl.len().sqrt()
     once = rows.group_by("replication", "design", "method", maintain_order=True).agg(
-        pl.col("covered", "width", "error", "shared").mean()
+        pl.col("covered", "width", "error").mean()
     )
     of_system = (
         rows.drop_nulls("good")
@@ -208,7 +190,7 @@ def summarise(rows: pl.DataFrame) -> Results:
     found = once.group_by("design", "method", maintain_order=True).agg(
         pl.col("covered").mean(),
         (pl.col("covered").std() / n).alias("covered_se"),
-        pl.col("width", "error", "shared").mean(),
+        pl.col("width", "error").mean(),
         pl.len().alias("replications"),
     )
     found = found.join(worst, on=["design", "method"], how="left", maintain_order="left")
@@ -225,20 +207,16 @@ def summarise(rows: pl.DataFrame) -> Results:
         for row in found.iter_rows(named=True)
     ]
     shares = ", ".join(f"{100 * share:.0f}" for share in GOOD)
-    own = found.filter(pl.col("method") == "pass_rate").select("design", "shared").iter_rows()
-    allowed = ", ".join(f"{100 * share:.0f} % ({design})" for design, share in own)
     text = page(
-        "# Pass rates: the share of good answers where people err, too",
+        "# Pass rates: the share of good answers from judges who err",
         opening("passrates", int(found["replications"].max())),  # type: ignore[arg-type]
-        f"{len(GOOD)} systems with {ANSWERS} answers each, of which {shares} % are good. People are right on "
-        f"{100 * RIGHT:.0f} % of good answers and of bad ones. Covered: percent of 95 % intervals that hold the truth, "
-        "with Monte-Carlo standard errors, of all systems and of the one that is covered least; error: mean distance "
-        "from the truth. The corrections use the first judge, and take the verdict of the first person who looked for "
-        "the truth.",
+        f"{len(GOOD)} systems with {ANSWERS} answers each, of which {shares} % are good. Covered: percent of 95 % "
+        "intervals that hold the truth, with Monte-Carlo standard errors, of all systems and of the one covered "
+        "least; error: mean distance from the truth. The corrections use the first judge and the same known answers.",
         "![Coverage by method](passrates.png)",
         table(["Design", "Method", "Covered", "Lowest", "Width", "Error"], lines),
-        "Judges with a shared liking pass or fail the same answers for another reason than quality. `rl.pass_rate` "
-        f"found it, and allowed for it, in {allowed} of the replications.",
+        "Judges with a shared liking pass or fail the same answers for another reason than quality; judges who favour "
+        "one system pass its answers more easily, good or bad.",
     )
     return Results(text, {"coverage": found, "systems": of_system})
 
@@ -263,4 +241,4 @@ def draw(results: Results) -> Any:
     )
 
 
-STUDY = Study("passrates", "Pass rates as if nobody erred", 1000, replicate, summarise, draw)
+STUDY = Study("passrates", "Pass rates from judges who err", 1000, replicate, summarise, draw)

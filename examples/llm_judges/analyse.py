@@ -17,13 +17,12 @@ def analyse(path: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Judges with their capability beside people's, and capability at abilities."""
     verdicts = rl.read(path, **COLUMNS)
     people = [rater for rater in verdicts.raters if rater.endswith(":human")]
-    everyone = rl.fit(verdicts)
     by_people = rl.fit(verdicts.subset(verdicts.raters.is_in(people).to_numpy()[verdicts.rater]))
     rows, curves = [], [by_people.capability(theta=ABILITIES)]
     for judge in verdicts.raters:
         if judge in people:
             continue
-        found = rl.can_replace(everyone, judge, verdicts, people=people)
+        found = rl.can_replace(verdicts, judge, people=people)
         kappa = found.table["kappa"][0]
         rows.append((judge, kappa, found.difference, found.low, found.high, found.verdict))
         one = verdicts.raters.is_in([judge, *people]).to_numpy()

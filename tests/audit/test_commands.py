@@ -18,7 +18,7 @@ ROWS = [
 @pytest.mark.parametrize(
     "words",
     [
-        ["judge", "--trusted", "r0", "--people", "r0"],
+        ["judge", "--trusted", "r0"],
         ["next", "--fit", "earlier.json", "--forbidden", "pairs.csv", "--budget", "2"],
         ["plan", "--students", "3", "--raters", "raters.csv", "--marks", "1"],
         ["fit", "--decide", "0.5", "--remark", "2", "--previous", "earlier.json"],

@@ -14,7 +14,6 @@ import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, DONE, GATE_FAILED, main
 from raterlens.base.errors import OptionError
 from raterlens.judging.bounds import BOUNDS, Bounds
-from raterlens.judging.trusted_raters import only
 from tests.support.judge_panels import PEOPLE, panel
 
 
@@ -213,24 +212,15 @@ def test_the_command_writes_files_and_compares(tmp_path, capsys, ratings):
     assert "--min-kappa 60; give a number between 0 and 1" in capsys.readouterr().err
 
 
-def test_a_gate_with_trusted_raters_judges_on_their_scale(tmp_path):
-    """Judges who like long answers pass in a fit of everybody, anchored or not; beside the people they do not."""
+def test_a_gate_with_trusted_raters_allows_for_what_the_others_share(tmp_path):
+    """Judges who like long answers pass in a fit of everybody; with trusted raters their liking is a dimension."""
     ratings = panel()
     ratings.table().write_csv(tmp_path / "verdicts.csv")
-    rl.fit(only(ratings, PEOPLE)).save(tmp_path / "people.json")
     command = ["check", str(tmp_path / "verdicts.csv"), "--min-kappa", "0.6", "--only", "peer,long 1"]
-    assert rl.gate(rl.fit(ratings), min_kappa=0.6, raters=["peer", "long 1"]).passed
     assert main(command) == DONE
-    assert main([*command, "--anchors", str(tmp_path / "people.json")]) == GATE_FAILED
     assert main([*command, "--trusted", ",".join(PEOPLE)]) == GATE_FAILED
-    anchored = rl.fit(ratings, anchors=rl.load(tmp_path / "people.json"))
-    found = rl.gate(
-        anchored, ratings, min_kappa=0.6, max_infit=2, raters=["peer", "long 1"], baseline=anchored
-    )
-    assert found.failed == ("long 1",)
-    assert "beside the 3 trusted raters alone" in found.notes[-1]
-    assert found.changes is not None
-    assert found.changes.height == 2
+    plain = rl.gate(rl.fit(ratings, trusted=PEOPLE, shared=False, standard_errors=False), min_kappa=0.6)
+    assert "raterlens judge --trusted measures each" in plain.notes[-1]
 
 
 @pytest.fixture(scope="module")

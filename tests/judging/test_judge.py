@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from tests.support.judge_panels import PEOPLE, panel
 
 NAMES = {"student": "answer", "rater": "judge", "score": "verdict", "known": "gold"}
 
@@ -140,3 +141,64 @@ def test_pandas_in_pandas_out():
 def test_estimates_decide_where_asked():
     found = judged(table(PANEL, n=100, n_known=30), confident=False)
     assert set(found.judges["verdict"]) <= {"trusted", "not trusted", "contradicted"}
+
+
+# --------------------------------------------------------------------------- people instead of known answers
+
+
+@pytest.fixture(scope="module")
+def beside_people() -> rl.JudgeReport:
+    return rl.judge(panel(), trusted=PEOPLE)
+
+
+def test_judges_on_the_scale_of_people(beside_people: rl.JudgeReport) -> None:
+    judges = {row["judge"]: row for row in beside_people.judges.iter_rows(named=True)}
+    assert set(judges) == {"peer", "strict", "long 1", "long 2", "long 3"}
+    # In a fit of all, those who like length would pass.
+    assert set(beside_people.failed) == {"long 1", "long 2", "long 3"}
+    assert judges["peer"]["verdict"] == "trusted"
+    assert judges["strict"]["stands_in"] == "no"
+    assert judges["strict"]["sharpness"] > judges["strict"]["capability"] + 0.2
+    assert beside_people.people == tuple(PEOPLE)
+    assert beside_people.labels is None
+    assert "strict may not stand in for a person" in beside_people.summary()
+    assert beside_people.bounds == {"sharpness": 0.5}
+
+
+def test_the_other_judges_change_nothing(beside_people: rl.JudgeReport) -> None:
+    ratings = panel()
+    without = ratings.subset(ratings.raters.is_in(["peer", "strict", *PEOPLE]).to_numpy()[ratings.rater])
+    columns = ("judge", "sharpness", "capability")
+    fewer = rl.judge(without, trusted=PEOPLE).judges.select(columns)
+    same = beside_people.judges.filter(pl.col("judge").is_in(["peer", "strict"])).select(columns)
+    np.testing.assert_allclose(
+        fewer.sort("judge").drop("judge").to_numpy(), same.sort("judge").drop("judge").to_numpy()
+    )
+
+
+def test_what_says_what_is_right_is_asked_for_once() -> None:
+    data = panel()
+    with pytest.raises(rl.RaterlensError, match="nothing says what is right"):
+        rl.judge(data)
+    with pytest.raises(rl.RaterlensError, match="two ways to say"):
+        judged(table(PANEL), trusted=["a"])
+    with pytest.raises(rl.RaterlensError, match="nobody is left to judge"):
+        rl.judge(data, trusted=data.raters.to_list())
+    with pytest.raises(rl.RaterlensError, match=r"min_accuracy.*is not estimated; give min_capability"):
+        rl.judge(data, trusted=PEOPLE, min_accuracy=0.8)
+    with pytest.raises(rl.RaterlensError, match="pass rates are estimated from known answers"):
+        rl.judge(data, trusted=PEOPLE, by="item")
+    assert "is taken for the truth" in rl.judge(data, trusted="Ana").summary()
+
+
+def test_draws_of_a_judge_enter_as_one() -> None:
+    """Five copies of one judge's verdicts change no number of anybody."""
+    data = table(PANEL)
+    copied = pl.concat([data, *[data.filter(judge="b")] * 4])
+    for name in ("capability", "accuracy_low", "accuracy_high"):
+        np.testing.assert_allclose(judged(copied).judges[name], judged(data).judges[name], atol=1e-12)
+
+
+def test_labels_are_scores_of_the_file() -> None:
+    data = table(PANEL, n=400, levels=3, n_known=80).with_columns(pl.col("verdict", "gold") / 2)
+    assert set(judged(data).labels["label"].unique()) == {0.0, 0.5, 1.0}

@@ -8,15 +8,14 @@ from scipy import stats
 
 from raterlens.judging.judges import (
     Counts,
-    accuracy_by_system,
     certain_enough,
     effective_judges,
     guard,
     judges_to_keep,
     measure_judges,
     share_measure,
-    system_rates,
 )
+from raterlens.judging.system_rates import accuracy_by_system, system_rates
 from raterlens.judging.truth import Verdicts, estimate_truth
 from tests.support.simulated_verdicts import panel
 
@@ -76,20 +75,44 @@ def test_the_guard_flags_who_is_right_more_often_than_expected():
     assert found.flagged.any()
 
 
-def test_identical_judges_are_worth_one_and_independent_ones_all():
-    verdicts, _ = panel(n=800, n_known=200)
-    independent = effective_judges(estimate_truth(verdicts))
-    assert independent.kish > 3.5
-    coo = verdicts.passes.tocoo()
-    copies = Verdicts.of(
-        np.tile(coo.row[coo.col == 0], 5),
-        np.repeat(np.arange(5), 800),
-        np.tile(coo.data[coo.col == 0], 5),
-        verdicts.known,
+def copies_of_first(verdicts, noise=0.0, seed=1):
+    """The panel with a sixth judge who says what the first does, but for some noise."""
+    rng = np.random.default_rng(seed)
+    passes = verdicts.passes.toarray()
+    turned = np.where(rng.random(len(passes)) < noise, 1 - passes[:, 0], passes[:, 0])
+    both = np.column_stack([passes, turned])
+    answer, judge = (part.ravel() for part in np.indices(both.shape))
+    return Verdicts.of(answer, judge, both.ravel(), verdicts.known)
+
+
+def test_independent_judges_count_and_copies_do_not():
+    verdicts, _ = panel(n=800, n_known=400)
+    found = effective_judges(estimate_truth(verdicts), list("abcde"))
+    assert found.low > 4.2
+    assert found.p > 0.01
+    assert found.near_copies == ()
+    copied = effective_judges(estimate_truth(copies_of_first(verdicts, noise=0.001)), list("abcdef"))
+    assert copied.near_copies == (("a", "f"),)
+    assert copied.p < 0.001
+    assert copied.high < 6
+    assert copied.words()[1] == "'a', 'f' nearly always err together: they count as one."
+
+
+def test_the_effective_number_of_equal_judges_is_kishs():
+    """Errors of all judges of an answer are equal in a third of the answers: rho = 1/3, 6 / (1 + 5/3) = 2.25."""
+    rng = np.random.default_rng(1)
+    n = 6000
+    truth = rng.random(n) < 0.5
+    own, common = rng.random((n, 6)) < 0.2, rng.random((n, 1)) < 0.2
+    wrong = np.where(rng.random((n, 1)) < 1 / 3, common, own)
+    verdict = np.where(wrong, ~truth[:, None], truth[:, None]).astype(int)
+    answer, judge = (part.ravel() for part in np.indices(verdict.shape))
+    found = effective_judges(
+        estimate_truth(Verdicts.of(answer, judge, verdict.ravel(), truth.astype(int))), list("abcdef")
     )
-    same = effective_judges(estimate_truth(copies))
-    assert same.given_truth < 1.6
-    assert same.kish < 1.2
+    assert found.kish == pytest.approx(2.25, abs=0.1)
+    assert found.given_truth == pytest.approx(found.kish, abs=0.03)
+    assert found.low < 2.25 < found.high
 
 
 def test_a_useful_panel_is_kept_and_random_judges_are_not():

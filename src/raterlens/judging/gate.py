@@ -18,7 +18,6 @@ from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.residuals import residuals
 from raterlens.inference.result import Result
 from raterlens.judging.bounds import Bounds
-from raterlens.judging.trusted_raters import BesideTrusted, beside_trusted, trusted_raters
 from raterlens.ratings.coded import Ratings, to_backend
 
 if TYPE_CHECKING:
@@ -151,9 +150,7 @@ def gate(
     fit
         The fit whose raters are judged.
     ratings
-        The ratings that were fitted; `max_infit` and `max_outfit` need them. Where the fit has
-        trusted raters, or anchors that hold some, each of the others is judged beside these alone: in one fit of all,
-        raters who share a bias vouch for each other.
+        The ratings that were fitted; `max_infit` and `max_outfit` need them.
     min_kappa, min_sharpness, max_severity, min_discrimination, max_infit, max_outfit, min_ratings
         The bounds. `min_sharpness` does not depend on who else is on the panel; nor does `min_kappa` for a fit with
         `reference="perfect"`. `max_severity` is a distance from the origin, so it fails lenient raters as well as
@@ -200,42 +197,40 @@ def gate(
     return judge(fit, ratings, bounds, baseline)
 
 
-def judge(
-    fit: "Fit",
-    ratings: Ratings | None,
-    bounds: Bounds,
-    baseline: Result | None = None,
-    seen: BesideTrusted | None = None,
-) -> Gate:
-    """`gate`, with the bounds in one record, and with the raters as they are judged where that is known already."""
+def judge(fit: "Fit", ratings: Ratings | None, bounds: Bounds, baseline: Result | None = None) -> Gate:
+    """`gate`, with the bounds in one record."""
     bounds.check_any()
     asked = bounds.given()
     labels = fit.table("raters")["rater"].cast(pl.String)
     raters = [bounds.raters] if isinstance(bounds.raters, str) else bounds.raters
     chosen = list(labels) if raters is None else [choose("rater", str(name), labels) for name in raters]
-    if seen is None:
-        seen = as_judged(fit, ratings, chosen, misfit=bounds.on_misfit)
-    table = seen.fit.table("raters")
+    table = fit.table("raters")
+    misfit = _misfit(fit, ratings) if bounds.on_misfit else None
     found = pl.concat(
-        [_judged(name, bound, table, seen.misfit, bounds.confident) for name, bound in asked.items()]
+        [_judged(name, bound, table, misfit, bounds.confident) for name, bound in asked.items()]
     )
     found = found.filter(pl.col("rater").is_in(chosen))
     failed = tuple(found.filter(~pl.col("passed"))["rater"].unique(maintain_order=True))
-    passed = not failed and seen.converged
+    passed = not failed and fit.converged
     moved = None
     if baseline is not None:
         measures = tuple(name for name in COMPARED if any(bound.endswith(name) for bound in asked))
-        moved = changes(seen.fit, baseline, measures).filter(pl.col("rater").is_in(chosen))
-    notes = (*fit.notes, seen.note) if seen.note else tuple(fit.notes)
-    return Gate(passed, failed, asked, bounds.confident, seen.converged, found, notes, fit.backend, moved)
+        moved = changes(fit, baseline, measures).filter(pl.col("rater").is_in(chosen))
+    return Gate(
+        passed, failed, asked, bounds.confident, fit.converged, found, _notes(fit), fit.backend, moved
+    )
 
 
-def as_judged(fit: "Fit", ratings: Ratings | None, raters: Sequence[str], *, misfit: bool) -> BesideTrusted:
-    """The raters as they are judged: on the scale of the trusted, one at a time."""
-    trusted = trusted_raters(fit)
-    if trusted and ratings is not None and set(raters) - set(trusted):
-        return beside_trusted(fit, ratings, raters, misfit=misfit)
-    return BesideTrusted(fit, _misfit(fit, ratings) if misfit else None, fit.converged, "")
+def _notes(fit: Result) -> tuple[str, ...]:
+    """Those of the fit; where some raters are to set the scale, whether the others can still vouch for each other."""
+    shared = fit.calibration is not None and "bias" in fit.calibration.effects
+    if shared or (fit.config.trusted is None and fit.config.anchors is None):
+        return tuple(fit.notes)
+    vouching = (
+        "raters who share a bias vouch for each other in a fit of all; raterlens judge --trusted measures each on the "
+        "scale of the trusted raters alone"
+    )
+    return (*fit.notes, vouching)
 
 
 def _misfit(fit: Result, ratings: Ratings | None) -> pl.DataFrame:

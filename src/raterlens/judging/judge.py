@@ -1,4 +1,4 @@
-"""`rl.judge`: how accurate and how capable is each judge, given some known answers?"""
+"""`rl.judge`: how good is each judge, given some known answers or some people who are trusted?"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,101 +6,99 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import stats
+from scipy import special, stats
 
-from raterlens.base.arrays import Indices, Mask
-from raterlens.base.errors import InputError, OptionError, choose
-from raterlens.base.text import Message, Option, counted, interval, listed, number, shortened
-from raterlens.inference.ranks import each_pair
+from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import Message, Option, counted, interval, listed, number
+from raterlens.judging.answers import Answers, read_verdicts
 from raterlens.judging.judges import (
-    NORMAL,
     EffectiveJudges,
-    Guard,
-    JudgeMeasures,
     Measure,
-    SliceAccuracy,
-    SystemRates,
-    accuracy_by_system,
     certain_enough,
     effective_judges,
     guard,
     judges_to_keep,
     measure_judges,
-    system_rates,
 )
-from raterlens.judging.truth import UNKNOWN, Truth, Verdicts, estimate_truth
+from raterlens.judging.people_scale import fisher_interval, measure_on_people_scale
+from raterlens.judging.replacement import MARGIN, Replacement, check_scale, replacement
+from raterlens.judging.system_rates import PassRates, rates_by_system
+from raterlens.judging.truth import Truth, estimate_truth
 from raterlens.ratings.coded import Backend, Ratings, to_backend
-from raterlens.reading.read import read
 
-FEWEST_KNOWN = 15
-"""Below it, chance in the known answers decides who looks good."""
-FEWEST_OF_A_KIND = 3
-"""Known good and known bad answers: error rates of both kinds are asked for."""
-DEFAULT_CAPABILITY = 0.5
+DEFAULT_BOUNDS = {"known": {"capability": 0.5}, "people": {"sharpness": 0.5}}
 MEASURES = ("accuracy", "sensitivity", "specificity", "capability")
-METRICS = ("capability", "accuracy")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgeReport:
-    """Every judge measured against the truth, the consensus labels and the pass rates that follow."""
+    """Every judge measured against the truth or on the people's scale, with what follows from it."""
 
     tables: Mapping[str, pl.DataFrame]
-    """`judges`, `labels`, and with `by` also `systems`, `differences` and `slices`, as polars has them."""
+    """`judges`, and with known answers `labels`; with `by` also `systems`, `differences` and `slices`; as polars has
+    them."""
+    metrics: tuple[str, ...]
+    """The columns of `judges` that judges are compared by."""
     bounds: Mapping[str, float]
-    """Lowest `accuracy` and `capability` asked for."""
-    by_metric: str
+    """The lowest value asked for, by metric."""
     confident: bool
-    by: str | None
     n_verdicts: int
     n_known: int
-    effective_judges: EffectiveJudges
-    keep: tuple[str, ...]
+    people: tuple[str, ...] = ()
+    """Whose scale it is, where no answers are known."""
+    rates: PassRates | None = None
+    effective_judges: EffectiveJudges | None = None
+    keep: tuple[str, ...] = ()
     """Judges whose votes together predict the known answers best."""
-    kept_in: tuple[int, int]
+    kept_in: tuple[int, int] = (0, 0)
     """In how many of how many half-samples of the known answers a panel beat its best judge on the other half."""
-    threshold: float
+    threshold: float = np.inf
     """How probable a label must be to stand without a person; above 1 where none may."""
+    replacements: tuple[Replacement, ...] = ()
+    """May each judge stand in for a person, where at least two people are named."""
     cautions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     backend: Backend = "polars"
 
     @property
     def judges(self) -> Any:
-        """A row per judge, the best first: judge, n (answers judged); accuracy, sensitivity (good work passed),
-        specificity (bad work failed) and capability (their sum less 1), each expected under the truth and with its 95 %
-        interval (`_low`, `_high`); n_known, right and expected (shares of known answers), guard_z, flagged; verdict:
-        trusted, not trusted, not certain, or contradicted."""
+        """A row per judge, the best first.
+
+        With known answers: judge, n (answers judged); accuracy, sensitivity (good work passed), specificity (bad work
+        failed) and capability (their sum less 1), each expected under the truth and with its 95 % interval (`_low`,
+        `_high`); n_known, right and expected (shares of known answers), guard_z, flagged. With people: judge, n (work
+        shared with them), sharpness, and for pass/fail capability and passes (share, where people pass half), each of
+        the first two with its interval. Last the verdict: trusted, not trusted, not certain, or contradicted."""
         return to_backend(self.tables["judges"], self.backend)
 
     @property
     def labels(self) -> Any:
         """A row per answer, those that need a person first: student, item, label, probability (of this label),
-        n_judges, known, needs_person."""
-        return to_backend(self.tables["labels"], self.backend)
+        n_judges, known, needs_person. None without known answers."""
+        return to_backend(self.tables["labels"], self.backend) if "labels" in self.tables else None
 
     @property
     def systems(self) -> Any:
-        """A row per system, the best first: n (answers), known, observed (share of passes), rate (share of good
-        answers) with its 95 % interval, and the ranks that it may have. None without `by`."""
-        return to_backend(self.tables["systems"], self.backend) if self.by else None
+        """A row per system, as `rl.pass_rate` has them. None without `by`."""
+        return None if self.rates is None else self.rates.rates
 
     @property
     def differences(self) -> Any:
-        """A row per pair of systems: difference of their rates, interval, p and p_holm. None without `by`."""
-        return to_backend(self.tables["differences"], self.backend) if self.by else None
+        """A row per pair of systems, as `rl.pass_rate` has them. None without `by`."""
+        return None if self.rates is None else self.rates.differences
 
     @property
     def slices(self) -> Any:
-        """A row per judge and system: n, accuracy with its interval, and p, of a test whether accuracy differs from
-        that on other systems. None without `by`."""
-        return to_backend(self.tables["slices"], self.backend) if self.by else None
+        """A row per judge and system, as `rl.pass_rate` has them. None without `by`."""
+        return None if self.rates is None else self.rates.slices
 
     @property
     def guard(self) -> Any:
         """Judges whose known answers contradict what the panel and the other known answers expect of them."""
         columns = ("judge", "n_known", "right", "expected", "guard_z")
-        return to_backend(self.tables["judges"].filter("flagged").select(columns), self.backend)
+        judges = self.tables["judges"]
+        return to_backend(judges.filter("flagged").select(columns), self.backend) if self.n_known else None
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -125,36 +123,43 @@ class JudgeReport:
         said += [f"{n:,} {word}" for word, n in others.items() if n]
         return "; ".join(said)
 
+    def basis(self) -> str:
+        """What the numbers rest on, in one sentence."""
+        verdicts = counted(self.n_verdicts, "verdict")
+        if self.people:
+            people = f"{counted(len(self.people), 'person', 'people')} ({listed(self.people, 4)})"
+            return f"Measured on the scale of {people}, from {verdicts}."
+        return (
+            f"Measured against the truth, as {counted(self.n_known, 'known answer')} and {verdicts} tell it."
+        )
+
     def sentences(self) -> list[str]:
         """What else there is to know, one sentence each."""
+        found = [each.words()[0] for each in self.replacements]
+        if self.effective_judges is not None:
+            found += [*self.effective_judges.words(), *self._about_labels()]
+        return [*found, *(self.rates.words() if self.rates is not None else ()), *self.cautions]
+
+    def _about_labels(self) -> list[str]:
         labels = self.tables["labels"]
         unsure = int(labels["needs_person"].sum())
-        many = self.tables["judges"].height
         found = [
-            f"{counted(many, 'judge')} are worth {self.effective_judges.given_truth:.1f} independent ones.",
             f"{unsure:,} of {counted(labels.height, 'label')} need a person; at most 1 in 10 of the others is wrong, "
             "if the known answers are a random sample."
             if self.threshold <= 1
-            else "The known answers are too few, or the labels too often wrong, to do without a person.",
+            else "The known answers are too few, or the labels too often wrong, to do without a person."
         ]
-        if len(self.keep) > 1:
-            found.append(
-                f"Judges worth keeping: {listed(self.keep, 7)}; as a panel they beat the best one in "
-                f"{self.kept_in[0]} of {self.kept_in[1]} splits of the known answers."
-            )
-        else:
-            found.append(
-                f"{self.keep[0]} alone does as well as any panel: one was better in only {self.kept_in[0]} of "
-                f"{self.kept_in[1]} splits of the known answers."
-            )
-        if self.by and (pairs := self.tables["differences"]).height:
-            clear = [
-                f"{row[self.by]} beats {row['other']} by {100 * row['difference']:.0f} points "
-                f"({100 * row['low']:.0f} to {100 * row['high']:.0f})"
-                for row in pairs.filter(pl.col("p_holm") < 0.05).iter_rows(named=True)
-            ]
-            found.append(f"{'; '.join(clear[:5]) or f'No two values of {self.by} clearly differ'}.")
-        return [*found, *self.cautions]
+        if not self.keep:
+            return found
+        held, splits = self.kept_in
+        return [
+            *found,
+            f"Judges worth keeping: {listed(self.keep, 7)}; as a panel they beat the best one in {held} of {splits} "
+            "splits of the known answers."
+            if len(self.keep) > 1
+            else f"{self.keep[0]} alone does as well as any panel: one was better in only {held} of {splits} splits of "
+            "the known answers.",
+        ]
 
     def summary(self) -> str:
         """The judges in plain words."""
@@ -162,7 +167,7 @@ class JudgeReport:
         for row in self.tables["judges"].iter_rows(named=True):
             shown = ", ".join(
                 f"{name} {number(row[name])} ({interval(row[f'{name}_low'], row[f'{name}_high'])})"
-                for name in METRICS
+                for name in self.metrics
             )
             lines.append(f"{row['judge']}: {shown}; {row['verdict']}")
         return "\n".join([*lines, "", *self.sentences()])
@@ -171,20 +176,51 @@ class JudgeReport:
         return f"<JudgeReport: {self.headline()}; see summary()>"
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked of judges, checked."""
+
+    bounds: Mapping[str, float]
+    by_metric: str
+    confident: bool
+    chosen: list[str]
+    """Whom the result has."""
+
+    def table(
+        self, columns: Mapping[str, Any], measures: Mapping[str, Measure], flagged: Mask
+    ) -> pl.DataFrame:
+        """The judges asked for, the best first: trusted above every bound, not trusted below one, not certain between;
+        never trusted against known answers."""
+        above, below = np.ones(len(flagged), dtype=bool), np.zeros(len(flagged), dtype=bool)
+        for name, bound in self.bounds.items():
+            each = measures[name]
+            above &= (each.low if self.confident else each.value) >= bound
+            below |= (each.high if self.confident else each.value) < bound
+        between = np.where(flagged, "contradicted", np.where(above, "trusted", "not certain"))
+        words = [str(word) for word in np.where(below, "not trusted", between)]
+        found = pl.DataFrame({**columns, "verdict": words}).with_columns(pl.selectors.float().fill_nan(None))
+        return found.filter(pl.col("judge").is_in(self.chosen)).sort(
+            self.by_metric, descending=True, nulls_last=True
+        )
+
+
 def judge(
     source: Any,
     *,
     known: Any = None,
-    by: str | None = None,
-    by_metric: str = "capability",
+    trusted: str | Sequence[str] | None = None,
+    by: str | Mapping[Any, Any] | None = None,
+    by_metric: str | None = None,
     min_accuracy: float | None = None,
     min_capability: float | None = None,
+    min_sharpness: float | None = None,
+    margin: float = MARGIN,
     confident: bool = True,
     without: Sequence[str] = (),
     raters: Sequence[str] | None = None,
     **columns: Any,
 ) -> JudgeReport:
-    """Measure judges against the truth that some known answers and all verdicts tell.
+    """Measure judges against the truth that some known answers tell, or on the scale of people who are trusted.
 
     Parameters
     ----------
@@ -193,12 +229,18 @@ def judge(
         scores every cut is a question, and numbers are means over the cuts.
     known
         The column of known answers, or a table of them; at least 15 answers, a random sample of all.
+    trusted
+        People, where no answers are known: their agreement sets the scale, on which judges have no say.
     by
-        A facet or column, such as the system that wrote an answer: pass rates and judges' accuracy for each.
+        With known answers, a facet or column, such as the system that wrote an answer, or a mapping from students to
+        groups: pass rates and judges' accuracy for each.
     by_metric
-        What judges are sorted by: `"capability"` (J, sensitivity + specificity - 1) or `"accuracy"`.
-    min_accuracy, min_capability
-        Bounds; capability of at least 0.5 where none is given.
+        What judges are sorted by: `"capability"` (with known answers J, sensitivity + specificity - 1; with people
+        kappa against a rater without noise), `"accuracy"` (known answers) or `"sharpness"` (people).
+    min_accuracy, min_capability, min_sharpness
+        Bounds; where none is given, capability of at least 0.5 with known answers and sharpness of 0.5 with people.
+    margin
+        With people: how much less capable than they a judge may be who stands in for one (`rl.can_replace`).
     confident
         A judge is trusted, or not, only where its 95 % interval lies on one side of every bound; between, it is "not
         certain", which fails no gate. With False the estimate decides.
@@ -237,183 +279,185 @@ def judge(
     >>> found.failed
     ('coin',)
     """
-    ratings = _read(source, known, by, columns)
-    bounds = _bounds(min_accuracy, min_capability)
-    if by_metric not in METRICS:
-        raise OptionError(
-            Message(Option("by_metric", by_metric)),
-            "give capability or accuracy",
-            value=by_metric,
-            option="by_metric",
-        )
+    ratings = read_verdicts(source, known, by, columns)
     labels = ratings.raters.cast(pl.String).to_list()
-    left_out = np.array(
-        [labels.index(choose("rater", str(name), labels, "without")) for name in without], dtype=int
-    )
-    chosen = [name for name in labels if name not in set(without)]
+    people = [] if ratings.known is not None and trusted is None else _people(ratings, trusted, labels)
+    if bool(people) == (ratings.known is not None):
+        raise _nothing_or_both(bool(people))
+    basis = "people" if people else "known"
+    given = {"accuracy": min_accuracy, "capability": min_capability, "sharpness": min_sharpness}
+    ordered = bool(people) and ratings.n_categories > 2
+    metrics = ("sharpness",) if ordered else ("capability", "sharpness" if people else "accuracy")
+    left_out = [choose("rater", str(name), labels, "without") for name in without]
+    chosen = [name for name in labels if name not in {*left_out, *people}]
     if raters is not None:
         named = [raters] if isinstance(raters, str) else raters
         chosen = [choose("rater", str(name), chosen, "raters") for name in named]
-    answers = _Answers.of(ratings)
-    questions = _questions(answers, left_out)
-    group = None if by is None else _systems(ratings, answers, by)
-    truths = [estimate_truth(each) for each in questions]
-    tables = {"judges": _judges(ratings, truths, chosen, bounds, by_metric, confident)}
-    thresholds = [certain_enough(truth) for truth in truths]
-    tables["labels"] = _labels(ratings, answers, truths, thresholds)
-    if by is not None and group is not None:
-        tables |= _by_system(ratings, questions, truths, group, by, chosen)
-    shown = truths[len(truths) // 2]
-    panel = judges_to_keep(shown)
-    return JudgeReport(
-        tables,
-        bounds,
-        by_metric,
-        confident,
-        by,
-        ratings.n_ratings,
-        len(answers.rows),
-        effective_judges(shown),
-        tuple(labels[place] for place in panel.judges) or tuple(chosen[:1]),
-        (panel.preferred, panel.splits),
-        max(thresholds),
-        _cautions(ratings, answers, truths, tables["judges"]),
-        ratings.notes,
-        ratings.backend,
+    if not chosen:
+        raise OptionError(
+            f"all {counted(len(labels), 'rater')} are trusted, so nobody is left to judge",
+            "leave the judges out of them",
+            option="trusted",
+        )
+    asked = _Asked(
+        _bounds(given, metrics) or DEFAULT_BOUNDS[basis], _metric(by_metric, metrics), confident, chosen
+    )
+    if people:
+        if by is not None:
+            raise OptionError(
+                "pass rates are estimated from known answers",
+                Message("look up some (", Option("known", "gold"), "), or leave out ", Option("by")),
+                option="by",
+            )
+        return _on_people_scale(ratings, people, asked, metrics, margin)
+    codes = np.array([labels.index(name) for name in left_out], dtype=np.int64)
+    return _against_truth(ratings, by, codes, asked, metrics)
+
+
+def _people(ratings: Ratings, trusted: str | Sequence[str] | None, labels: list[str]) -> list[str]:
+    named = ratings.trusted if trusted is None else [trusted] if isinstance(trusted, str) else trusted
+    return [choose("rater", str(name), labels, "trusted") for name in dict.fromkeys(named)]
+
+
+def _nothing_or_both(both: bool) -> OptionError:
+    if both:
+        return OptionError(
+            "known answers and trusted raters are two ways to say what is right",
+            Message("leave out ", Option("trusted"), ": with known answers people are measured like judges"),
+            option="trusted",
+        )
+    return OptionError(
+        "nothing says what is right, and judges who agree may all be wrong",
+        Message(
+            "add a column of known answers, ",
+            Option("known", "human_label"),
+            ", or name raters whom you trust, ",
+            Option("trusted", ["Ann", "Bob"]),
+        ),
+        option="known",
     )
 
 
-def _read(source: Any, known: Any, by: str | None, columns: Mapping[str, Any]) -> Ratings:
-    if isinstance(source, Ratings):
-        if known is not None or columns:
-            raise OptionError(
-                "these ratings have been read already",
-                Message("give ", Option("known", known or "gold"), " to rl.read"),
-                option="known",
-            )
-        return source
-    given = dict(columns)
-    if by is not None and by != "item" and by not in (given.get("item"), given.get("facets")):
-        more = given.get("facets") or []
-        given["facets"] = [*([more] if isinstance(more, str) else more), by]
-    return read(source, known=known, **given)
-
-
-def _bounds(min_accuracy: float | None, min_capability: float | None) -> dict[str, float]:
-    given = {"accuracy": min_accuracy, "capability": min_capability}
-    for name, bound in given.items():
-        if bound is not None and (
-            isinstance(bound, bool) or not isinstance(bound, int | float) or not 0 <= bound <= 1
-        ):
-            raise OptionError(
-                Message(Option(f"min_{name}", bound)),
-                "give a number between 0 and 1",
-                value=bound,
-                option=f"min_{name}",
-            )
-    found = {name: float(bound) for name, bound in given.items() if bound is not None}
-    return found or {"capability": DEFAULT_CAPABILITY}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Answers:
-    """Distinct answers, each a student and an item, with every verdict on them."""
-
-    student: Indices
-    item: Indices
-    known: Indices
-    """(answers,) the right score; -1 where unknown."""
-    answer: Indices
-    """(verdicts,) which answer."""
-    judge: Indices
-    score: Indices
-    n_judges: int
-
-    @property
-    def rows(self) -> Indices:
-        return np.flatnonzero(self.known >= 0)
-
-    @classmethod
-    def of(cls, ratings: Ratings) -> "_Answers":
-        key = ratings.student.astype(np.int64) * ratings.n_items + ratings.item
-        keys, answer = np.unique(key, return_inverse=True)
-        known = np.full(len(keys), UNKNOWN, dtype=np.int64)
-        if ratings.known is not None:
-            theirs = ratings.known.student.astype(np.int64) * ratings.n_items + ratings.known.item
-            place = np.minimum(np.searchsorted(keys, theirs), len(keys) - 1)
-            met = keys[place] == theirs
-            known[place[met]] = ratings.known.answer[met]
-        return cls(
-            keys // ratings.n_items,
-            keys % ratings.n_items,
-            known,
-            answer,
-            ratings.rater.astype(np.int64),
-            ratings.score.astype(np.int64),
-            ratings.n_raters,
-        )
-
-
-def _questions(answers: _Answers, left_out: Indices) -> list[Verdicts]:
-    """Pass or fail at every cut that known answers lie on both sides of."""
-    n = len(answers.rows)
-    if n < FEWEST_KNOWN:
-        raise InputError(
-            f"{counted(n, 'known answer')} that judges have judged cannot tell who judges well",
-            Message(
-                f"look up at least {FEWEST_KNOWN - n} more, better 30 to 60 in all (", Option("known"), ")"
-            ),
-            value=n,
-            option="known",
-        )
-    found = []
-    for cut in range(1, int(max(answers.score.max(), answers.known.max())) + 1):
-        known = np.where(answers.known < 0, UNKNOWN, answers.known >= cut)
-        if min((known == 1).sum(), (known == 0).sum()) >= FEWEST_OF_A_KIND:
-            verdict = (answers.score >= cut).astype(np.int64)
-            each = Verdicts.of(
-                answers.answer, answers.judge, verdict, known, answers.student, answers.n_judges
-            )
-            found.append(each.without_judges(left_out) if len(left_out) else each)
-    if not found:
-        seen = np.bincount(answers.known[answers.rows])
-        raise InputError(
-            f"of {counted(n, 'known answer')} nearly all are alike ({int(seen.max()):,} of one kind), so one of a "
-            "judge's two error rates is not known",
-            f"look up answers until at least {FEWEST_OF_A_KIND} are good and {FEWEST_OF_A_KIND} are bad",
-            value=int(seen.max()),
-            option="known",
-        )
-    return found
-
-
-def _systems(ratings: Ratings, answers: _Answers, by: str) -> tuple[Indices, pl.Series]:
-    """(answers,) the system of each, and their labels."""
-    if by == "item":
-        return answers.item, ratings.items.cast(pl.String)
-    facets = {facet.name: facet for facet in ratings.facets}
-    if by not in facets:
+def _metric(by_metric: str | None, metrics: tuple[str, ...]) -> str:
+    if by_metric is not None and by_metric not in metrics:
         raise OptionError(
-            f"the ratings have no facet {shortened(by)}",
-            Message(
-                "read its column too, ",
-                Option("facets", [by]),
-                f"; there are: {', '.join(['item', *facets])}",
-            ),
-            value=by,
-            option="by",
+            Message(Option("by_metric", by_metric)),
+            f"give {' or '.join(metrics)}",
+            value=by_metric,
+            option="by_metric",
         )
-    codes = facets[by].codes.astype(np.int64)
-    found = np.zeros(len(answers.known), dtype=np.int64)
-    found[answers.answer] = codes
-    if (differs := np.flatnonzero(found[answers.answer] != codes)).size:
-        student = str(ratings.students[int(ratings.student[differs[0]])])
-        raise InputError(
-            f"student {shortened(student)} has more than one {by}",
-            "an answer belongs to one system: let the student column name the answer, not the task",
-            option="by",
+    return by_metric or metrics[0]
+
+
+def _bounds(given: Mapping[str, float | None], metrics: tuple[str, ...]) -> dict[str, float]:
+    for name, bound in given.items():
+        if bound is None:
+            continue
+        option = Option(f"min_{name}", bound)
+        if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0 <= bound <= 1:
+            raise OptionError(
+                Message(option), "give a number between 0 and 1", value=bound, option=option.name
+            )
+        if name not in metrics:
+            raise OptionError(
+                Message(option, f" does not go with what says what is right here: {name} is not estimated"),
+                Message("give ", Option(f"min_{metrics[0]}", bound)),
+                option=option.name,
+            )
+    return {name: float(bound) for name, bound in given.items() if bound is not None}
+
+
+def _on_people_scale(
+    ratings: Ratings, people: list[str], asked: _Asked, metrics: tuple[str, ...], margin: float
+) -> JudgeReport:
+    labels = ratings.raters.cast(pl.String).to_list()
+    codes = [labels.index(name) for name in people]
+    found = measure_on_people_scale(ratings, codes, [labels.index(name) for name in asked.chosen])
+    check_scale(found, people)
+    own = slice(len(people), None)
+    numbers = {"sharpness": found.sharpness[own], "capability": found.capability[own]}
+    measures = {name: Measure(each[:, 0], *fisher_interval(each)) for name, each in numbers.items()}
+    columns: dict[str, Any] = {"judge": asked.chosen, "n": found.n_shared[own]}
+    for name in metrics:
+        each = measures[name]
+        columns |= {name: each.value, f"{name}_low": each.low, f"{name}_high": each.high}
+    if found.pass_fail:
+        columns["passes"] = special.ndtr(-found.severity[own, 0])
+    table = asked.table(columns, measures, np.zeros(len(asked.chosen), dtype=bool))
+    stands = {}
+    cautions = []
+    if len(people) > 1:
+        for place, name in enumerate(asked.chosen, len(people)):
+            if found.n_shared[place]:
+                stands[name] = replacement(ratings, found, name, people, place, margin=margin)
+    else:
+        cautions.append(
+            f"{people[0]} is taken for the truth: a second person would tell how far one can be trusted."
         )
-    return found, facets[by].labels.cast(pl.String)
+    alone = [name for name, n in zip(asked.chosen, found.n_shared[own], strict=True) if not n]
+    if alone:
+        cautions.append(f"{listed(alone, 5)}: too little work shared with people to say anything.")
+    words = [stands[name].verdict if name in stands else None for name in table["judge"]]
+    table = table.with_columns(pl.Series("stands_in", words, dtype=pl.String))
+    return JudgeReport(
+        {"judges": table},
+        metrics,
+        asked.bounds,
+        asked.confident,
+        ratings.n_ratings,
+        0,
+        tuple(people),
+        replacements=tuple(stands[name] for name in table["judge"] if name in stands),
+        cautions=tuple(cautions),
+        notes=ratings.notes,
+        backend=ratings.backend,
+    )
+
+
+def _against_truth(
+    ratings: Ratings,
+    by: str | Mapping[Any, Any] | None,
+    left_out: Indices,
+    asked: _Asked,
+    metrics: tuple[str, ...],
+) -> JudgeReport:
+    answers = Answers.of(ratings)
+    questions = answers.questions(left_out)
+    group = None if by is None else answers.systems(ratings, by)
+    truths = [estimate_truth(each) for each in questions]
+    judges = _judges(ratings, truths, asked)
+    thresholds = [certain_enough(truth) for truth in truths]
+    middle = len(truths) // 2
+    rates = None
+    if group is not None:
+        name = by if isinstance(by, str) else "group"
+        rates = rates_by_system(ratings, questions[middle], group, name, truths[middle].features)
+        kept = rates.tables["slices"].filter(pl.col("judge").is_in(asked.chosen))
+        rates = PassRates(
+            {**rates.tables, "slices": kept}, rates.by, rates.n_known, rates.warnings, rates.backend
+        )
+    labels = ratings.raters.cast(pl.String).to_list()
+    panel = judges_to_keep(truths[middle])
+    return JudgeReport(
+        {
+            "judges": judges,
+            "labels": _labels(ratings, answers, truths, thresholds),
+            **(rates.tables if rates is not None else {}),
+        },
+        metrics,
+        asked.bounds,
+        asked.confident,
+        ratings.n_ratings,
+        len(answers.rows),
+        rates=rates,
+        effective_judges=effective_judges(truths[middle], labels),
+        keep=tuple(labels[place] for place in panel.judges),
+        kept_in=(panel.preferred, panel.splits),
+        threshold=max(thresholds),
+        cautions=_cautions(ratings, answers, truths, judges),
+        notes=ratings.notes,
+        backend=ratings.backend,
+    )
 
 
 def _mean(measures: Sequence[Measure]) -> Measure:
@@ -423,16 +467,9 @@ def _mean(measures: Sequence[Measure]) -> Measure:
     )
 
 
-def _judges(
-    ratings: Ratings,
-    truths: Sequence[Truth],
-    chosen: Sequence[str],
-    bounds: Mapping[str, float],
-    by_metric: str,
-    confident: bool,
-) -> pl.DataFrame:
-    found: list[JudgeMeasures] = [measure_judges(truth) for truth in truths]
-    guards: list[Guard] = [guard(truth) for truth in truths]
+def _judges(ratings: Ratings, truths: Sequence[Truth], asked: _Asked) -> pl.DataFrame:
+    found = [measure_judges(truth) for truth in truths]
+    guards = [guard(truth) for truth in truths]
     measures = {name: _mean([getattr(each, name) for each in found]) for name in MEASURES}
     columns: dict[str, Any] = {
         "judge": ratings.raters.cast(pl.String),
@@ -449,29 +486,12 @@ def _judges(
         "expected": np.mean([each.expected for each in guards], axis=0),
         "guard_z": np.stack([each.z for each in guards])[worst, who],
         "flagged": flagged,
-        "verdict": _verdicts(measures, bounds, flagged, confident),
     }
-    table = pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
-    return table.filter(pl.col("judge").is_in(list(chosen))).sort(by_metric, descending=True, nulls_last=True)
-
-
-def _verdicts(
-    measures: Mapping[str, Measure], bounds: Mapping[str, float], flagged: Mask, confident: bool
-) -> list[str]:
-    """Trusted above every bound, not trusted below one, not certain between; never trusted against known answers."""
-    above, below = np.ones(len(flagged), dtype=bool), np.zeros(len(flagged), dtype=bool)
-    for name, bound in bounds.items():
-        each = measures[name]
-        above &= (each.low if confident else each.value) >= bound
-        below |= (each.high if confident else each.value) < bound
-    words = np.where(
-        below, "not trusted", np.where(flagged, "contradicted", np.where(above, "trusted", "not certain"))
-    )
-    return [str(word) for word in words]
+    return asked.table(columns, measures, flagged)
 
 
 def _labels(
-    ratings: Ratings, answers: _Answers, truths: Sequence[Truth], thresholds: Sequence[float]
+    ratings: Ratings, answers: Answers, truths: Sequence[Truth], thresholds: Sequence[float]
 ) -> pl.DataFrame:
     """The most probable score of every answer. P(at least cut) falls with the cut, so it is made to."""
     at_least = np.minimum.accumulate(np.stack([truth.probability for truth in truths]), axis=0)
@@ -485,90 +505,37 @@ def _labels(
         ],
         axis=0,
     )
-    scores = np.where(known, answers.known, label) if len(truths) > 1 else label
-    probability = np.where(known, 1.0, levels[label, np.arange(len(label))])
-    table = pl.DataFrame(
+    return label_table(
+        ratings,
+        answers.student,
+        answers.item,
         {
-            "student": ratings.students.gather(answers.student),
-            "item": ratings.items.gather(answers.item),
-            "label": scores,
-            "probability": probability,
+            "label": np.where(known, answers.known, label) if len(truths) > 1 else label,
+            "probability": np.where(known, 1.0, levels[label, np.arange(len(label))]),
             "n_judges": np.asarray(truths[0].verdicts.judged.sum(axis=1)).astype(np.int64),
             "known": known,
             "needs_person": ~sure & ~known,
-        }
+        },
     )
-    return table.sort(pl.col("needs_person"), -pl.col("probability"), descending=True, maintain_order=True)
 
 
-def _by_system(
-    ratings: Ratings,
-    questions: Sequence[Verdicts],
-    truths: Sequence[Truth],
-    group: tuple[Indices, pl.Series],
-    by: str,
-    chosen: Sequence[str],
-) -> dict[str, pl.DataFrame]:
-    """Rates, differences and slices of the middle question: pass or fail, where there are no others."""
-    system, labels = group
-    middle = len(truths) // 2
-    truth = estimate_truth(questions[middle], system, truths[middle].features)
-    rates = system_rates(truth)
-    return {
-        "systems": _rates_table(rates, labels, by),
-        "differences": _differences(rates, labels, by),
-        "slices": _slices(accuracy_by_system(truth), ratings.raters.cast(pl.String), labels, by).filter(
-            pl.col("judge").is_in(list(chosen))
-        ),
+def label_table(
+    ratings: Ratings, student: Indices, item: Indices, columns: Mapping[str, Array | Indices | Mask]
+) -> pl.DataFrame:
+    """A row per answer, those that need a person first, the least certain on top; labels are scores of the file."""
+    label = columns["label"] * ratings.score_step
+    named = {
+        "student": ratings.students.gather(student),
+        "item": ratings.items.gather(item),
+        **columns,
+        "label": label.astype(np.int64) if float(ratings.score_step).is_integer() else label,
     }
-
-
-def _rates_table(rates: SystemRates, labels: pl.Series, by: str) -> pl.DataFrame:
-    columns = {
-        by: labels,
-        "n": rates.n.astype(np.int64),
-        "known": rates.known.astype(np.int64),
-        "observed": rates.observed,
-        "rate": rates.rate.value,
-        "low": rates.rate.low,
-        "high": rates.rate.high,
-        "rank_low": rates.rank_low.astype(np.int64),
-        "rank_high": rates.rank_high.astype(np.int64),
-    }
-    return pl.DataFrame(columns).sort("rate", descending=True)
-
-
-def _differences(rates: SystemRates, labels: pl.Series, by: str) -> pl.DataFrame:
-    one, other, tests = each_pair(rates.rate.value, rates.covariance)
-    half = NORMAL * tests.se
-    columns = {
-        by: labels.gather(one),
-        "other": labels.gather(other),
-        "difference": tests.difference,
-        "low": tests.difference - half,
-        "high": tests.difference + half,
-        "p": tests.p,
-        "p_holm": tests.holm,
-    }
-    return pl.DataFrame(columns).sort("p")
-
-
-def _slices(found: SliceAccuracy, judges: pl.Series, labels: pl.Series, by: str) -> pl.DataFrame:
-    who, where = (part.ravel() for part in np.indices(found.n.shape))
-    columns = {
-        "judge": judges.gather(who),
-        by: labels.gather(where),
-        "n": found.n.ravel().astype(np.int64),
-        "accuracy": found.accuracy.value.ravel(),
-        "accuracy_low": found.accuracy.low.ravel(),
-        "accuracy_high": found.accuracy.high.ravel(),
-        "p": found.p.ravel(),
-    }
-    return pl.DataFrame(columns).with_columns(pl.col("p").fill_nan(None)).filter(pl.col("n") > 0)
+    order = (pl.col("needs_person"), -pl.col("probability"))
+    return pl.DataFrame(named).sort(*order, descending=True, maintain_order=True)
 
 
 def _cautions(
-    ratings: Ratings, answers: _Answers, truths: Sequence[Truth], judges: pl.DataFrame
+    ratings: Ratings, answers: Answers, truths: Sequence[Truth], judges: pl.DataFrame
 ) -> tuple[str, ...]:
     found = [
         f"{row['judge']} is right on {100 * row['right']:.0f} % of {row['n_known']:,} known answers where "

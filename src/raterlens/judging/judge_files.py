@@ -1,6 +1,7 @@
 """What `rl.judge` found, for people and other programs: cells of a table, Markdown, JUnit, JSON, a folder of csv."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -9,61 +10,46 @@ import polars as pl
 
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError
-from raterlens.base.text import counted, interval, number, printable
+from raterlens.base.text import interval, number, printable
 from raterlens.judging.gate import cell
-from raterlens.judging.judge import METRICS, JudgeReport
+from raterlens.judging.judge import JudgeReport
+from raterlens.judging.replacement import Replacement
 
 FORMAT = "raterlens judges"
-_HEADINGS = (
-    "Judge",
-    "Capability",
-    "95 % interval",
-    "Accuracy",
-    "95 % interval",
-    "Right on known",
-    "Expected",
-    "Verdict",
-)
 
 
 def columns(report: JudgeReport) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Headings, and the cells of every judge, as text."""
-    return _HEADINGS, [_cells(row) for row in report.tables["judges"].iter_rows(named=True)]
+    measured = [heading for name in report.metrics for heading in (name.capitalize(), "95 % interval")]
+    besides = ("Passes of 100", "Stands in") if report.people else ("Right on known", "Expected")
+    rows = [_cells(row, report) for row in report.tables["judges"].iter_rows(named=True)]
+    return ("Judge", *measured, *besides, "Verdict"), rows
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+def _cells(row: dict[str, Any], report: JudgeReport) -> tuple[str, ...]:
     measured = [
         text
-        for name in METRICS
+        for name in report.metrics
         for text in (number(row[name]), interval(row[f"{name}_low"], row[f"{name}_high"]))
     ]
-    right = f"{number(row['right'])} of {row['n_known']:,}" if row["n_known"] else ""
-    return (
-        str(row["judge"]),
-        *measured,
-        right,
-        number(row["expected"]) if row["n_known"] else "",
-        row["verdict"],
-    )
-
-
-def basis(report: JudgeReport) -> str:
-    """What the numbers rest on."""
-    return (
-        f"Measured against the truth, as {counted(report.n_known, 'known answer')} and "
-        f"{counted(report.n_verdicts, 'verdict')} tell it."
-    )
+    if report.people:
+        passes = number(100 * row["passes"], 0) if row.get("passes") is not None else ""
+        besides = (passes, row["stands_in"] or "")
+    else:
+        right = f"{number(row['right'])} of {row['n_known']:,}" if row["n_known"] else ""
+        besides = (right, number(row["expected"]) if row["n_known"] else "")
+    return (str(row["judge"]), *measured, *besides, row["verdict"])
 
 
 def system_lines(report: JudgeReport) -> list[str]:
     """Pass rates per system, one line each."""
-    if report.by is None:
+    if report.rates is None:
         return []
     return [
-        f"{row[report.by]}: {number(row['rate'])} ({interval(row['low'], row['high'])}), judges pass "
+        f"{row[report.rates.by]}: {number(row['rate'])} ({interval(row['low'], row['high'])}), judges pass "
         f"{number(row['observed'])}; rank {row['rank_low']} to {row['rank_high']}; {row['n']:,} answers, "
         f"{row['known']:,} known"
-        for row in report.tables["systems"].iter_rows(named=True)
+        for row in report.rates.tables["systems"].iter_rows(named=True)
     ]
 
 
@@ -80,8 +66,10 @@ def changes(report: JudgeReport, baseline: dict[str, Any] | None) -> list[str]:
     return [
         f"{now['judge']}: {name} {number(then[name])} -> {number(now[name])}"
         for now, then in met
-        for name in METRICS
-        if now[f"{name}_low"] > then[f"{name}_high"] or now[f"{name}_high"] < then[f"{name}_low"]
+        for name in report.metrics
+        if f"{name}_low" in then
+        and None not in (now[f"{name}_low"], then[f"{name}_low"])
+        and (now[f"{name}_low"] > then[f"{name}_high"] or now[f"{name}_high"] < then[f"{name}_low"])
     ]
 
 
@@ -105,11 +93,12 @@ def read_baseline(path: Path) -> dict[str, Any] | None:
 def markdown(report: JudgeReport, moved: list[str], compared: bool) -> str:
     """For a pull request."""
     headings, rows = columns(report)
-    lines = [f"### Raterlens: {cell(report.headline())}", "", cell(basis(report)), ""]
+    lines = [f"### Raterlens: {cell(report.headline())}", "", cell(report.basis()), ""]
     lines += [f"| {' | '.join(headings)} |", f"|{'---|' * len(headings)}"]
     lines += [f"| {' | '.join(cell(text) for text in row)} |" for row in rows]
     if systems := system_lines(report):
-        lines += ["", f"Pass rate by {cell(report.by)}:", "", *(f"- {cell(text)}" for text in systems)]
+        assert report.rates is not None
+        lines += ["", f"Pass rate by {cell(report.rates.by)}:", "", *(f"- {cell(text)}" for text in systems)]
     lines += ["", *(f"- {cell(text)}" for text in report.sentences())]
     if moved:
         lines += ["", "Since the last run:", "", *(f"- {cell(text)}" for text in moved)]
@@ -144,7 +133,7 @@ def _sentence(row: dict[str, Any], report: JudgeReport) -> str:
     )
     known = (
         f"; right on {number(row['right'])} of {row['n_known']:,} known answers, expected {number(row['expected'])}"
-        if row["n_known"]
+        if row.get("n_known")
         else ""
     )
     return f"{row['judge']}: {measured}{known}; {row['verdict']}"
@@ -159,11 +148,15 @@ def to_json(report: JudgeReport, moved: list[str]) -> str:
         "bounds": dict(report.bounds),
         "decided_by": "interval" if report.confident else "estimate",
         "n_known": report.n_known,
-        "effective_judges": report.effective_judges.given_truth,
+        "people": list(report.people),
+        "effective_judges": None
+        if report.effective_judges is None
+        else _finite(asdict(report.effective_judges)),
         "keep": list(report.keep),
         "judges": _plain(report.tables["judges"]),
-        "systems": _plain(report.tables["systems"]) if report.by else None,
-        "differences": _plain(report.tables["differences"]) if report.by else None,
+        "systems": _plain(report.tables["systems"]) if report.rates else None,
+        "differences": _plain(report.tables["differences"]) if report.rates else None,
+        "replacements": [_replacement(each) for each in report.replacements],
         "changes": moved,
         "sentences": report.sentences(),
     }
@@ -179,3 +172,13 @@ def write_folder(report: JudgeReport, folder: Path) -> None:
 
 def _plain(table: pl.DataFrame) -> list[dict[str, Any]]:
     return table.with_columns(pl.selectors.float().fill_nan(None)).to_dicts()
+
+
+def _replacement(found: Replacement) -> dict[str, Any]:
+    names = ("judge", "verdict", "margin", "difference", "low", "high", "p")
+    numbers = {name: getattr(found, name) for name in names}
+    return _finite({**numbers, "alt_test_winning_rate": found.alt_test.winning_rate})
+
+
+def _finite(content: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if value != value else value for name, value in content.items()}

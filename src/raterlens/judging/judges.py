@@ -1,11 +1,14 @@
 """Judges under the truth: expected accuracy, sensitivity, specificity and capability J, with intervals and a guard."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse, stats
+from scipy.sparse import csgraph
 
 from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.base.text import counted, listed
 from raterlens.judging.truth import Truth, Verdicts
 
 DRAWS = 200
@@ -14,6 +17,10 @@ PSEUDO_VERDICTS = 2.0
 GUARD = 3.3
 """How many standard errors right on known may be from expected: 1 judge in 1,000 by chance."""
 NORMAL = float(stats.norm.ppf(0.975))
+_GROUPS, _FEW_GROUPS, _MANY_JUDGES = 40, 10, 200
+"""Of answers that are left out in turn: few where there are many pairs of judges."""
+_NEAR_COPY, _ENOUGH_SHARED = 0.9, 30
+"""Correlation of errors from which on two judges count as one, and the shared answers that it takes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,62 +144,125 @@ def guard(truth: Truth) -> Guard:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveJudges:
-    """How many independent judges the panel is worth."""
+    """How many independent judges the panel is worth, with 95 % intervals by leaving out groups of answers."""
 
+    n: int
     given_truth: float
     """Judges as good as these whose errors are independent, in information about the truth."""
+    low: float
+    high: float
     kish: float
     """Judges over one plus their mean error correlation times the others."""
+    kish_low: float
+    kish_high: float
+    p: float
+    """Of errors as alike on the known answers as these, if judges erred independently; not-a-number where no two judges
+    share any."""
+    near_copies: tuple[tuple[str, ...], ...] = ()
+    """Groups of judges whose errors are nearly the same: each counts as one."""
+
+    def words(self) -> list[str]:
+        """What it means, one sentence each."""
+        ends = f"({self.low:.1f} to {self.high:.1f})"
+        together = " Their errors go together beyond chance" if self.p < 0.01 else ""
+        chance = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
+        return [
+            f"{counted(self.n, 'judge')} are worth {self.given_truth:.1f} independent ones {ends}."
+            + (f"{together} ({chance})." if together else ""),
+            *(
+                f"{listed(group, 7)} nearly always err together: they count as one."
+                for group in self.near_copies
+            ),
+        ]
 
 
-def effective_judges(truth: Truth) -> EffectiveJudges:
-    """`(sum a)^2 / ((sum b)^2 + R v)` over `mean(a_r^2 / (b_r^2 + v))`, with v = pi^2 / 3.
+def effective_judges(truth: Truth, labels: Sequence[str]) -> EffectiveJudges:
+    """`R a'a / a'Ca`: the information about the truth in votes weighted by a_r, over that of R independent judges.
 
-    a_r is half the distance in logits between good and bad work, b_r how far a judge follows what errors share (one
-    factor of their correlations given the truth)."""
+    a_r is half the distance in logits between good and bad work, and C the correlation of errors on the known answers,
+    each about the judge's own rate on answers of that kind. For judges who are equally good it is Kish's
+    `R / (1 + (R - 1) rho)`."""
     verdicts = truth.verdicts
     _, sensitivity, specificity = Counts.under(verdicts, truth.probability).shares()
-    a = (_logit(sensitivity) + _logit(specificity)) / 2
-    correlation, shared = _error_correlations(truth, sensitivity, specificity)
-    loading = _one_factor(correlation, shared)
-    v, r = np.pi**2 / 3, len(a)
-    b = loading * np.sqrt(v / (1 - loading**2))
-    one = np.mean(a**2 / (b**2 + v))
-    given = a.sum() ** 2 / (b.sum() ** 2 + r * v) / one if one > 0 else float(r)
-    off = shared.sum()
-    mean = float((correlation * shared).sum() / off) if off else 0.0
-    return EffectiveJudges(float(np.clip(given, 0, r)), float(r / (1 + (r - 1) * max(mean, 0.0))))
+    here = np.flatnonzero(verdicts.answers_per_judge)
+    a = ((_logit(sensitivity) + _logit(specificity)) / 2)[here]
+    errors = _errors_on_known(verdicts)[:, here]
+    n_groups = min(errors.shape[0], _GROUPS if len(here) <= _MANY_JUDGES else _FEW_GROUPS)
+    group = np.random.default_rng(3).permutation(errors.shape[0]) % n_groups
+    parts = [_products(errors[group == each]) for each in range(n_groups)]
+    total = np.sum(parts, axis=0)
+    share = _share_of_variance(a, total)
+    again = np.array([_share_of_variance(a, total - part) for part in parts])
+    half = NORMAL * np.sqrt((n_groups - 1) * again.var(axis=0))
+    value, low, high = (1 / np.clip(each, 1 / len(here), 1.0) for each in (share, share + half, share - half))
+    return EffectiveJudges(
+        len(here),
+        float(value[0]), float(low[0]), float(high[0]),
+        float(value[1]), float(low[1]), float(high[1]),
+        _independence(errors),
+        tuple(tuple(labels[place] for place in each) for each in _near_copies(truth, sensitivity, specificity)),
+    )  # fmt: skip
 
 
-def _error_correlations(truth: Truth, sensitivity: Array, specificity: Array) -> tuple[Array, Array]:
-    """(judges, judges) correlation of errors given the truth, and on how many answers; diagonals are 0."""
-    verdicts, p = truth.verdicts, truth.probability
-    error = verdicts.passes.copy()
-    row = np.repeat(np.arange(error.shape[0]), np.diff(error.indptr))
-    expected_pass = p[row] * sensitivity[error.indices] + (1 - p[row]) * (1 - specificity[error.indices])
-    spread = np.sqrt(expected_pass * (1 - expected_pass))
-    error.data = (error.data - expected_pass) / np.maximum(spread, 1e-9)
-    shared = np.asarray((verdicts.judged.T @ verdicts.judged).todense(), dtype=np.float64)
-    products = np.asarray((error.T @ error).todense())
-    scale = np.sqrt(np.maximum(np.diag(products) / np.maximum(np.diag(shared), 1), 1e-9))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.where(shared > 0, products / np.maximum(shared, 1), 0.0) / np.outer(scale, scale)
-    np.fill_diagonal(shared, 0.0)
-    np.fill_diagonal(found, 0.0)
-    # latent correlation from one of pass and fail, shrunk where few answers are shared
-    return np.sin(np.pi / 2 * np.clip(found, -1, 1)) * shared / (shared + 10), shared
+def _errors_on_known(verdicts: Verdicts) -> sparse.csr_array:
+    """(known answers, judges): verdicts less the judge's mean on known answers of that kind."""
+    rows, kinds = verdicts.rows, verdicts.known[verdicts.rows]
+    found = verdicts.passes[rows].copy()
+    kind = np.repeat(kinds, np.diff(found.indptr))
+    for each in (0, 1):
+        own = kind == each
+        judge = found.indices[own]
+        n, passes = (np.bincount(judge, weights, found.shape[1]) for weights in (None, found.data[own]))
+        found.data[own] -= (passes / np.maximum(n, 1))[judge]
+    return found
 
 
-def _one_factor(correlation: Array, shared: Array) -> Array:
-    """Loadings of the one factor that explains the off-diagonal best, by alternating least squares."""
-    if not (shared > 0).any():
-        return np.zeros(len(correlation))
-    start = np.linalg.eigh(correlation)[1][:, -1]
-    found = np.abs(start) * np.sqrt(max(float(start @ correlation @ start), 0.0))
-    for _ in range(50):
-        fitted = (shared * correlation) @ found / np.maximum(shared @ found**2, 1e-9)
-        found = np.clip((found + fitted) / 2, -0.95, 0.95)
-    return np.asarray(found)
+def _products(errors: sparse.csr_array) -> Array:
+    """(3, judges, judges): sums of products of errors, of squares of the first where both judged, and answers."""
+    judged = errors.copy()
+    judged.data = np.ones_like(judged.data)
+    squares = errors.power(2)
+    return np.stack(
+        [(one.T @ other).toarray() for one, other in ((errors, errors), (squares, judged), (judged, judged))]
+    )
+
+
+def _share_of_variance(a: Array, sums: Array) -> Array:
+    """One over the effective number, given the truth and Kish's; pairs that share no known answer on which both may err
+    count as the others do."""
+    spread = np.sqrt(sums[1] * sums[1].T)
+    told = (spread > 1e-9) & ~np.eye(len(a), dtype=bool)
+    correlation = np.where(told, sums[0] / np.where(told, spread, 1.0), 0.0)
+    weight = np.where(told, sums[2], 0.0)
+    mean = float((correlation * weight).sum() / weight.sum()) if told.any() else 0.0
+    correlation[~told] = mean
+    np.fill_diagonal(correlation, 1.0)
+    r, information = len(a), max(float(a @ a), 1e-12)
+    return np.array([float(a @ correlation @ a) / (r * information), (1 + (r - 1) * mean) / r])
+
+
+def _independence(errors: sparse.csr_array) -> float:
+    """One-sided p: the sum over pairs of judges of the product of their errors, answer by answer."""
+    total = (np.asarray(errors.sum(axis=1)) ** 2 - np.asarray(errors.power(2).sum(axis=1))) / 2
+    spread = float(np.sqrt((total**2).sum()))
+    return float(stats.norm.sf(total.sum() / spread)) if spread > 0 else float("nan")
+
+
+def _near_copies(truth: Truth, sensitivity: Array, specificity: Array) -> list[Indices]:
+    """Groups of judges whose errors, on all answers under the truth, are nearly the same."""
+    passes, p = truth.verdicts.passes, truth.probability
+    row = np.repeat(np.arange(passes.shape[0]), np.diff(passes.indptr))
+    products = np.zeros((passes.shape[1], passes.shape[1]))
+    for chance, rate in ((1 - p, 1 - specificity), (p, sensitivity)):
+        each = passes.copy()
+        each.data = np.sqrt(chance[row]) * (each.data - rate[each.indices])
+        products += (each.T @ each).toarray()
+    shared = (truth.verdicts.judged.T @ truth.verdicts.judged).toarray()
+    mean = products / np.maximum(shared, 1.0)
+    scale = np.sqrt(np.maximum(np.diag(mean), 1e-9))
+    close = (mean > _NEAR_COPY * np.outer(scale, scale)) & (shared >= _ENOUGH_SHARED)
+    group = csgraph.connected_components(close)[1]
+    return [np.flatnonzero(group == each) for each in np.flatnonzero(np.bincount(group) > 1)]
 
 
 def _logit(p: Array) -> Array:
@@ -284,110 +354,3 @@ def certain_enough(truth: Truth, error: float = 0.1, level: float = 0.05) -> flo
             break
         threshold = float(confidence[order][size - 1])
     return threshold
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SystemRates:
-    """Share of good answers per system, whatever judges do on one of them."""
-
-    n: Array
-    known: Array
-    observed: Array
-    """Share of passes among all verdicts."""
-    rate: Measure
-    covariance: Array
-    """(systems, systems) of the rates."""
-    rank_low: Array
-    rank_high: Array
-
-
-def system_rates(truth: Truth, draws: int = DRAWS) -> SystemRates:
-    """Pass rates from truths drawn under a model in which every system has an intercept of its own."""
-    system, verdicts = truth.system, truth.verdicts
-    assert system is not None
-    size = int(system.max()) + 1
-    n = np.bincount(system, minlength=size).astype(np.float64)
-    member = _members(system, size)
-    rate = member @ truth.probability / n
-    drawn = np.concatenate([(member @ each) / n[:, None] for each in truth.draws(draws)], axis=1)
-    shrunk = (rate * n + 1) / (n + 2)
-    chance = shrunk * (1 - shrunk) / n
-    covariance = np.cov(drawn).reshape(size, size) + np.diag(chance)
-    measure = share_measure(np.clip(rate, 0.25 / n, 1 - 0.25 / n), np.diag(covariance))
-    noise = np.random.default_rng(2).standard_normal(drawn.shape) * np.sqrt(chance)[:, None]
-    ranks = stats.rankdata(-(rate[:, None] + drawn - drawn.mean(axis=1, keepdims=True) + noise), axis=0)
-    low, high = np.quantile(ranks, [0.025, 0.975], axis=1)
-    verdicts_per = member @ np.asarray(verdicts.judged.sum(axis=1))
-    passes_per = member @ np.asarray(verdicts.passes.sum(axis=1))
-    known = np.bincount(system[verdicts.rows], minlength=size).astype(np.float64)
-    return SystemRates(
-        n,
-        known,
-        passes_per / np.maximum(verdicts_per, 1),
-        Measure(rate, measure.low, measure.high),
-        covariance,
-        np.floor(low),
-        np.ceil(high),
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SliceAccuracy:
-    """(judges, systems) accuracy on each system, and a test against the judge's other answers."""
-
-    n: Array
-    accuracy: Measure
-    p: Array
-
-
-def accuracy_by_system(truth: Truth, draws: int = DRAWS) -> SliceAccuracy:
-    """Each judge on each system, under the truth with system intercepts."""
-    system, verdicts = truth.system, truth.verdicts
-    assert system is not None
-    size = int(system.max()) + 1
-    places = [np.flatnonzero(system == number) for number in range(size)]
-    slices = [_rows_of(verdicts, place) for place in places]
-    n = np.stack([part.answers_per_judge for part in slices], axis=1)
-    plug_in = np.stack(
-        [
-            Counts.under(part, truth.probability[place]).right
-            for part, place in zip(slices, places, strict=True)
-        ],
-        axis=1,
-    )
-    drawn = np.concatenate(
-        [
-            np.stack(
-                [Counts.under(part, each[place]).right for part, place in zip(slices, places, strict=True)],
-                axis=1,
-            )
-            for each in truth.draws(draws)
-        ],
-        axis=2,
-    )
-    mean = ((plug_in.sum(axis=1) + 0.5) / (n.sum(axis=1) + 1))[:, None]
-    value = (plug_in + PSEUDO_VERDICTS * mean) / (n + PSEUDO_VERDICTS)
-    spread = (drawn / np.maximum(n, 1)[:, :, None]).var(axis=2)
-    chance = value * (1 - value) / (n + PSEUDO_VERDICTS + 1)
-    rest = n.sum(axis=1, keepdims=True) - n
-    inside = drawn / np.maximum(n, 1)[:, :, None]
-    outside = (drawn.sum(axis=1, keepdims=True) - drawn) / np.maximum(rest, 1)[:, :, None]
-    gap = plug_in / np.maximum(n, 1) - (plug_in.sum(axis=1, keepdims=True) - plug_in) / np.maximum(rest, 1)
-    variance = (inside - outside).var(axis=2) + mean * (1 - mean) * (
-        1 / np.maximum(n, 1) + 1 / np.maximum(rest, 1)
-    )
-    p = 2 * stats.norm.sf(np.abs(gap) / np.sqrt(variance))
-    p[(n == 0) | (rest == 0)] = np.nan
-    return SliceAccuracy(n, share_measure(value, spread + chance), p)
-
-
-def _members(system: Indices, size: int) -> sparse.csr_array:
-    return sparse.csr_array(
-        (np.ones(len(system)), (system, np.arange(len(system)))), shape=(size, len(system))
-    )
-
-
-def _rows_of(verdicts: Verdicts, rows: Indices) -> Verdicts:
-    return Verdicts(
-        verdicts.passes[rows], verdicts.judged[rows], verdicts.known[rows], verdicts.cluster[rows]
-    )

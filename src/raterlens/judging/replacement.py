@@ -1,15 +1,22 @@
-"""May a judge stand in for a person? A test of non-inferiority on the scale that people (or known answers) define.
+"""May a judge stand in for a person? A test of non-inferiority on the people's scale, and the alt-test beside it.
 
-With kappa the capability against a rater without noise, severity being counted from the people's average,
+The judge and the people are measured by `people_scale`. With kappa the capability (sharpness for ordered scores),
 
-    H0: kappa_judge <= mean kappa_people - margin
-    T = g(kappa_judge) - g(mean kappa_people - margin),    g(kappa) = -log(1 - kappa)
-    z = (T - bias T) / sd T
+    H0: kappa_judge <= mean kappa_people - margin,     z = (difference + margin) / se
 
-with bias and standard deviation of T over normal draws of all slopes and severities with all their covariances: the
-judge and the people rated the same work. Few ratings overstate a sharp rater's slope and understate people with a
-severity of their own; g and the bias take care of the two, which the delta method alone does not (docs/judges.md has
-the error rates). Not rejecting is no proof of the contrary, so there are three verdicts.
+with the jackknife's standard error and its correction for bias. Not rejecting is not proof of the contrary, so there
+are three verdicts.
+
+The alternative annotator test of Calderon, Reichart and Dror (2025) leaves out each person in turn. On every piece of
+work that this person, the judge and at least one other person judged, whoever agrees better with the others wins; a tie
+is a win for both. With W the indicator of a win, the judge's share of wins rho_f is tested against the person's rho_h:
+
+    H0: rho_f <= rho_h - epsilon        one-sided paired t test of W_h - W_f against epsilon
+
+epsilon is what a person costs more than the judge. The hypotheses are tested together (Benjamini and Yekutieli 2001, as
+they share the judge); the winning rate omega is the share of people whose hypothesis is rejected, and the judge may
+replace annotators where omega >= 0.5. The test takes what the others say for the truth: raters who share a bias confirm
+each other.
 """
 
 from collections.abc import Sequence
@@ -18,22 +25,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special, stats
 
 from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed, number
-from raterlens.capability.index import Index
-from raterlens.capability.yardstick import PERFECT, Measure, Yardstick
-from raterlens.inference.intervals import measure, rater_estimates, standards
-from raterlens.inference.measurement import measured_fit
-from raterlens.inference.panel_draws import Measured
-from raterlens.judging.alt_test import EPSILON, AltTest, alt_test
-from raterlens.judging.people_scale import Shared, sharpness_beside
-from raterlens.judging.trusted_raters import ALONE, only
-from raterlens.models.panel import Panel
+from raterlens.judging.people_scale import (
+    FEWEST_SHARED,
+    OnPeopleScale,
+    fisher_interval,
+    jackknife_bias,
+    jackknife_error,
+    measure_on_people_scale,
+)
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 if TYPE_CHECKING:
@@ -42,14 +47,54 @@ if TYPE_CHECKING:
 MARGIN = 0.1
 ONE_SIDED = float(special.ndtri(0.95))
 TWO_SIDED = float(special.ndtri(0.975))
-FEWEST_SHARED = 20
-"""Pieces of work that a judge and a person must share."""
-_DRAWS = 2_000
-_WIDEST = 0.99
-"""No two capabilities are further apart."""
-_SHARPEST = 1 - 1e-6
-_NOTHING = 1e-9
+EPSILON = 0.2
+"""For experts; the authors suggest 0.15 for skilled annotators and 0.1 for crowd workers."""
+_LEVEL = 0.05
+_ENOUGH_WINS = 0.5
+FEWEST_WITH_OTHERS = 30
+"""Pieces of work per person, for a normal approximation."""
+_LEAST_SHARPNESS = 0.2
 Verdict = Literal["yes", "no", "unclear"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AltTest:
+    """The judge against each person."""
+
+    table: pl.DataFrame
+    """A row per person: rater, n (pieces of work), judge_wins, person_wins (a tie counts for both), p, beaten."""
+    epsilon: float
+
+    @property
+    def winning_rate(self) -> float:
+        """omega: the share of people against whom the judge holds; not-a-number where nobody could be left out."""
+        return self._mean("beaten")
+
+    @property
+    def advantage(self) -> float:
+        """rho: the judge's mean share of wins."""
+        return self._mean("judge_wins")
+
+    def _mean(self, column: str) -> float:
+        return float(np.mean(self.table[column].to_numpy())) if self.table.height else float("nan")
+
+    @property
+    def passed(self) -> bool:
+        return self.winning_rate >= _ENOUGH_WINS
+
+    def words(self) -> str:
+        """One sentence."""
+        if not self.table.height:
+            return (
+                f"The alt-test says nothing: no person shares {FEWEST_WITH_OTHERS} pieces of work with the judge and "
+                "another person."
+            )
+        held = int(self.table["beaten"].sum())
+        verdict = "it may replace people" if self.passed else "it may not replace people"
+        return (
+            f"By the alt-test (epsilon {self.epsilon:g}), which takes people for the truth, {verdict}: winning rate "
+            f"{self.winning_rate:.2f} ({held} of {self.table.height}), advantage {self.advantage:.2f}."
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,10 +113,11 @@ class Replacement:
     p: float
     """Of a judge who is worse by the margin doing as well as this."""
     table: pl.DataFrame
-    """A row per rater, the judge first: rater, n, kappa (against a rater without noise) with its 95 % interval,
-    sharpness, passes, and difference (judge less this person) with its 95 % interval."""
-    alt_test: AltTest | None = None
-    """The published test on the same ratings, where they were given."""
+    """A row per rater, the judge first: rater, n (work shared with people), sharpness and kappa (capability against a
+    rater without noise; pass/fail only), each with its 95 % interval, passes (share, where the people's average passes
+    half), and difference (judge less this person) with its 95 % interval."""
+    alt_test: AltTest
+    """The published test on the same ratings."""
     backend: Backend = "polars"
     measure: str = "capability"
     """What is compared: `capability`, or `sharpness` for ordered scores."""
@@ -115,8 +161,7 @@ class Replacement:
             f"{self.difference:+.2f}, between {self.low:+.2f} and {self.high:+.2f} (each with 95 % confidence; p = "
             f"{self.p:.2g})."
         )
-        known = [] if self.alt_test is None else [self.alt_test.words()]
-        return [f"{answer}: {why}.", numbers, *known]
+        return [f"{answer}: {why}.", numbers, self.alt_test.words()]
 
     def summary(self) -> str:
         """The verdict in plain words."""
@@ -136,7 +181,7 @@ class Replacement:
 
 
 def can_replace(
-    fit: "Fit",
+    source: "Ratings | Fit",
     judge: str,
     ratings: Ratings | None = None,
     *,
@@ -144,39 +189,38 @@ def can_replace(
     margin: float = MARGIN,
     epsilon: float = EPSILON,
 ) -> Replacement:
-    """May this judge stand in for a person? A test on capability, on the scale of people or known answers.
+    """Test whether a judge may stand in for a person, on the scale of people.
 
     Parameters
     ----------
-    fit
-        A fit of the ratings. Without `ratings` it must be on the truth's scale: with known answers
-        (`rl.read(..., known=)`) or `trusted` raters.
+    source
+        The ratings, or a fit of them whose trusted raters are the people.
     judge
         The rater in question.
     ratings
-        The ratings that were fitted. The judge is then fitted again beside the people alone (and known answers, if
-        any), so that no other judge vouches for it, and the alt-test of Calderon et al. (2025) is made for comparison.
+        The ratings, where `source` is a fit.
     people
-        Whom the judge would stand in for; the trusted raters of the fit where left out.
+        Whom the judge would stand in for, at least two; the trusted raters where left out. Their agreement with each
+        other sets the scale; no judge has a say in it.
     margin
         How much less capable than the people's mean the judge may be. Capability is that of `reference="perfect"`,
         1 for a rater without noise, with severity counted from the people's average. For ordered scores it is
-        sharpness: the correlation with ability as the other people see it, whatever thresholds a rater uses.
+        sharpness: the correlation with quality, whatever thresholds a rater uses.
     epsilon
-        Of the alt-test: what the judge's lower cost is worth.
+        For the alt-test: what the judge's lower cost is worth.
 
     Returns
     -------
     Replacement
         `verdict` (yes, no or unclear), which is also its truth value (only yes is true), `difference`, `p`, `raters`,
-        `alt_test`, `summary()`. A judge who is worse by the margin gets a yes in at most 5 of 100 cases.
+        `alt_test`, `summary()`. A judge who is worse by the margin gets a yes in about 5 of 100 cases.
 
     Examples
     --------
     >>> import raterlens as rl
     >>> ratings = rl.load_example()
     >>> people = ["CO:School", "CO:Family", "BE:School"]
-    >>> found = rl.can_replace(rl.fit(ratings), "AM:Sport", ratings, people=people)
+    >>> found = rl.can_replace(ratings, "AM:Sport", people=people)
     >>> found.verdict
     'no'
     """
@@ -184,231 +228,162 @@ def can_replace(
         raise OptionError(
             Message(Option("margin", margin)), "give a number between 0 and 1", value=margin, option="margin"
         )
-    labels = fit.table("raters")["rater"].cast(pl.String).to_list()
-    judge = choose("rater", str(judge), labels, "judge")
-    chosen = _people(fit, judge, people, labels)
-    calibration = fit.calibrated("there is no capability to compare")
-    if ratings is not None and ratings.n_categories > 2:
-        test = alt_test(ratings, judge, chosen, epsilon=epsilon)
-        return _ordered(fit, ratings, judge, chosen, float(margin), test)
-    if ratings is not None:
-        alone = {**ALONE, "anchors": None, "reference": None, "origin": None, "standard_errors": True}
-        fit = fit.refit(only(ratings, [judge, *chosen]), **alone)  # type: ignore[arg-type]
-    elif calibration.known_slope is None and fit.config.trusted is None:
+    data = source if isinstance(source, Ratings) else ratings
+    if data is None:
         raise OptionError(
-            "this fit is on its panel's own scale, where judges vouch for each other",
-            Message(
-                "give the ratings too: rl.can_replace(fit, judge, ratings, ...); or fit with ",
-                Option("trusted", chosen[:2]),
-            ),
+            "a judge is compared with people on the ratings, which a fit does not keep",
+            "give them too: rl.can_replace(ratings, judge, people=...)",
             option="ratings",
         )
-    elif calibration.covariance is None:
-        raise OptionError(
-            "this fit has no standard errors", Message("fit with ", Option("standard_errors", True)),
-            option="standard_errors",
-        )  # fmt: skip
-    panel = _Panel.of(fit, judge, chosen)
+    named = people
+    if named is None:
+        named = source.trusted if isinstance(source, Ratings) else source.config.trusted
+    labels = data.raters.cast(pl.String).to_list()
+    judge = choose("rater", str(judge), labels, "judge")
+    chosen = _people(judge, named, labels)
+    codes = [labels.index(name) for name in chosen]
+    found = measure_on_people_scale(data, codes, [labels.index(judge)])
+    return replacement(data, found, judge, chosen, len(chosen), margin=float(margin), epsilon=epsilon)
+
+
+def replacement(
+    ratings: Ratings,
+    found: OnPeopleScale,
+    judge: str,
+    people: Sequence[str],
+    place: int,
+    *,
+    margin: float = MARGIN,
+    epsilon: float = EPSILON,
+) -> Replacement:
+    """`can_replace` from measures on the people's scale, in which people come first and the judge is at `place`."""
+    check_scale(found, people)
+    if found.n_shared[place] < FEWEST_SHARED:
+        raise InputError(
+            f"{judge} and the people rated {counted(int(found.n_shared[place]), 'piece')} of work in common",
+            f"have {judge} rate at least {FEWEST_SHARED} that people rated too",
+            value=int(found.n_shared[place]),
+            option="people",
+        )
+    rows = [place, *range(len(people))]
+    kappa, sharpness = found.capability[rows], found.sharpness[rows]
+    ahead = kappa[0] - kappa[1:].mean(axis=0)
+    difference = float(np.clip(ahead[0] - jackknife_bias(ahead), -2.0, 2.0))
+    error = max(float(jackknife_error(ahead)), 1e-9)
+    each = kappa[0] - kappa[1:]
+    half = TWO_SIDED * jackknife_error(each)
+    columns: dict[str, Any] = {"rater": [judge, *people], "n": found.n_shared[rows]}
+    for name, numbers in {"sharpness": sharpness, **({"kappa": kappa} if found.pass_fail else {})}.items():
+        low, high = fisher_interval(numbers)
+        columns |= {name: numbers[:, 0], f"{name}_low": low, f"{name}_high": high}
+    if found.pass_fail:
+        columns["passes"] = special.ndtr(-found.severity[rows, 0])
+    for name, values in {
+        "difference": each[:, 0],
+        "difference_low": each[:, 0] - half,
+        "difference_high": each[:, 0] + half,
+    }.items():
+        columns[name] = pl.Series([None, *values.tolist()], dtype=pl.Float64)
     return Replacement(
         judge,
-        tuple(chosen),
-        float(margin),
-        panel.difference,
-        *panel.ends(),
-        float(special.ndtr(-panel.z(margin))),
-        panel.table(fit),
-        None if ratings is None else alt_test(ratings, judge, chosen, epsilon=epsilon),
-        fit.backend,
+        tuple(people),
+        margin,
+        difference,
+        difference - ONE_SIDED * error,
+        difference + ONE_SIDED * error,
+        float(special.ndtr(-(difference + margin) / error)),
+        pl.DataFrame(columns),
+        alt_test(ratings, judge, people, epsilon=epsilon),
+        ratings.backend,
+        "capability" if found.pass_fail else "sharpness",
     )
 
 
-def _ordered(
-    fit: "Fit", ratings: Ratings, judge: str, people: list[str], margin: float, test: AltTest
-) -> Replacement:
-    """By sharpness on the scale of the other people, whom neither the judge nor the person compared has a say in."""
-    if len(people) < 2:
-        raise OptionError(
-            "one person's ordered scores do not tell how sharp that person is",
-            Message("name at least two ", Option("people")),
-            value=people[0],
-            option="people",
-        )
-    shared = [_shared(fit, ratings, judge, person, people) for person in people]
-    found = sharpness_beside(shared, ratings.n_students)
-    low, high = (found.difference + side * ONE_SIDED * found.error for side in (-1, 1))
-    spread = found.bootstraps.std(axis=1)
-    each = found.judge_beside - found.value[1:]
-    apart = (found.judge_beside_bootstraps - found.bootstraps[1:]).std(axis=1)
-    labels = ratings.raters.cast(pl.String).to_list()
-    n = ratings.tally("rater").n[[labels.index(name) for name in (judge, *people)]]
-    table = pl.DataFrame(
-        {
-            "rater": [judge, *people],
-            "n": n,
-            "sharpness": found.value,
-            "sharpness_low": np.maximum(found.value - TWO_SIDED * spread, -1.0),
-            "sharpness_high": np.minimum(found.value + TWO_SIDED * spread, 1.0),
-            "difference": [None, *each.tolist()],
-            "difference_low": [None, *(each - TWO_SIDED * apart).tolist()],
-            "difference_high": [None, *(each + TWO_SIDED * apart).tolist()],
-        }
-    )
-    p = float(special.ndtr(-(found.difference + margin) / max(found.error, _NOTHING)))
-    return Replacement(
-        judge, tuple(people), margin, found.difference, low, high, p, table, test, fit.backend, "sharpness"
-    )
-
-
-def _shared(fit: "Fit", ratings: Ratings, judge: str, person: str, people: list[str]) -> Shared:
-    """What the judge and this person both rated, with abilities from the others' ratings alone."""
-    others = [name for name in people if name != person]
-    alone = {**ALONE, "anchors": None, "reference": None, "origin": None, "standard_errors": False}
-    known = fit.refit(only(ratings, others), **alone).table("students")  # type: ignore[arg-type]
-    abilities = known.select(pl.col("student").cast(pl.String), "theta", "theta_se").drop_nulls()
-
-    def of(rater: str, name: str) -> pl.DataFrame:
-        part = only(ratings, [rater])
-        table = {
-            "student": part.students.cast(pl.String).gather(part.student),
-            "item": part.items.cast(pl.String).gather(part.item),
-            name: part.score.astype(np.float64),
-        }
-        return pl.DataFrame(table).group_by("student", "item").agg(pl.col(name).mean())
-
-    both = of(judge, "judge").join(of(person, "person"), on=["student", "item"]).join(abilities, on="student")
-    if both.height < FEWEST_SHARED:
+def check_scale(found: OnPeopleScale, people: Sequence[str]) -> None:
+    """Raise where the people's ratings set no scale."""
+    if len(people) > 1 and not found.n_shared[: len(people)].sum():
         raise InputError(
-            f"{judge} and {person} rated {counted(both.height, 'piece')} of work that other people rated too",
-            f"have them rate at least {FEWEST_SHARED}",
-            value=both.height,
+            f"no two of the people ({listed(people, 4)}) rated {FEWEST_SHARED} pieces of work in common",
+            "have some work rated by two or more of them: their agreement sets the scale",
             option="people",
         )
-    both = both.sort("student", "item")
-    places = pl.DataFrame({"student": ratings.students.cast(pl.String)}).with_row_index("place")
-    student = both.join(places, on="student", maintain_order="left")["place"].to_numpy().astype(np.int64)
-    numbers = (both[name].to_numpy() for name in ("judge", "person", "theta", "theta_se"))
-    return Shared(student, both["item"].rank("dense").to_numpy().astype(np.int64), *numbers)
+    if float(found.sharpness[: len(people), 0].mean()) < _LEAST_SHARPNESS:
+        raise InputError(
+            f"the people ({listed(people, 4)}) agree with each other hardly better than chance, so they set no scale",
+            "look into their ratings first, or give known answers instead",
+            option="people",
+        )
 
 
-def _people(fit: "Fit", judge: str, people: Sequence[str] | None, labels: list[str]) -> list[str]:
-    named = fit.config.trusted if people is None else [people] if isinstance(people, str) else people
+def _people(judge: str, named: Sequence[str] | str | None, labels: list[str]) -> list[str]:
     if not named:
         raise OptionError(
             "nobody is named whom the judge would stand in for",
             Message("name them, for example ", Option("people", ["Ann", "Bob"])),
             option="people",
         )
-    chosen = [choose("rater", str(name), labels, "people") for name in dict.fromkeys(named)]
+    several = [named] if isinstance(named, str) else named
+    chosen = [choose("rater", str(name), labels, "people") for name in dict.fromkeys(several)]
     if judge in chosen:
         raise OptionError(
             f"{judge!r} is among the people", "leave it out of them", value=judge, option="people"
         )
+    if len(chosen) < 2:
+        raise OptionError(
+            f"one person's ratings do not tell how good {chosen[0]} is",
+            Message("name at least two ", Option("people")),
+            value=chosen[0],
+            option="people",
+        )
     return chosen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Panel:
-    """The judge (first) and the people, and draws of what their capabilities could be."""
-
-    raters: list[str]
-    rows: NDArray[np.int64]
-    """Their places in the fit."""
-    on: Measured
-    index: Index
-    drawn: Array
-    """(raters, draws) capabilities"""
-
-    @staticmethod
-    def of(fit: "Fit", judge: str, people: list[str]) -> "_Panel":
-        raters = [judge, *people]
-        labels = fit.table("raters")["rater"].cast(pl.String).to_list()
-        rows = np.array([labels.index(name) for name in raters])
-        where = measured_fit(fit, Yardstick(PERFECT, fit.yardstick.population))
-        mean = np.zeros(len(labels))
-        mean[rows[1:]] = 1 / len(people)
-        on = measure(where.panel, where.sigma, Measure(0.0, mean), is_most=False).of(rows)
-        a, severity, halo = _drawn(where.panel, on, rows)
-        eta = severity - severity[1:].mean(axis=0)
-        return _Panel(raters, rows, on, where.index, where.index.kappa(a, eta, np.ones_like(a), halo))
-
-    @property
-    def kappa(self) -> Array:
-        return self.index.kappa(self.on.a, self.on.eta, self.on.sigmas, self.on.halos)
-
-    @property
-    def difference(self) -> float:
-        return _lead(self.kappa)
-
-    def z(self, margin: float) -> float:
-        """Of the test at a margin."""
-
-        def statistic(kappa: Array) -> Array:
-            return _steadied(kappa[0]) - _steadied(kappa[1:].mean(axis=0) - margin)
-
-        found, drawn = float(statistic(self.kappa)), statistic(self.drawn)
-        return float((2 * found - drawn.mean()) / max(float(drawn.std()), _NOTHING))
-
-    def ends(self) -> tuple[float, float]:
-        """Of the difference: the margins at which the test turns, one-sided at 5 % either way."""
-        return tuple(
-            -optimize.brentq(lambda margin, at=at: self.z(margin) - at, -_WIDEST, _WIDEST, xtol=1e-5)
-            if self.z(-_WIDEST) < at < self.z(_WIDEST)
-            else -_WIDEST * np.sign(at - self.z(0.0))
-            for at in (ONE_SIDED, -ONE_SIDED)
-        )
-
-    def table(self, fit: "Fit") -> pl.DataFrame:
-        found = rater_estimates(fit.calibrated("").panel(), self.on, self.index)
-        each = found.kappa[0] - found.kappa[1:]
-        low, high = np.quantile(self.drawn[0] - self.drawn[1:], [0.025, 0.975], axis=1)
-
-        def beside(values: Array) -> pl.Series:
-            return pl.Series([None, *values.tolist()], dtype=pl.Float64)
-
-        return pl.DataFrame(
-            {
-                "rater": self.raters,
-                "n": fit.table("raters")["n"].gather(self.rows),
-                "kappa": found.kappa,
-                "kappa_low": found.kappa_low,
-                "kappa_high": found.kappa_high,
-                "sharpness": found.sharpness,
-                "passes": standards(self.on, self.index).passes,
-                "difference": beside(each),
-                "difference_low": beside(low),
-                "difference_high": beside(high),
-            }
-        )
+def alt_test(ratings: Ratings, judge: str, people: Sequence[str], *, epsilon: float = EPSILON) -> AltTest:
+    """Leave one person out at a time; pieces of work are student-items, each with a rater's first score."""
+    scores = _scores(ratings, [judge, *people])
+    by_judge, by_people = scores[:, 0], scores[:, 1:]
+    rows = []
+    for place, person in enumerate(people):
+        others, own = np.delete(by_people, place, axis=1), by_people[:, place]
+        usable = np.isfinite(by_judge) & np.isfinite(own) & np.isfinite(others).any(axis=1)
+        if usable.sum() < FEWEST_WITH_OTHERS:
+            continue
+        of_judge, of_person = (_agreement(one[usable], others[usable]) for one in (by_judge, own))
+        judge_wins, person_wins = of_judge >= of_person, of_person >= of_judge
+        p = _t_test(person_wins.astype(np.float64) - judge_wins, epsilon)
+        rows.append((person, int(usable.sum()), float(judge_wins.mean()), float(person_wins.mean()), p))
+    schema = {
+        "rater": pl.String, "n": pl.Int64, "judge_wins": pl.Float64, "person_wins": pl.Float64, "p": pl.Float64
+    }  # fmt: skip
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    p_all = table["p"].to_numpy()
+    beaten = stats.false_discovery_control(p_all, method="by") < _LEVEL if len(p_all) else np.zeros(0, bool)
+    return AltTest(table.with_columns(pl.Series("beaten", beaten, dtype=pl.Boolean)), epsilon)
 
 
-def _lead(kappa: Array) -> float:
-    return float(kappa[0] - kappa[1:].mean())
+def _scores(ratings: Ratings, raters: Sequence[str]) -> Array:
+    """(student-items, raters): the first score of each, NaN where there is none."""
+    labels = ratings.raters.cast(pl.String).to_list()
+    piece = ratings.student.astype(np.int64) * ratings.n_items + ratings.item
+    _, piece = np.unique(piece, return_inverse=True)
+    found = np.full((int(piece.max()) + 1, len(raters)), np.nan)
+    for column, rater in enumerate(raters):
+        rows = np.flatnonzero(
+            ratings.rater == labels.index(choose("rater of the ratings", rater, labels, "judge"))
+        )[::-1]
+        found[piece[rows], column] = ratings.score[rows]
+    return found
 
 
-def _steadied(kappa: Array) -> Array:
-    """The scale on which the error of a capability hardly depends on its size."""
-    return np.asarray(-np.log1p(-np.minimum(kappa, _SHARPEST)))
+def _agreement(own: Array, others: Array) -> Array:
+    """(pieces,): minus the root mean square distance from the others; for pass and fail it orders as the share of them
+    who say the same."""
+    return np.asarray(-np.sqrt(np.nanmean((own[:, None] - others) ** 2, axis=1)))
 
 
-def _drawn(panel: Panel, on: Measured, rows: NDArray[np.int64]) -> tuple[Array, Array, Array | float]:
-    """(raters, draws): slopes, severities and halos of some raters, from their joint normal approximation."""
-    n = len(panel.slope)
-    kinds = np.concatenate([rows, n + rows])
-    assert panel.covariance is not None
-    centre, spread = np.concatenate([on.a, panel.severity[rows]]), _block(panel.covariance, kinds, kinds)
-    if panel.halo is not None and panel.halo_covariance is not None:
-        of_halo = _block(panel.halo_covariance, rows, np.concatenate([kinds, 2 * n + rows]))
-        centre = np.concatenate([centre, panel.halo[rows]])
-        spread = np.block([[spread, of_halo[:, : len(kinds)].T], [of_halo]])
-    values, vectors = np.linalg.eigh(spread)
-    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, len(centre)))
-    normal = np.concatenate([half, -half])
-    moved = centre[:, None] + (vectors * np.sqrt(np.maximum(values, 0.0))) @ normal.T
-    a, severity, *halo = np.split(moved, len(centre) // len(rows))
-    a = a if (on.a < 0).any() else np.maximum(a, 0.0)
-    return a, severity, np.maximum(halo[0], 0.0) if halo else on.halos
-
-
-def _block(matrix: Any, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Array:
-    found = matrix[rows][:, columns]
-    return np.asarray(found if isinstance(found, np.ndarray) else found.toarray())
+def _t_test(lead: Array, epsilon: float) -> float:
+    """P-value of the person's lead being at least epsilon."""
+    n, spread = len(lead), float(lead.std(ddof=1))
+    if spread == 0:
+        return 0.0 if lead[0] < epsilon else 1.0
+    return float(special.stdtr(n - 1, (lead.mean() - epsilon) / (spread / np.sqrt(n))))

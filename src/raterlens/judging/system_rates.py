@@ -1,93 +1,83 @@
-"""The share of good work per group as if nobody erred: `rl.pass_rate`.
+"""Share of good answers per system, from truths that are drawn under the known answers: `rl.pass_rate`.
 
-Raters who err inflate low shares and deflate high ones. A correction that takes people's verdicts for the truth carries
-their errors along. Here nobody is taken for the truth: a piece of work is truly good or not, raters detect which at
-rates of their own, and both are estimated together (`estimation/prevalence.py`), from pieces that several raters judged
-and from pieces whose answer is known.
+Judges who err inflate low shares and deflate high ones, and they may err differently on one system. Here the truth of
+every answer is uncertain and drawn, with an intercept per system in its regression on the verdicts (`truth.py`): what
+the known answers of a system say about it weighs as much as it should, whatever judges do there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import stats
+from scipy import sparse, stats
 
-from raterlens.base.arrays import Indices
-from raterlens.base.errors import InputError, OptionError, choose
+from raterlens.base.arrays import Array, Indices
+from raterlens.base.errors import InputError
 from raterlens.base.notebook import Point, intervals, lines, shown, table
-from raterlens.base.text import Message, Option, counted, interval, listed, number, shortened
-from raterlens.estimation.prevalence import UNKNOWN, PrevalenceProblem
-from raterlens.estimation.prevalence_estimate import NORMAL, PrevalenceEstimate
+from raterlens.base.text import Message, Option, counted, interval, number
 from raterlens.inference.ranks import each_pair
-from raterlens.inference.result import Result
+from raterlens.judging.answers import FEWEST_KNOWN, Answers, read_verdicts
+from raterlens.judging.judges import DRAWS, NORMAL, PSEUDO_VERDICTS, Counts, Measure, share_measure
+from raterlens.judging.truth import Truth, Verdicts, estimate_truth
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 
-ENTERS = 0.01
-"""Level at which errors that raters share enter the model. Letting them in for nothing costs width, not truth."""
 _NAMED = 5
+_FEW_KNOWN = 5
+"""Known answers of a system below which its rate rests on the others'."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassRates:
-    """Shares of good work per group as if nobody erred, with what they rest on."""
+    """Shares of good answers per system, with what they rest on."""
 
     tables: Mapping[str, pl.DataFrame]
-    """`rates`, `differences` and `raters`, as polars has them."""
+    """`systems`, `differences` and `slices`, as polars has them."""
     by: str
     n_known: int
-    """Pieces of work whose answer is known."""
-    shared: bool
-    """Raters share errors (beyond what the truth explains), and the model has that."""
-    p_shared: float
-    """Of the test for it; not-a-number where it was not made."""
     warnings: tuple[str, ...] = ()
     backend: Backend = "polars"
 
     @property
     def rates(self) -> Any:
-        """A row per group, the best first: its name, n (pieces of work), known (answers), observed (share of
-        passes among all verdicts), rate (share of good work) with its standard error and 95 % interval."""
-        return to_backend(self.tables["rates"], self.backend)
+        """A row per system, the best first: its name, n (answers), known (answers), observed (share of passes among
+        all verdicts), rate (share of good answers) with its 95 % interval, and the ranks that it may have."""
+        return to_backend(self.tables["systems"], self.backend)
 
     @property
     def differences(self) -> Any:
-        """A row per pair of groups, the better first: difference of their rates with standard error, 95 % interval, p
-        and p_holm (adjusted for the number of pairs)."""
+        """A row per pair of systems, the better first: difference of their rates with its 95 % interval, p and p_holm
+        (adjusted for the number of pairs)."""
         return to_backend(self.tables["differences"], self.backend)
 
     @property
-    def raters(self) -> Any:
-        """A row per rater: n, sensitivity (good work that passes) and specificity (bad work that fails), each with its
-        95 % interval, and shares, how much it follows what raters share besides the truth (in logits)."""
-        return to_backend(self.tables["raters"], self.backend)
+    def slices(self) -> Any:
+        """A row per judge and system: n, accuracy with its interval, and p, of a test whether accuracy differs from
+        that on other systems."""
+        return to_backend(self.tables["slices"], self.backend)
 
     def words(self) -> list[str]:
         """What the numbers say, one sentence each."""
-        rows = self.tables["differences"].filter(pl.col("p_holm") < 0.05)
-        clear = [
-            f"{one} beats {other} by {100 * d:.0f} points ({100 * low:.0f} to {100 * high:.0f})"
-            for one, other, d, low, high in rows.select(
-                self.by, "other", "difference", "low", "high"
-            ).iter_rows()
-        ]
-        pairs = self.tables["differences"].height
-        if not pairs:
+        pairs = self.tables["differences"]
+        if not pairs.height:
             return [*self.warnings]
-        found = (
-            "; ".join(clear[:_NAMED])
-            + (f"; and {len(clear) - _NAMED:,} more pairs" if len(clear) > _NAMED else "")
-            if clear
-            else "no two of them clearly differ"
-        )
-        return [f"Of {counted(pairs, 'pair')}: {found}.", *self.warnings]
+        clear = [
+            f"{row[self.by]} beats {row['other']} by {100 * row['difference']:.0f} points "
+            f"({100 * row['low']:.0f} to {100 * row['high']:.0f})"
+            for row in pairs.filter(pl.col("p_holm") < 0.05).iter_rows(named=True)
+        ]
+        more = [f"and {counted(len(clear) - _NAMED, 'more pair')}"] if len(clear) > _NAMED else []
+        found = "; ".join([*clear[:_NAMED], *more]) or f"No two values of {self.by} clearly differ"
+        return [f"{found}.", *self.warnings]
 
     def summary(self) -> str:
         """The rates in plain words."""
-        rates = self.tables["rates"]
+        rates = self.tables["systems"]
         width = max(len(self.by), *(len(str(name)) for name in rates[self.by])) + 2
-        head = f"{self.by:<{width}}{'good':>7}  {'95 % interval':<15}{'observed':>9}{'pieces':>9}{'known':>7}"
+        head = (
+            f"{self.by:<{width}}{'good':>7}  {'95 % interval':<15}{'observed':>9}{'answers':>9}{'known':>7}"
+        )
         rows = [
             f"{row[self.by]!s:<{width}}{number(row['rate']):>7}  {interval(row['low'], row['high']):<15}"
             f"{number(row['observed']):>9}{row['n']:>9,}{row['known']:>7,}"
@@ -96,257 +86,246 @@ class PassRates:
         return "\n".join([head, *rows, "", *self.words()])
 
     def __repr__(self) -> str:
-        return f"<PassRates of {counted(self.tables['rates'].height, 'group')} by {self.by!r}: see summary()>"
+        return (
+            f"<PassRates of {counted(self.tables['systems'].height, 'group')} by {self.by!r}: see summary()>"
+        )
 
     def _repr_html_(self) -> str:
         points: list[Point] = [
             (str(name), *numbers)
-            for name, *numbers in self.tables["rates"].select(self.by, "rate", "low", "high").iter_rows()
+            for name, *numbers in self.tables["systems"].select(self.by, "rate", "low", "high").iter_rows()
         ]
         columns = (self.by, "other", "difference", "low", "high", "p_holm")
         return shown(
-            f"Share of good work by {self.by}, as if nobody erred",
-            intervals(points, (0.0, 1.0), "share of good work"),
+            f"Share of good answers by {self.by}",
+            intervals(points, (0.0, 1.0), "share of good answers"),
             table(columns, self.tables["differences"].select(columns).iter_rows()),
             lines(self.words()),
         )
 
 
-def pass_rate(
-    fit: Result | Ratings,
-    ratings: Ratings | None = None,
-    *,
-    by: str | Mapping[Any, Any],
-    people: Sequence[str] | None = None,
-    shared: bool | str = "auto",
-) -> PassRates:
-    """The share of good work per group (such as the system that wrote an answer) as it would be if nobody erred.
+def pass_rate(source: Any, *, by: str | Mapping[Any, Any], known: Any = None, **columns: Any) -> PassRates:
+    """Estimate the share of good answers per system (or other group), allowing for judges' errors.
 
     Parameters
     ----------
-    fit
-        A fit of the ratings, whose trusted raters are the `people`; or the ratings themselves.
-    ratings
-        The ratings: pass or fail, with the column of groups among their facets.
+    source
+        Ratings (`rl.read(..., known=)`), or what `rl.read` takes: a path or a dataframe. Scores are pass or fail.
     by
-        A facet of the ratings (`rl.read(..., facets="system")`), `"item"`, or a mapping from students to groups.
-    people
-        Raters whose errors are their own. The others may share errors: LLM judges that like the same answers.
-    shared
-        Whether the others' errors have something in common: `"auto"` (the default) lets it in where a test at 1 %
-        says so, True and False decide it.
+        A facet or column, such as the system that wrote an answer; `"item"`; or a mapping from students to groups.
+    known
+        The column of known answers, or a table of them: at least 15, a random sample of each system's. `rl.judge` has
+        the judges beside these rates.
+    columns
+        Further options of `rl.read`, such as `cut=4`.
 
     Returns
     -------
     PassRates
-        `rates`, `differences` between groups, `raters` with their sensitivities and specificities, `summary()`.
-        Known answers (`rl.read(..., known=)`) must be a fair sample of each group's work. Where nothing is known,
-        "good" is what raters pass more often. Ratings that do not tell error rates from shares are refused.
+        `rates`, `differences` between systems, `slices` (judges' accuracy per system), `summary()`.
 
     Examples
     --------
     >>> import raterlens as rl
     >>> drawn = rl.simulate(model="dawid-skene", students=400, raters=4, items=2, seed=1)
-    >>> found = rl.pass_rate(drawn.ratings, by="item")
-    >>> found.rates.columns
-    ['item', 'n', 'known', 'observed', 'rate', 'rate_se', 'low', 'high']
+    >>> truth = drawn.ratings.table().group_by("student", "item").agg(pl.col("score").median().alias("gold"))
+    >>> verdicts = drawn.ratings.table().join(truth.head(100), on=["student", "item"], how="left")
+    >>> rl.pass_rate(verdicts, by="item", known="gold").rates.columns
+    ['item', 'n', 'known', 'observed', 'rate', 'low', 'high', 'rank_low', 'rank_high']
     """
-    data, trusted = _given(fit, ratings, people)
-    group, labels, name = _groups(data, by)
-    known = known_of_ratings(data)
-    sharing = ~np.isin(np.arange(data.n_raters), trusted)
-    n_known = 0 if data.known is None else len(data.known)
-    may_share = bool(n_known or trusted) and int(sharing.sum()) > 1
-    if shared is True and not may_share:
-        raise OptionError(
-            "nothing tells shared errors from the truth here",
-            Message("add known answers, name ", Option("people"), ", or leave out ", Option("shared", True)),
-            option="shared",
-        )
-    nobody = np.zeros(data.n_raters, dtype=bool)
-    plain = PrevalenceProblem.of(data, group, len(labels), known, nobody)
-    found = PrevalenceEstimate.of(plain)
-    p = np.nan
-    if may_share and shared is not False:
-        wider = PrevalenceEstimate.of(PrevalenceProblem.of(data, group, len(labels), known, sharing))
-        gained = 2 * (wider.objective - found.objective)
-        p = float(stats.chi2.sf(max(gained, 0.0), wider.problem.taken.shape[1]))
-        if shared is True or p < ENTERS:
-            found = wider
-    _check(found, data, name)
-    tables = {
-        "rates": _rates(data, group, labels, name, known, found),
-        "differences": _differences(labels, name, found),
-        "raters": _raters(data, found),
-    }
-    return PassRates(
-        tables, name, n_known, found.shared, p, _warnings(found, n_known, may_share, p), data.backend
-    )
-
-
-def _given(
-    fit: Result | Ratings, ratings: Ratings | None, people: Sequence[str] | None
-) -> tuple[Ratings, list[int]]:
-    """The ratings, checked, and the codes of the raters whose errors are their own."""
-    data = fit if isinstance(fit, Ratings) else ratings
-    if data is None:
-        raise OptionError(
-            "shares are estimated from the ratings, which a fit does not keep",
-            "give them too: rl.pass_rate(fit, ratings, by=...)",
-            option="ratings",
-        )
-    if data.n_categories > 2:
-        highest = int(data.score.max())
+    ratings = read_verdicts(source, known, by, columns)
+    if ratings.known is None:
         raise InputError(
-            f"scores go from {data.score.min()} to {highest}, but work is either good or not",
+            "no answer is known, and judges who agree may all be wrong",
+            Message(
+                f"look up at least {FEWEST_KNOWN} answers (",
+                Option("known"),
+                "); raters who err independently give shares without any: rl.fit(ratings, model='dawid-skene'), with "
+                "the system as item, has them as prevalence",
+            ),
+            option="known",
+        )
+    if ratings.n_categories > 2:
+        highest = ratings.n_categories - 1
+        raise InputError(
+            f"scores go from 0 to {highest * ratings.score_step:g}, but an answer is either good or not",
             Message("give the lowest passing score, for example ", Option("cut", highest)),
             value=highest,
             option="cut",
         )
-    named = people
-    if named is None:
-        named = fit.trusted if isinstance(fit, Ratings) else fit.config.trusted or ()
-    elif isinstance(named, str):
-        named = [named]
-    raters = data.raters.cast(pl.String).to_list()
-    return data, [raters.index(choose("rater", str(who), raters, "people")) for who in named]
+    answers = Answers.of(ratings)
+    verdicts = answers.questions(np.zeros(0, dtype=np.int64))[0]
+    group = answers.systems(ratings, by)
+    name = by if isinstance(by, str) else "group"
+    return rates_by_system(ratings, verdicts, group, name, None)
 
 
-def _groups(ratings: Ratings, by: str | Mapping[Any, Any]) -> tuple[Indices, pl.Series, str]:
-    """Of each rating, their labels, and what they are called."""
-    if isinstance(by, Mapping):
-        known = {str(student): str(group) for student, group in by.items()}
-        students = ratings.students.cast(pl.String)
-        missing = [student for student in students if student not in known]
-        if missing:
-            raise OptionError(
-                f"{Option('by')} has no group for {counted(len(missing), 'student')}: {listed(missing, 3)}",
-                "give one for every student",
-                value=missing[0],
-                option="by",
+def rates_by_system(
+    ratings: Ratings, verdicts: Verdicts, group: tuple[Indices, pl.Series], by: str, features: Array | None
+) -> PassRates:
+    """Rates, differences and slices of one question; `features` where they have been computed already."""
+    system, labels = group
+    truth = estimate_truth(verdicts, system, features)
+    rates = system_rates(truth)
+    tables = {
+        "systems": _rates_table(rates, labels, by),
+        "differences": _differences(rates, labels, by),
+        "slices": _slices(accuracy_by_system(truth), ratings.raters.cast(pl.String), labels, by),
+    }
+    few = tables["systems"].filter(pl.col("known") < _FEW_KNOWN)
+    warnings = tuple(
+        f"{row[by]} has {counted(row['known'], 'known answer')}: its rate rests on how judges do on other answers."
+        for row in few.head(_NAMED).iter_rows(named=True)
+    )
+    return PassRates(tables, by, len(verdicts.rows), warnings, ratings.backend)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SystemRates:
+    """Share of good answers per system, whatever judges do on one of them."""
+
+    n: Array
+    known: Array
+    observed: Array
+    """Share of passes among all verdicts."""
+    rate: Measure
+    covariance: Array
+    """(systems, systems) of the rates."""
+    rank_low: Array
+    rank_high: Array
+
+
+def system_rates(truth: Truth, draws: int = DRAWS) -> SystemRates:
+    """Pass rates from truths drawn under a model in which every system has an intercept of its own."""
+    system, verdicts = truth.system, truth.verdicts
+    assert system is not None
+    size = int(system.max()) + 1
+    n = np.bincount(system, minlength=size).astype(np.float64)
+    member = _members(system, size)
+    rate = member @ truth.probability / n
+    drawn = np.concatenate([(member @ each) / n[:, None] for each in truth.draws(draws)], axis=1)
+    shrunk = (rate * n + 1) / (n + 2)
+    chance = shrunk * (1 - shrunk) / n
+    covariance = np.cov(drawn).reshape(size, size) + np.diag(chance)
+    measure = share_measure(np.clip(rate, 0.25 / n, 1 - 0.25 / n), np.diag(covariance))
+    noise = np.random.default_rng(2).standard_normal(drawn.shape) * np.sqrt(chance)[:, None]
+    ranks = stats.rankdata(-(rate[:, None] + drawn - drawn.mean(axis=1, keepdims=True) + noise), axis=0)
+    low, high = np.quantile(ranks, [0.025, 0.975], axis=1)
+    verdicts_per = member @ np.asarray(verdicts.judged.sum(axis=1))
+    passes_per = member @ np.asarray(verdicts.passes.sum(axis=1))
+    known = np.bincount(system[verdicts.rows], minlength=size).astype(np.float64)
+    return SystemRates(
+        n,
+        known,
+        passes_per / np.maximum(verdicts_per, 1),
+        Measure(rate, measure.low, measure.high),
+        covariance,
+        np.floor(low),
+        np.ceil(high),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SliceAccuracy:
+    """(judges, systems) accuracy on each system, and a test against the judge's other answers."""
+
+    n: Array
+    accuracy: Measure
+    p: Array
+
+
+def accuracy_by_system(truth: Truth, draws: int = DRAWS) -> SliceAccuracy:
+    """Each judge on each system, under the truth with system intercepts."""
+    system, verdicts = truth.system, truth.verdicts
+    assert system is not None
+    size = int(system.max()) + 1
+    places = [np.flatnonzero(system == number) for number in range(size)]
+    slices = [_rows_of(verdicts, place) for place in places]
+    n = np.stack([part.answers_per_judge for part in slices], axis=1)
+    plug_in = np.stack(
+        [
+            Counts.under(part, truth.probability[place]).right
+            for part, place in zip(slices, places, strict=True)
+        ],
+        axis=1,
+    )
+    drawn = np.concatenate(
+        [
+            np.stack(
+                [Counts.under(part, each[place]).right for part, place in zip(slices, places, strict=True)],
+                axis=1,
             )
-        labels = pl.Series("group", sorted({known[student] for student in students}))
-        places = {label: place for place, label in enumerate(labels)}
-        return np.array([places[known[student]] for student in students])[ratings.student], labels, "group"
-    facets = {facet.name: facet for facet in ratings.facets}
-    if by not in ("item", *facets):
-        raise OptionError(
-            f"the ratings have no facet {shortened(by)}",
-            Message(
-                "read its column too, ",
-                Option("facets", [str(by)]),
-                f"; there are: {', '.join(['item', *facets])}",
-            ),
-            value=by,
-            option="by",
-        )
-    if by == "item":
-        return ratings.item.astype(np.int64), ratings.items.cast(pl.String), by
-    facet = facets[by]
-    piece = ratings.student.astype(np.int64) * ratings.n_items + ratings.item
-    order = np.argsort(piece, kind="stable")
-    differs = (np.diff(piece[order]) == 0) & (np.diff(facet.codes[order]) != 0)
-    if differs.any():
-        row = order[np.flatnonzero(differs)[0]]
-        raise InputError(
-            f"student {shortened(str(ratings.students[int(ratings.student[row])]))} has more than one {by}",
-            "a piece of work belongs to one group: let the student column name the piece of work (answer), "
-            "not the task",
-            option="by",
-        )
-    return facet.codes.astype(np.int64), facet.labels.cast(pl.String), by
+            for each in truth.draws(draws)
+        ],
+        axis=2,
+    )
+    mean = ((plug_in.sum(axis=1) + 0.5) / (n.sum(axis=1) + 1))[:, None]
+    value = (plug_in + PSEUDO_VERDICTS * mean) / (n + PSEUDO_VERDICTS)
+    spread = (drawn / np.maximum(n, 1)[:, :, None]).var(axis=2)
+    chance = value * (1 - value) / (n + PSEUDO_VERDICTS + 1)
+    rest = n.sum(axis=1, keepdims=True) - n
+    inside = drawn / np.maximum(n, 1)[:, :, None]
+    outside = (drawn.sum(axis=1, keepdims=True) - drawn) / np.maximum(rest, 1)[:, :, None]
+    gap = plug_in / np.maximum(n, 1) - (plug_in.sum(axis=1, keepdims=True) - plug_in) / np.maximum(rest, 1)
+    variance = (inside - outside).var(axis=2) + mean * (1 - mean) * (
+        1 / np.maximum(n, 1) + 1 / np.maximum(rest, 1)
+    )
+    p = 2 * stats.norm.sf(np.abs(gap) / np.sqrt(variance))
+    p[(n == 0) | (rest == 0)] = np.nan
+    return SliceAccuracy(n, share_measure(value, spread + chance), p)
 
 
-def known_of_ratings(ratings: Ratings) -> Indices:
-    """(ratings,): the true class of the rated piece of work; -1 where it is not known."""
-    found = np.full(ratings.n_ratings, UNKNOWN, dtype=np.int64)
-    if ratings.known is None:
-        return found
-    pieces = ratings.known.student.astype(np.int64) * ratings.n_items + ratings.known.item
-    order = np.argsort(pieces)
-    own = ratings.student.astype(np.int64) * ratings.n_items + ratings.item
-    place = np.minimum(np.searchsorted(pieces[order], own), len(pieces) - 1)
-    is_known = pieces[order][place] == own
-    found[is_known] = ratings.known.answer[order][place[is_known]]
-    return found
-
-
-def _check(found: PrevalenceEstimate, ratings: Ratings, by: str) -> None:
-    """Raise where the ratings do not tell shares from error rates."""
-    if found.determined:
-        return
-    n = int(np.sum(found.problem.times * (np.asarray(found.problem.units.members.sum(axis=1)) > 1)))
-    known = 0 if ratings.known is None else len(ratings.known)
-    raise InputError(
-        f"these ratings do not tell the share of good work by {by} from the errors of raters "
-        f"({counted(ratings.n_raters, 'rater')}, {counted(n, 'piece')} with several ratings, "
-        f"{counted(known, 'known answer')})",
-        Message(
-            "have some work judged by three or more raters who err independently, or add known answers (",
-            Option("known"),
-            ")",
-        ),
-        value=known,
-        option="known",
+def _members(system: Indices, size: int) -> sparse.csr_array:
+    return sparse.csr_array(
+        (np.ones(len(system)), (system, np.arange(len(system)))), shape=(size, len(system))
     )
 
 
-def _rates(
-    ratings: Ratings, group: Indices, labels: pl.Series, by: str, known: Indices, found: PrevalenceEstimate
-) -> pl.DataFrame:
-    problem, n_groups = found.problem, len(labels)
-    rate, low, high = found.interval(problem.blocks["prevalence"])
-    _, spread = found.rates()
-    pieces, is_known = (
-        np.bincount(problem.group, weights, n_groups).astype(np.int64)
-        for weights in (problem.times, problem.times * (problem.truth != UNKNOWN))
+def _rows_of(verdicts: Verdicts, rows: Indices) -> Verdicts:
+    return Verdicts(
+        verdicts.passes[rows], verdicts.judged[rows], verdicts.known[rows], verdicts.cluster[rows]
     )
-    observed = np.bincount(group, ratings.score, n_groups) / np.bincount(group, minlength=n_groups)
-    columns = {"n": pieces, "known": is_known, "observed": observed, "rate": rate}
-    ends = {"rate_se": np.sqrt(np.diag(spread)), "low": low, "high": high}
-    return pl.DataFrame({by: labels, **columns, **ends}).sort("rate", descending=True)
 
 
-def _differences(labels: pl.Series, by: str, found: PrevalenceEstimate) -> pl.DataFrame:
-    one, other, tests = each_pair(*found.rates())
-    half = NORMAL * tests.se
-    return pl.DataFrame(
-        {
-            by: labels.gather(one),
-            "other": labels.gather(other),
-            "difference": tests.difference,
-            "difference_se": tests.se,
-            "low": tests.difference - half,
-            "high": tests.difference + half,
-            "p": tests.p,
-            "p_holm": tests.holm,
-        }
-    ).sort("p")
-
-
-def _raters(ratings: Ratings, found: PrevalenceEstimate) -> pl.DataFrame:
-    """Sensitivities and specificities, on average over what is shared."""
-    rate, low, high = found.pass_rates()
+def _rates_table(rates: SystemRates, labels: pl.Series, by: str) -> pl.DataFrame:
     columns = {
-        "sensitivity": rate[:, 1], "sensitivity_low": low[:, 1], "sensitivity_high": high[:, 1],
-        "specificity": 1 - rate[:, 0], "specificity_low": 1 - high[:, 0], "specificity_high": 1 - low[:, 0],
-        "shares": found.problem.loading(found.parameters),
-    }  # fmt: skip
-    n = ratings.tally("rater").n
-    return pl.DataFrame({"rater": ratings.raters.cast(pl.String), "n": n, **columns})
+        by: labels,
+        "n": rates.n.astype(np.int64),
+        "known": rates.known.astype(np.int64),
+        "observed": rates.observed,
+        "rate": rates.rate.value,
+        "low": rates.rate.low,
+        "high": rates.rate.high,
+        "rank_low": rates.rank_low.astype(np.int64),
+        "rank_high": rates.rank_high.astype(np.int64),
+    }
+    return pl.DataFrame(columns).sort("rate", descending=True)
 
 
-def _warnings(found: PrevalenceEstimate, n_known: int, may_share: bool, p: float) -> tuple[str, ...]:
-    said = []
-    if found.shared:
-        chance = "< 0.001" if p < 0.001 else f"= {p:.3f}"
-        said.append(
-            f"Raters share errors beyond what the truth explains (p {chance}); the model allows for it."
-        )
-    elif not may_share and int(found.problem.n_raters) > 1:
-        said.append(
-            "Raters are taken to err independently of each other: known answers, or naming the people, would test it."
-        )
-    if not n_known:
-        said.append("No answer is known: good is what raters pass more often.")
-    return tuple(said)
+def _differences(rates: SystemRates, labels: pl.Series, by: str) -> pl.DataFrame:
+    one, other, tests = each_pair(rates.rate.value, rates.covariance)
+    half = NORMAL * tests.se
+    columns = {
+        by: labels.gather(one),
+        "other": labels.gather(other),
+        "difference": tests.difference,
+        "low": tests.difference - half,
+        "high": tests.difference + half,
+        "p": tests.p,
+        "p_holm": tests.holm,
+    }
+    return pl.DataFrame(columns).sort("p")
+
+
+def _slices(found: SliceAccuracy, judges: pl.Series, labels: pl.Series, by: str) -> pl.DataFrame:
+    who, where = (part.ravel() for part in np.indices(found.n.shape))
+    columns = {
+        "judge": judges.gather(who),
+        by: labels.gather(where),
+        "n": found.n.ravel().astype(np.int64),
+        "accuracy": found.accuracy.value.ravel(),
+        "accuracy_low": found.accuracy.low.ravel(),
+        "accuracy_high": found.accuracy.high.ravel(),
+        "p": found.p.ravel(),
+    }
+    return pl.DataFrame(columns).with_columns(pl.col("p").fill_nan(None)).filter(pl.col("n") > 0)

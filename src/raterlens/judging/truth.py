@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import betaln, digamma, expit, log_expit, logit, logsumexp
 
-from raterlens.base.arrays import Array, Indices
+from raterlens.base.arrays import Array, Indices, Mask
 
 UNKNOWN = -1
 FOLDS = 5
@@ -55,7 +55,7 @@ class Verdicts:
         cls,
         answer: NDArray[np.integer],
         judge: NDArray[np.integer],
-        verdict: NDArray[np.integer],
+        verdict: NDArray[np.integer] | Mask,
         known: NDArray[np.integer],
         cluster: Indices | None = None,
         n_judges: int | None = None,

@@ -67,13 +67,27 @@ def test_all_trusted_is_exit_code_0_and_json_is_alone(verdicts: Path, capsys: Ca
     assert content["n_known"] == 60
 
 
-def test_people_by_name_and_the_column_of_items(verdicts: Path, capsys: Captured) -> None:
-    command = ["judge", str(verdicts), "--trusted", "large", "--by", "system", "--item", "system"]
+def test_people_by_name(verdicts: Path, capsys: Captured) -> None:
+    command = [
+        "judge",
+        str(verdicts),
+        "--trusted",
+        "large,large-strict",
+        "--markdown",
+        "c.md",
+        "--save",
+        "last.json",
+    ]
     assert main(command) == GATE_FAILED
     shown = " ".join(capsys.readouterr().out.split())
-    assert "On the scale of 1 person ('large')" in shown
-    assert "Share of good work by item" in shown
-    assert "whether mini may stand in for a person" in shown
+    assert "Measured on the scale of 2 people ('large', 'large-strict')" in shown
+    assert "mini may not stand in for a person" in shown
+    assert "| Judge | Capability |" in Path("c.md").read_text()
+    content = json.loads(Path("last.json").read_text())
+    assert content["people"] == ["large", "large-strict"]
+    assert {row["judge"] for row in content["replacements"]} == {"mini", "small"}
+    assert main([*command[:4], "--by", "system"]) == AT_FAULT
+    assert "pass rates are estimated from known answers" in capsys.readouterr().err
 
 
 def test_without_anything_to_go_by_it_refuses(verdicts: Path, capsys: Captured) -> None:
@@ -109,11 +123,7 @@ def test_a_folder_of_tables(verdicts: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (
-            ["--min-sharpness", "0.5"],
-            "--min-sharpness is a bound of fits; with known answers, give --min-capability",
-        ),
-        (["--model", "tfm"], "--model is an option of fits, and judges with known answers need none"),
+        (["--min-sharpness", "0.5"], "sharpness is not estimated; give --min-capability 0.5"),
         (["--min-accuracy", "80"], "--min-accuracy 80"),
         (["--by-metric", "kappa"], "--by-metric kappa"),
         (["--without", "nobody"], "nobody"),

@@ -58,14 +58,14 @@ Examples:
   raterlens check verdicts.csv --min-kappa 0.6 --max-severity 1.5 --json
   raterlens check verdicts.csv --min-kappa 0.6 --min-ratings 200 --confident""",
     "judge": """One row per verdict. A judge may be a model with a prompt (--rater model,prompt). Without a bound,
-judges need a sharpness of 0.5. Exit codes: 0 all can be trusted, 3 not all (or the fit did not converge),
-2 the input is at fault.
+judges need a capability of 0.5 (known answers) or a sharpness of 0.5 (people). Exit codes: 0 no judge is below a
+bound beyond doubt, 3 at least one is, 2 the input is at fault.
 
 Examples:
   raterlens judge verdicts.jsonl --known human_label
   raterlens judge verdicts.jsonl --known human_label --by system --markdown comment.md --junit judges.xml
   raterlens judge verdicts.jsonl --rater judge,prompt --trusted Ana:human,Ben:human --min-sharpness 0.6
-  raterlens judge verdicts.jsonl --known human_label --baseline main/fit.json --save fit.json --json""",
+  raterlens judge verdicts.jsonl --known human_label --baseline last.json --save judges.json --json""",
     "pack": """A parquet file, or a folder of them, may be larger than memory.
 
 Examples:

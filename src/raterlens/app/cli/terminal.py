@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit
     from raterlens.judging.gate import Gate
     from raterlens.judging.judge import JudgeReport
-    from raterlens.judging.judgement import Judgement
     from raterlens.ratings.coded import Ratings
 
 ALL_SHOWN, ENDS = 40, 10
@@ -142,13 +141,15 @@ class Terminal:
 
         self._items(found.notes)
         self._heading(found.headline())
-        self._line(judge_files.basis(found))
+        self._line(printable(found.basis()))
         self._table(*judge_files.columns(found))
-        if found.by is not None:
-            self._heading(f"Pass rate by {found.by}")
+        if found.rates is not None:
+            self._heading(f"Pass rate by {found.rates.by}")
             for line in judge_files.system_lines(found):
                 self._line(printable(line))
-        self._bullets("Besides", found.sentences())
+        self._heading("Besides")
+        for text in found.sentences():  # they may begin with a judge's name
+            self._item(printable(text))
         self._bullets("Since the last run", moved)
 
     def _table(self, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -160,28 +161,6 @@ class Terminal:
         for row in rows:
             table.add_row(*(Text(self._text(printable(text)[:LONGEST])) for text in row))
         self._console.print(table)
-
-    def judgement(self, found: "Judgement", ratings: "Ratings") -> None:
-        """Which judges can be trusted, why not, who may stand in for people, and shares of good work."""
-        self._line(
-            f"{counted(ratings.n_ratings, 'verdict')} on {counted(ratings.n_students, 'piece')} of work by "
-            f"{counted(ratings.n_raters, 'rater')}",
-            style="bold",
-        )
-        self._items(found.gate.notes)
-        self._heading(found.headline())
-        self._line(f"{found.basis()}.")
-        self._table(*found.columns())
-        self._bullets("Not trusted", found.reasons())
-        if found.replacements:
-            self._heading("May they stand in for a person?")
-        for each in found.replacements:
-            self._item(printable(each.words()[0]))
-        if found.rates is not None:
-            self._heading(f"Share of good work by {found.rates.by}, as if nobody erred")
-            for line in found.rates.summary().splitlines():
-                self._line(printable(line))
-        self._bullets("Since the last run", found.gate.changed)
 
     def _data(self, sizes: Any, notes: Iterable[str]) -> None:
         self._line(
