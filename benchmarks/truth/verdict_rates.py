@@ -139,7 +139,7 @@ def would_change(design: Design, panels: int, seed: int) -> dict[str, float]:
     """Mean share of students whose result would change with equal raters, and with severities of sd 0.7 beside the
     share whose raw result is on the other side of the pass mark than by the true severities."""
     equal, said, true = [], [], []
-    per_student = 2 if design.items > 1 else 1
+    per_student = 3 if design.items == 1 else 2
     for k in range(panels):
         for sd in (0.0, 0.7):
             random = default_rng([seed, 8, k])

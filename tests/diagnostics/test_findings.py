@@ -1,5 +1,9 @@
 """Findings: each line and its edge, losses that the what-if shows, one reason, and what silences what."""
 
+import sys
+from types import ModuleType
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,6 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import raterlens as rl
+import raterlens.output.report.page
+from raterlens.diagnostics import residuals as passes
 from raterlens.diagnostics.findings import (
     BLUNT,
     FAIR,
@@ -26,6 +32,7 @@ from raterlens.diagnostics.findings import (
 )
 from raterlens.diagnostics.what_if import levers
 from raterlens.diagnostics.wording import advice, label, rater_table, with_verdicts
+from raterlens.estimation import scoring
 from tests.support.rater_records import record
 
 
@@ -265,3 +272,26 @@ def test_a_fault_that_most_share_is_the_panels():
     assert found.common_fault is not None
     assert found.common_fault[0] == "discrimination"
     assert panel_findings(rl.fit(rl.load_example())).common_fault is None
+
+
+def test_a_report_binds_the_model_once_passes_once_and_never_fits(monkeypatch, tmp_path):
+    ratings = rl.simulate(students=60, raters=4, items=3, seed=1).ratings
+    fit = rl.fit(ratings)
+    calls: list[str] = []
+
+    def counted(module: ModuleType, name: str) -> None:
+        function = getattr(module, name)
+
+        def call(*given: Any, **named: Any) -> Any:
+            calls.append(name)
+            return function(*given, **named)
+
+        for one in [one for one in sys.modules.values() if one.__name__.startswith("raterlens")]:
+            if getattr(one, name, None) is function:
+                monkeypatch.setattr(one, name, call)
+
+    fits = sys.modules["raterlens.fitting.fit"]
+    for module, name in ((scoring, "place"), (passes, "residuals"), (fits, "fitted")):
+        counted(module, name)
+    fit.report(tmp_path / "report.html", ratings)
+    assert sorted(calls) == ["place", "residuals"]

@@ -76,6 +76,7 @@ def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], G
         prior=prior,
         prior_apart=np.empty((0, len(nodes.points))),
         slopes=placed.parameters[model.blocks["slope"]],
+        bound=placed,
         own_slopes=bool(np.ptp(calibration.effects["slope"]) > 0) and not calibration.covariates,
     )
 

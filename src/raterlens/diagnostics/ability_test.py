@@ -18,8 +18,9 @@ from raterlens.diagnostics import assumption
 from raterlens.diagnostics.assumption import MOST_REFITTED, refitted
 from raterlens.diagnostics.differences import p_words
 from raterlens.diagnostics.shape_score import shape_score
-from raterlens.estimation.scoring import placed
+from raterlens.estimation.scoring import Placed, placed
 from raterlens.inference.result import Result
+from raterlens.models.registry import facets_spec, own_slopes
 from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
@@ -63,7 +64,7 @@ class AbilityTest:
     def finding(self) -> str:
         """In a few words: what the distribution is like."""
         if not self.clear:
-            return "normal as far as ratings can tell"
+            return "no evidence against a normal distribution"
         return described(self.shape)
 
     @property
@@ -117,10 +118,21 @@ def diagnosed(fit: "Fit", ratings: Ratings) -> AbilityTest | None:
         return None
     if fit.config.ability == "smooth":
         return compared(refitted(fit, ratings, "ability", "normal"), fit)
-    score = _score_test(fit, ratings)
+    assert fit.calibration is not None
+    score = _score_test(placed(fit.calibration, ratings))
     if score.p > _UNLIKELY or ratings.n_ratings > MOST_REFITTED:
         return score
     return compared(fit, refitted(fit, ratings, "ability", "smooth"))
+
+
+def without_refitting(fit: "Fit", ratings: Ratings, bound: Placed | None) -> AbilityTest | None:
+    """The score test of a normal distribution, where abilities were taken for normal and it is offered; `bound`: the
+    model on the ratings."""
+    if fit.config.ability == "smooth" or not _testable(fit, ratings):
+        return None
+    assert fit.calibration is not None
+    own = facets_spec(fit.calibration.model).slopes is own_slopes
+    return _score_test(bound if own and bound is not None else placed(fit.calibration, ratings))
 
 
 def unasked(fit: "Fit", ratings: Ratings) -> AbilityTest | None:
@@ -153,10 +165,9 @@ def compared(normal: Result, smooth: Result) -> AbilityTest:
     return AbilityTest("likelihood ratio", 2 * (smooth.loglik - normal.loglik), (c3, c4))
 
 
-def _score_test(fit: "Fit", ratings: Ratings) -> AbilityTest:
+def _score_test(bound: Placed) -> AbilityTest:
     """Rao's, at a normal shape."""
-    assert fit.calibration is not None
-    found = shape_score(placed(fit.calibration, ratings))
+    found = shape_score(bound)
     c3, c4 = np.clip(found.step, -_LARGEST_STEP, _LARGEST_STEP).tolist()
     return AbilityTest("score", found.statistic, (c3, c4))
 

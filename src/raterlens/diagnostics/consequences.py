@@ -21,6 +21,7 @@ import polars as pl
 from raterlens.base.text import counted
 from raterlens.diagnostics.expected_scores import Panel, panel_of
 from raterlens.diagnostics.fair_results import FairResults, fair_results
+from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Consequences:
     """Median; 1 without ratings."""
     observed_agreement: float | None
     """Share of pairs of ratings of the same work that have the same score; None where no work has two."""
+    expected_agreement: float | None
+    """The same according to the model, of the same pairs; None where there are too many of them to look at."""
     agreement: float
     """Chance that two raters of this panel give the same work the same score, according to the model."""
     agreement_if_alike: float
@@ -113,10 +116,11 @@ class Consequences:
                 f"{self.most_severe[0]}."
             )
         if self.observed_agreement is not None:
+            expected = self.expected_agreement
+            said = "" if expected is None else f"; the model expects {100 * expected:.0f} %"
             found.append(
-                f"Two raters agreed on {100 * self.observed_agreement:.0f} % of the work that both marked; the model "
-                f"expects {100 * self.agreement:.0f} % of any two, and {100 * self.agreement_if_alike:.0f} % if all "
-                "were alike."
+                f"Two raters agreed on {100 * self.observed_agreement:.0f} % of the work that both marked{said}. Were "
+                f"all raters alike, it would be {100 * self.agreement_if_alike:.0f} %."
             )
         raters = "one rater" if self.raters_per_student == 1 else f"{self.raters_per_student} raters"
         if np.isfinite(self.reliability):
@@ -131,9 +135,17 @@ class Consequences:
 
 
 def consequences(
-    fit: "Result", ratings: Ratings | None = None, cut: float | Sequence[float] | None = None
+    fit: "Result",
+    ratings: Ratings | None = None,
+    cut: float | Sequence[float] | None = None,
+    *,
+    passed: Residuals | None = None,
 ) -> Consequences:
-    """What the raters' differences mean for students: `Fit.consequences`."""
+    """What the raters' differences mean for students: `Fit.consequences`. `passed`: the residuals, where they were
+    computed."""
+    if ratings is not None and passed is None:
+        passed = residuals(fit, ratings, compared=True)
+    pairs = None if passed is None else passed.paired
     panel = panel_of(fit)
     alike = panel.alike()
     k = 1 if ratings is None else _raters_per_student(ratings)
@@ -146,6 +158,7 @@ def consequences(
         cuts=_pass_mark(fit) if cut is None else (cut,) if isinstance(cut, int | float) else tuple(cut),
         raters_per_student=k,
         observed_agreement=None if ratings is None else observed_agreement(ratings),
+        expected_agreement=float(pairs.expected.mean()) if pairs is not None and len(pairs) else None,
         agreement=_agreement(panel),
         agreement_if_alike=_agreement(alike),
         reliability=nothing if fit.calibration is None else _reliability(panel, k),

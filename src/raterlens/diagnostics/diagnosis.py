@@ -1,6 +1,6 @@
 """Diagnosis: all that can be said about a fit and the ratings behind it, in one call."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -169,18 +169,15 @@ def diagnose(
     time: Any = None,
     groups: Mapping[str, Any] | None = None,
     shape: ability_test.AbilityTest | None = None,
-    whole: bool = True,
     passed: Residuals | None = None,
 ) -> Diagnosis:
-    """Look for what the model does not foresee: `Fit.diagnose`.
+    """Look for what the model does not foresee, without fitting again: `Fit.diagnose`.
 
-    `shape`: the test of abilities, where it was made. Not `whole`: only what is shown in a report, on a screen or in
-    files, without `agreement`, `rater pairs`, `curves`, `reliability` and mean squares of students.
-    `passed`: the residuals, where they were computed.
+    `shape`: the test of abilities, where it was made; `passed`: the residuals, where they were computed.
     """
     with limit_blas_threads(ratings):
-        passed = passed or residuals(fit, ratings, compared=whole)
-        return _diagnose(fit, ratings, time, groups or {}, shape, whole, passed)
+        passed = passed or residuals(fit, ratings, compared=True)
+        return _diagnose(fit, ratings, time, groups or {}, shape, passed)
 
 
 def _diagnose(
@@ -189,7 +186,6 @@ def _diagnose(
     time: Any,
     groups: Mapping[str, Any],
     shape: ability_test.AbilityTest | None,
-    whole: bool,
     found: Residuals,
 ) -> Diagnosis:
     levels = {name: levels_of(name, values, ratings) for name, values in groups.items()}
@@ -201,41 +197,71 @@ def _diagnose(
     with in_background(lambda: (effects(found), _biases(found, biases))) as beside:
         sums = sums_of_contexts(found)
         fair_rater, fair_student = _fair_averages(fit, found, ratings)
-        students = student_fit(found) if whole else pl.DataFrame({"student": ratings.students})
         tables = {
             "raters": fair_rater.beside(rater_fit(found, sums)),
             "items": item_fit(found, sums),
-            "students": fair_student.beside(students),
-            "unexpected": unexpected(found, labels),
+            "unexpected": _in_file(unexpected(found, labels), fit.calibration),
         }
-        tables |= _unshown(fit, ratings, found) if whole else {}
         tables["effects"], interactions = beside()
-    if fit.calibration is not None:
-        tables["unexpected"] = _in_file(tables["unexpected"], fit.calibration)
-        interactions = {name: _in_file(table, fit.calibration) for name, table in interactions.items()}
-        if "curves" in tables:
-            tables["curves"] = _in_file(tables["curves"], fit.calibration)
-    if (shape := shape or ability_test.diagnosed(fit, ratings)) is not None:
+    interactions = {name: _in_file(table, fit.calibration) for name, table in interactions.items()}
+    if shape := shape or ability_test.without_refitting(fit, ratings, found.bound):
         tables["ability"] = shape.table
     changes = periods = None
     if moment is not None:
         changes = tables["change"] = change(found, *moment)
         period, names = periods_of(*moment)
-        by_period = interaction(found, period, names, "period")
-        tables["bias period"] = by_period if fit.calibration is None else _in_file(by_period, fit.calibration)
+        tables["bias period"] = _in_file(interaction(found, period, names, "period"), fit.calibration)
         periods = Periods(fit, ratings, period, names)
-    tables |= {f"bias {name}": table for name, table in interactions.items()}
+    for name, table in interactions.items():
+        tables[f"bias {name}"] = table
     halo = fit.calibration is not None and "halo" in fit.calibration.effects
     found_flags = flags(
         tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link), allowed_for=halo
     )
     tables["flags"], tables["shared flags"] = shared(found_flags, ratings.n_raters, allowed_for=halo)
     tables["item flags"] = item_flags(tables["items"], fit.table("items"))
-    return Diagnosis(tables, ratings.n_raters, tuple(levels), periods, fit.backend)
+    known = TablesOnDemand({**_later(fit, ratings, found, fair_student), **tables})
+    return Diagnosis(known, ratings.n_raters, tuple(levels), periods, fit.backend)
 
 
-def _in_file(table: pl.DataFrame, known: Calibration) -> pl.DataFrame:
+def _later(
+    fit: "Fit", ratings: Ratings, found: Residuals, fair: Fair
+) -> dict[str, Callable[[], pl.DataFrame]]:
+    """Tables that take time, and that a report does without."""
+    later = {
+        "students": lambda: fair.beside(student_fit(found)),
+        "curves": lambda: _in_file(curves(found), fit.calibration),
+        "reliability": lambda: reliability(*(fit.table(name) for name in ("students", "raters", "items"))),
+        "rater pairs": lambda: rater_pairs(ratings, found.paired),
+    }
+    if (units := found.units) is not None:
+        later["agreement"] = lambda: agreement(ratings, units, found.paired)
+    return later
+
+
+class TablesOnDemand(Mapping[str, pl.DataFrame]):
+    """Tables by name, some of which are computed when they are first asked for."""
+
+    def __init__(self, known: Mapping[str, pl.DataFrame | Callable[[], pl.DataFrame]]) -> None:
+        self._tables = dict(known)
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        found = self._tables[name]
+        if not isinstance(found, pl.DataFrame):
+            found = self._tables[name] = found()
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
+def _in_file(table: pl.DataFrame, known: Calibration | None) -> pl.DataFrame:
     """Scores as the file counts them, where the model counts from 0."""
+    if known is None:
+        return table
     means = [name for name in ("score", "mean_score", "observed", "expected") if name in table.columns]
     spreads = [name for name in ("difference", "se") if name in table.columns]
     return table.with_columns(
@@ -248,17 +274,6 @@ def _biases(found: Residuals, of: Mapping[str, tuple[Any, pl.Series]]) -> dict[s
     """Every rater's bias for what ratings differ in: its codes and labels by name."""
     return {
         name: interaction(found, codes, labels.cast(pl.String), name) for name, (codes, labels) in of.items()
-    }
-
-
-def _unshown(fit: "Fit", ratings: Ratings, found: Residuals) -> dict[str, pl.DataFrame]:
-    """What only those see who ask for it."""
-    assert found.units is not None
-    return {
-        "curves": curves(found),
-        "reliability": reliability(*(fit.table(name) for name in ("students", "raters", "items"))),
-        "agreement": agreement(ratings, found.units, found.paired),
-        "rater pairs": rater_pairs(ratings, found.paired),
     }
 
 

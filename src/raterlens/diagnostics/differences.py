@@ -1,10 +1,10 @@
 """Do raters differ at all? One test each for severity, sharpness, halo and drift, before anybody is ranked.
 
-Severity: a Wald test that all are equal, with the covariances between raters. Sharpness: twice the difference in
-log-likelihood between a model with one slope per rater and one with a common slope, which takes another fit; without
-the ratings, or with very many, the Wald test of the slopes. With `replicates`, what chance would do is drawn, not taken
-from the chi-squared distribution. Halo and drift: the smallest of all raters' p-values after
-Benjamini and Hochberg's adjustment, which is Simes's test that nobody has any.
+Severity: a Wald test that all are equal, with the covariances between raters. Sharpness: the same of the slopes, on the
+scale of their inverse hyperbolic sine, on which errors are about even. With `replicates`, twice the difference in
+log-likelihood between a model with one slope per rater and one with a common slope, beside what chance does to it; of a
+fit with a prior, the same without replicates. Both take further fits. Halo and drift: the smallest of all raters'
+p-values after Benjamini and Hochberg's adjustment, which is Simes's test that nobody has any.
 """
 
 from dataclasses import dataclass
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.fitting.fit import Fit
     from raterlens.ratings.coded import Ratings
-
-MOST_RATINGS = 100_000
-"""With more, the test of sharpness does without another fit, which would double the time of a large one."""
 
 
 class Hypothesis(NamedTuple):
@@ -130,16 +127,28 @@ def severity_test(fit: "Fit") -> Hypothesis | None:
 def sharpness_test(
     fit: "Fit", ratings: "Ratings | None", replicates: int = 0
 ) -> tuple[Hypothesis | None, str]:
-    """The test, and which of the two models AIC and BIC prefer."""
+    """The test, and which of two models AIC and BIC prefer, where both were fitted."""
     known = fit.calibration
     if known is not None and (known.covariates or known.anchored):
         return None, ""
+    # Slopes drawn together by a prior look equal: likelihoods are then compared where nothing is drawn together.
+    sampled = known is not None and known.spread is not None
+    if (replicates or sampled) and ratings is not None and _comparable(fit, ratings):
+        return _likelihood_ratio(fit, ratings, replicates)
+    return (None if fit.model == "tfm" else _wald(fit, "sharpness", "slope")), ""
+
+
+def _comparable(fit: "Fit", ratings: "Ratings") -> bool:
+    """Whether gmf and tfm can be compared by their likelihoods."""
     # A shared dimension comes with a ridge, and likelihoods are then not at their largest.
-    ridged = known is not None and "bias" in known.effects
-    comparable = fit.method == "mml" and fit.model in ("gmf", "tfm") and not ridged
-    whole = ratings is not None and ratings.n_ratings == fit.n_ratings <= MOST_RATINGS
-    if ratings is None or not whole or not comparable:
-        return (None if fit.model == "tfm" else _wald(fit, "sharpness", "slope")), ""
+    ridged = fit.calibration is not None and "bias" in fit.calibration.effects
+    plain = fit.method == "mml" and fit.model in ("gmf", "tfm") and not ridged
+    return plain and ratings.n_ratings == fit.n_ratings
+
+
+def _likelihood_ratio(fit: "Fit", ratings: "Ratings", replicates: int) -> tuple[Hypothesis | None, str]:
+    """Of a slope for each rater against one for all, beside what chance does to it."""
+    known = fit.calibration
     # Likelihoods are compared where they are largest: a prior moves estimates away from there.
     errors = fit.yardstick.follows_from_errors
     # What is settled is known by its names alone.
@@ -191,7 +200,11 @@ def _wald(fit: "Fit", of: str, column: str) -> Hypothesis | None:
         first = 0 if column == "slope" else n
         estimated = spread.diagonal()[first : first + n] > 0  # anchored ones are held
         rows = np.flatnonzero(~panel.aside & estimated & ~((panel.slope == 0) & (column == "slope")))
-        return _quadratic(of, own[rows], spread[np.ix_(first + rows, first + rows)])
+        value, joint = own[rows], spread[np.ix_(first + rows, first + rows)]
+        if column == "slope":  # on a scale on which steep slopes are known about as well as others
+            rise = 1 / np.sqrt(1 + value**2)
+            value, joint = np.arcsinh(value), rise[:, None] * joint * rise
+        return _quadratic(of, value, joint)
     column = "rho" if column == "slope" and known is not None else column
     value, error = (raters[name].cast(pl.Float64).to_numpy() for name in (column, f"{column}_se"))
     usable: Mask = np.isfinite(value) & np.isfinite(error) & (error > 0)

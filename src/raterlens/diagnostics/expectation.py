@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from raterlens.base.arrays import Array
 from raterlens.diagnostics.grouping import Groups
+from raterlens.estimation.scoring import Placed
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.models.responses import Predictor, Response
@@ -45,3 +46,5 @@ class Expectation:
     """Every rater has a slope of their own, which the fit has adapted to their ratings"""
     categories: bool = False
     """Latent classes: two error rates per rater, which fit any mean square exactly"""
+    bound: Placed | None = None
+    """The model on the ratings, where what is judged is an ability"""

@@ -261,10 +261,14 @@ def panel_findings(
             found,
             None if previous is None else monitor(fit, None, previous=previous),
         )
-    with limit_blas_threads(fit), in_background(lambda: consequences(fit, ratings, cuts)) as meaning:
-        passed = residuals(fit, ratings) if diagnosis is None or previous is not None else None
+    with limit_blas_threads(fit):
+        passed = residuals(fit, ratings, compared=True)
+    with (
+        limit_blas_threads(fit),
+        in_background(lambda: consequences(fit, ratings, cuts, passed=passed)) as meaning,
+    ):
         if diagnosis is None:
-            diagnosis = diagnose(fit, ratings, time=time, **asked, whole=False, passed=passed)
+            diagnosis = diagnose(fit, ratings, time=time, **asked, passed=passed)
         watched = None
         if previous is not None:
             watched = monitor(fit, ratings, previous=previous, time=time, passed=passed)

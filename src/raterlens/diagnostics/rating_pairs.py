@@ -11,7 +11,7 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.grouping import Groups, grouped, large, order_of
 from raterlens.ratings.coded import Ratings
 
-MOST_PAIRS = 20_000_000
+MOST_PAIRS = 5_000_000
 """Pairs of ratings of the same work, beyond which they are not looked at one by one."""
 _Z = float(special.ndtri(0.975))
 
@@ -32,7 +32,7 @@ class PairedRatings:
 
 
 def paired_ratings(ratings: Ratings, units: Groups) -> PairedRatings | None:
-    """All pairs, those of the same work together, students in order; None where there are more than 20 million.
+    """All pairs, those of the same work together, students in order; None where there are more than 5 million.
 
     `units`: the ratings of the same student and item.
     """

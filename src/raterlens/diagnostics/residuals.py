@@ -21,6 +21,7 @@ from raterlens.diagnostics.expectation import Expectation
 from raterlens.diagnostics.grouping import Groups, grouped
 from raterlens.diagnostics.posterior import Block, Pass, Tables, averages_for, sweep_for, tables_of
 from raterlens.diagnostics.rating_pairs import PairedRatings, paired_ratings
+from raterlens.estimation.scoring import Placed
 from raterlens.inference.result import Result
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.models.contexts import Contexts
@@ -116,6 +117,8 @@ class Residuals:
     """Ratings of the same student and item, where they were to be compared"""
     paired: PairedRatings | None
     """Every two of these, with the probability that they are the same; None also where there are too many"""
+    bound: Placed | None
+    """The model on the ratings, where what is judged is an ability"""
 
     @property
     def raw(self) -> Array:
@@ -152,6 +155,7 @@ def residuals(fit: Result, ratings: Ratings, *, compared: bool = False) -> Resid
         own_slopes=model.own_slopes,
         categories=model.categories,
         judged=model.judged,
+        bound=model.bound,
         pairs=pairs,
         ability=Moments(*work.of_judged),
         contexts=model.contexts,
@@ -167,8 +171,11 @@ def residuals(fit: Result, ratings: Ratings, *, compared: bool = False) -> Resid
 
 
 def _of_the_same_work(ratings: Ratings) -> tuple[Groups, PairedRatings | None]:
-    """The ratings of the same student and item, and every two of these."""
-    units = grouped(ratings.student, ratings.n_students, ratings.item, ratings.n_items)
+    """The ratings of the same piece of a student's work on an item, and every two of these."""
+    work, n = ratings.item, ratings.n_items
+    if ratings.piece is not None:
+        work, n = work * len(ratings.piece.labels) + ratings.piece.codes, n * len(ratings.piece.labels)
+    units = grouped(ratings.student, ratings.n_students, work, n)
     return units, paired_ratings(ratings, units)
 
 

@@ -136,7 +136,7 @@ MONTHS = (
 )
 BETWEEN = "The 95 % interval of that number is {low} to {high}."
 NO_PASS_MARK = "Give the pass mark (--decide) to see whose result would change."
-EXPECTED = "{value} of any two expected by the model"
+EXPECTED = "{value} expected by the model"
 IF_ALIKE = "{value} if all were alike"
 FACTS = {
     "agreement": "Two raters agreed on work that both marked",

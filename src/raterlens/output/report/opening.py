@@ -72,8 +72,9 @@ def facts(found: "Consequences") -> list[tuple[str, str, str]]:
     alike = words.IF_ALIKE.format
     rows = []
     if found.observed_agreement is not None:
-        expected = words.EXPECTED.format(value=f"{100 * found.agreement:.0f} %")
-        rows.append((words.FACTS["agreement"], f"{100 * found.observed_agreement:.0f} %", expected))
+        expected = found.expected_agreement
+        beside = "" if expected is None else words.EXPECTED.format(value=f"{100 * expected:.0f} %")
+        rows.append((words.FACTS["agreement"], f"{100 * found.observed_agreement:.0f} %", beside))
     if np.isfinite(found.reliability):
         raters = counted(found.raters_per_student, "rater")
         rows.append(
