@@ -40,7 +40,7 @@ def run(panels: int = 100, students: int = 40) -> None:
                 panel(spread, students, seed), interactions=[("rater", "item")], halo="none", ability="normal"
             )
             found = fit.interactions
-            terms.append(float(fit.table("interaction spreads")["p"][0]) < LEVEL)
+            terms.append(float(fit.table("spreads")["p"][0]) < LEVEL)
             away = found["severity"].abs() > NORMAL * found["severity_se"]
             single.append(float(away.to_numpy().mean()))
         error = np.sqrt(np.mean(terms) * (1 - np.mean(terms)) / panels)

@@ -4,13 +4,13 @@ One index for every way of scoring (curve) and every population; uncertainty (ka
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from raterlens.base.arrays import Array
+from raterlens.base.arrays import Array, Indices
 from raterlens.capability.chebyshev_table import many_draws, read_off, read_off_slopes
 from raterlens.capability.curves import Curve, PassCurve, through_log_link
 from raterlens.capability.perfect_rater import (
@@ -37,6 +37,29 @@ class Gradient(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class OwnCurves:
+    """How each rater uses the scale, and how well that is known."""
+
+    curves: tuple[Curve, ...]
+    nearby: tuple[tuple[tuple[Curve, Curve], ...], ...] = ()
+    """Of each rater, for each contrast of its thresholds: the curves half a `NEARBY` below and above its own."""
+    covariance: Array | None = None
+    """(raters, 2 + contrasts, 2 + contrasts): of slope, severity, and the contrasts of the thresholds."""
+
+    def of(self, rows: Indices | slice) -> "OwnCurves":
+        some = np.arange(len(self.curves))[rows].tolist()
+        return OwnCurves(
+            tuple(self.curves[place] for place in some),
+            tuple(self.nearby[place] for place in some) if self.nearby else (),
+            None if self.covariance is None else self.covariance[some],
+        )
+
+
+NEARBY = 0.02
+"""Between the thresholds of two nearby curves."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Index:
     """For raters with slope a, severity eta and a reading effect of variance `halo`; the yardstick has slope sigma and
     no halo.
@@ -48,11 +71,20 @@ class Index:
     population: Population
     perfect: bool = False
     """The yardstick is a rater without noise, whatever sigma is."""
+    own: "OwnCurves | None" = None
+    """Where raters use the scale in their own ways; `curve` is then the yardstick's. The first axis of slopes and
+    severities is that of these raters, unless it is one rater's."""
+
+    def of(self, rows: Indices | slice) -> "Index":
+        """For these raters alone."""
+        return self if self.own is None else replace(self, own=self.own.of(rows))
 
     @property
     def by_formula(self) -> bool:
         """Whether each value follows from its slope and severity alone, not from tables for many of them."""
-        if not isinstance(self.curve, PassCurve) or not isinstance(self.population, Normal):
+        if self.own is not None or not isinstance(self.curve, PassCurve):
+            return False
+        if not isinstance(self.population, Normal):
             return False
         return self.perfect or self.curve.link.symmetric
 
@@ -74,12 +106,16 @@ class Index:
 
     def rate(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """How fast the expected score rises with ability, on average."""
+        if self.own is not None:
+            return self._each("rate", a, eta, halo)
         return self._at(partial(self.population.rate, self.curve), a, eta, halo)
 
     def kappa_and_sharpness(
         self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0
     ) -> tuple[Array, Array]:
         """Both, in less time than one after the other."""
+        if self.own is not None:
+            return self.rate(a, eta, halo) / self.best(sigma), self.sharpness(a, eta, halo)
         rate, sharpness = self._at(partial(rate_and_sharpness, self.curve, self.population), a, eta, halo)
         return rate / self.best(sigma), sharpness
 
@@ -88,9 +124,14 @@ class Index:
     ) -> tuple[Array, Array, Array]:
         """kappa-bar, sharpness and standard: all that is shown of a rater, of many draws in less time than one after
         the other."""
-        if not isinstance(self.population, Normal) or not passes_as_standard(self.curve, self.population):
+        students = self.population
+        if (
+            self.own is not None
+            or not isinstance(students, Normal)
+            or not passes_as_standard(self.curve, students)
+        ):
             return (*self.kappa_and_sharpness(a, eta, sigma, halo), self.standard(a, eta, halo))
-        found = partial(all_of_normal, self.curve, self.population)
+        found = partial(all_of_normal, self.curve, students)
         rate, sharpness, passes = self._at(found, a, eta, halo)
         return rate / self.best(sigma), sharpness, passes
 
@@ -100,14 +141,22 @@ class Index:
 
     def rate_at(self, theta: float, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """How fast the expected score rises at one ability."""
+        if self.own is not None:
+            return self._each("rate_at", a, eta, halo, theta)
         return over_readings(lambda shift: np.asarray(a * self.curve.density(a * theta - eta + shift)), halo)
 
     def gradient(self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Gradient:
         """Of kappa-bar."""
-        rate, by_slope, by_severity, by_halo = self.population.sensitivity(self.curve, a, eta, halo)
+        rate, by_slope, by_severity, by_halo = self._sensitivity(a, eta, halo)
         best = self.best(sigma)
         rise = 0.0 if self.perfect else self.population.best_rise(self.curve, sigma)
         return Gradient(by_slope / best, by_severity / best, -rate * rise / best**2, by_halo / best)
+
+    def _sensitivity(self, a: Array, eta: Array, halo: Array | float) -> Array:
+        """(4, ...): the rate, and its derivatives in slope, severity and halo."""
+        if self.own is not None:
+            return self._each("_sensitivity", a, eta, halo, axis=1)
+        return np.stack(self.population.sensitivity(self.curve, a, eta, halo))
 
     def best(self, sigma: Array) -> Array:
         """Delta"""
@@ -118,18 +167,79 @@ class Index:
 
     def sharpness(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """How closely scores follow ability, as a share of what is possible; no yardstick matters to it."""
+        if self.own is not None:
+            return self._each("sharpness", a, eta, halo)
         return self._at(partial(sharpness_of, self.curve, self.population), a, eta, halo)
 
     def sharpness_gradient(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Gradient:
+        if self.own is not None:
+            return Gradient(*self._each("sharpness_gradient", a, eta, halo, axis=1))
         by_slope, by_severity, by_halo = sharpness_gradient(self.curve, self.population, a, eta, halo)
         return Gradient(by_slope, by_severity, np.zeros_like(a), by_halo)
 
     def standard(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """Share of students who pass where the average rater, from whom eta is counted, passes half."""
+        if self.own is not None:
+            return self._each("standard", a, eta, halo)
         return self._at(partial(standard_of, self.curve, self.population), a, eta, halo)
+
+    def _each(
+        self, name: str, a: Array, eta: Array, halo: Array | float, *first: float, axis: int = 0
+    ) -> Array:
+        """What a method of this name gives for each rater with its own curve."""
+        assert self.own is not None
+        a, eta, halo = np.broadcast_arrays(a, eta, halo)
+        if len(self.own.curves) == 1:
+            return np.asarray(getattr(self._by(self.own.curves[0]), name)(*first, a, eta, halo))
+        found = [
+            getattr(self._by(curve), name)(*first, *(each[[place]] for each in (a, eta, halo)))
+            for place, curve in enumerate(self.own.curves)
+        ]
+        return np.concatenate([np.asarray(each) for each in found], axis=axis)
+
+    def _by(self, curve: Curve) -> "Index":
+        return replace(self, curve=curve, own=None)
 
     def _at(self, value: Callable[..., Array], a: Array, eta: Array, halo: Array | float) -> Array:
         """A value at each slope and severity; for many draws of each rater, by a table of it where it is smooth."""
         if through_log_link(self.curve) or not many_draws(a) or np.any(halo):
             return value(a, eta, halo)
         return read_off(partial(value, halo=0.0), a, np.broadcast_to(eta, np.shape(a)))
+
+    def widening(self, values: "Callable[[Index, Array, Array], list[Array]]", a: Array, eta: Array) -> Array:
+        """(values, raters): how many times larger the standard error of each value is than with thresholds that are
+        known, where raters have their own; 1 where not.
+
+        `values`: of an index, slopes and severities.
+        """
+        n = len(values(self, a, eta))
+        if self.own is None or self.own.covariance is None:
+            return np.ones((n, len(a)))
+        found = np.ones((n, len(a)))
+        for place, (curve, nearby) in enumerate(zip(self.own.curves, self.own.nearby, strict=True)):
+            here, known = (a[[place]], eta[[place]]), self.own.covariance[place]
+            by = [
+                _slope_of(
+                    values, [(self._by(curve), here[0] + side * NEARBY / 2, here[1]) for side in (-1, 1)]
+                ),
+                _slope_of(
+                    values, [(self._by(curve), here[0], here[1] + side * NEARBY / 2) for side in (-1, 1)]
+                ),
+                *(_slope_of(values, [(self._by(each), *here) for each in pair]) for pair in nearby),
+            ]
+            gradient = np.stack(by, axis=1)  # (values, 2 + contrasts)
+            whole = np.einsum("vi,ij,vj->v", gradient, known, gradient)
+            fixed = np.einsum("vi,ij,vj->v", gradient[:, :2], known[:2, :2], gradient[:, :2])
+            found[:, place] = np.sqrt(np.clip(whole / np.maximum(fixed, 1e-12), _LEAST, _MOST))
+        return found
+
+
+# Of a ratio of variances.
+_LEAST, _MOST = 0.25, 25.0
+
+
+def _slope_of(
+    values: "Callable[[Index, Array, Array], list[Array]]", pair: list[tuple[Index, Array, Array]]
+) -> Array:
+    below, above = (np.concatenate(values(*each)) for each in pair)
+    return np.asarray((above - below) / NEARBY)

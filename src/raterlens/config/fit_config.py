@@ -10,7 +10,15 @@ from raterlens.config.option_fields import check_names, check_options, given_opt
 
 Method = Literal["mml", "laplace", "hl"]
 LinkName = Literal["logit", "probit", "cauchit", "cloglog", "log"]
-Scale = Literal["rating scale", "partial credit", "graded"]
+Scale = Literal[
+    "rating scale",
+    "partial credit",
+    "graded",
+    "rater",
+    "partial credit, rater",
+    "graded, rater",
+    "rater free",
+]
 Prior = Literal["panel", "none"]
 CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional"]
 HaloKind = Literal["none", "common", "rater"]
@@ -90,7 +98,11 @@ class FitConfig:
     model: str = option("gmf", "Model.")
     method: Method = option("mml", "Estimation method.")
     link: LinkName | None = option(None, "Link function; the model's own by default.")
-    scale: Scale = option("rating scale", "Thresholds of ordered scores.")
+    scale: Scale = option(
+        "rating scale",
+        "Thresholds of ordered scores: shared (rating scale, graded), per item (partial credit), and with rater also "
+        "each rater's own around these.",
+    )
     item_slopes: bool = option(False, "Let items differ in how strongly they reflect ability.")
     covariates: Mapping[str, Sequence[Any]] | None = option(
         None,
@@ -180,6 +192,20 @@ class FitConfig:
         object.__setattr__(self, "known_slope", float(self.known_slope))
         if self.population is not None:
             object.__setattr__(self, "population", _population_text(self.population))
+
+    @property
+    def shared_scale(self) -> Literal["rating scale", "partial credit", "graded"]:
+        """The thresholds that raters share, whether or not each has some of its own."""
+        if self.scale in ("graded", "graded, rater"):
+            return "graded"
+        return "partial credit" if self.scale.startswith("partial credit") else "rating scale"
+
+    @property
+    def rater_thresholds(self) -> Literal["none", "drawn", "free"]:
+        """Whether raters have thresholds of their own, from a distribution whose spread is estimated, or free ones."""
+        if self.scale == "rater free":
+            return "free"
+        return "drawn" if self.scale.endswith("rater") else "none"
 
     def changed(self, **changes: Any) -> Self:
         """The same request with some options changed."""

@@ -50,9 +50,12 @@ class Levers:
     """None for latent classes, whose raters see a true category: slope is then rho"""
     scale: Scale
 
-    def kappa_at(self, slope: Array, severity: Array, halo: Array) -> Array:
-        """Mean capability of such raters."""
-        return _kappa(self.measurement, self.scale, slope, severity, halo)
+    def kappa_at(self, slope: Array, severity: Array, halo: Array, rater: int | None = None) -> Array:
+        """Mean capability of such raters, each as it uses the scale; or of such a rater as this one."""
+        where = self.measurement
+        if where is not None and rater is not None:
+            where = where.only(np.array([rater]))
+        return _kappa(where, self.scale, slope, severity, halo)
 
     def slope_of_sharpness(self, wanted: float) -> Array:
         """The slope at which each rater, all else being equal, would be this sharp."""
@@ -111,9 +114,10 @@ def _kappa(where: Measurement | None, scale: Scale, slope: Array, severity: Arra
 
 def _best_severities(index: Index, slope: Array, halo: Array) -> Array:
     """For each rater; between a few slopes by interpolation, since the best severity is smooth in the slope."""
-    if isinstance(index.population, Normal) and passes_as_standard(index.curve, index.population):
+    students = index.population
+    if index.own is None and isinstance(students, Normal) and passes_as_standard(index.curve, students):
         return np.zeros_like(slope)
-    if np.ptp(halo) > 0 or len(slope) <= 64:
+    if index.own is not None or np.ptp(halo) > 0 or len(slope) <= 64:
         return _best_severity(index, slope, halo)
     knots = np.linspace(slope.min(), slope.max(), 65)
     return np.interp(slope, knots, _best_severity(index, knots, np.full_like(knots, halo[0])))
@@ -125,7 +129,7 @@ def _best_severity(index: Index, slope: Array, halo: Array) -> Array:
 
     def rate(eta: Array) -> Array:
         a, variance = (np.broadcast_to(each, eta.shape) for each in (slope, halo))
-        return index.population.rate(index.curve, a, eta, variance)
+        return index.rate(a, eta, variance)
 
     return np.where(slope > 0, peaks(rate, -end, end, _GRID)[0], 0.0)
 
@@ -185,15 +189,19 @@ def what_if(
             Message(Option("halo", halo)), "give a spread of at least 0", value=halo, option="halo"
         )
     slope, variance = found.slope[[r]], found.halo[[r]] if halo is None else np.array([float(halo) ** 2])
-    kappa = found.kappa_at(np.full(len(wanted), slope[0]), wanted, variance)
-    best = found.best_severity[[r]] if halo is None else _best_severities(where.index, slope, variance)
+    kappa = found.kappa_at(np.full(len(wanted), slope[0]), wanted, variance, r)
+    best = (
+        found.best_severity[[r]]
+        if halo is None
+        else _best_severities(where.index.of(np.array([r])), slope, variance)
+    )
     return WhatIf(
         rater=labels[r],
         severity=float(found.severity[r]),
         kappa=float(found.kappa[r]),
         curve=to_backend(pl.DataFrame({"severity": wanted, "kappa": kappa}), fit.backend),
         best_severity=float(best[0]),
-        best_kappa=float(found.kappa_at(slope, best, variance)[0]),
+        best_kappa=float(found.kappa_at(slope, best, variance, r)[0]),
     )
 
 

@@ -12,7 +12,7 @@ from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.optimiser import Estimate, Search, Space
 from raterlens.estimation.shared_ratio import SharedTest
 from raterlens.likelihood.marginal import FacetsMarginal
-from raterlens.likelihood.panel_prior import InteractionTerm, PanelPosterior, PanelPrior
+from raterlens.likelihood.panel_prior import PanelPosterior, PanelPrior, Spread
 from raterlens.models.facets import FacetsModel
 from raterlens.ratings.coded import Ratings
 
@@ -39,7 +39,7 @@ class FacetsEstimate(Estimate[FacetsMarginal]):
     """Over the spreads of the prior, on small panels."""
     shared: SharedTest | None = None
     """Whether raters share a second ability, where that was looked for."""
-    interactions: tuple[InteractionTerm, ...] = ()
+    spreads: tuple[Spread, ...] = ()
     """What was found of each term, where the model has some."""
     maxima: tuple[Maximum, ...] = ()
     """The best and others that other starts led to, where there may be several."""

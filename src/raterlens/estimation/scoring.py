@@ -28,6 +28,7 @@ from raterlens.models.term import Term
 from raterlens.models.terms.known import KnownAnswers
 from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.rater_interactions import interacting_facets
+from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.models.terms.students import POPULATION, Population
@@ -110,6 +111,7 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
         smooth=smooth,
         pieces=pieces,
         interactions=interacting_facets(calibration.effects),
+        rater_thresholds="drawn" if RATER_THRESHOLD in calibration.effects else "none",
     )
     model, response = build(coded, options, len(calibration.scores), known_highest(calibration, coded))
     if POPULATION in calibration.effects:
@@ -135,7 +137,7 @@ def placed_estimate(estimate: FacetsEstimate, coded: Ratings, spread: Matrix | N
     where it was found.
     """
     problem = estimate.problem
-    plain = problem.prior is None and problem.interactions is None and PIECE not in problem.model
+    plain = problem.prior is None and problem.drawn is None and PIECE not in problem.model
     if not plain or not isinstance(problem, CellMarginal | EssayMarginal) or coded.n_ratings > _MOST_KEPT:
         return None
     small = spread if isinstance(spread, np.ndarray) and len(spread) <= _MOST_PARAMETERS else None

@@ -62,7 +62,9 @@ def fit(
         1 where S exceeds 0; how often that happens is among the warnings.
     scale
         How ordered scores get their thresholds: `rating scale` (shared), `partial credit` (each item its own, up to the
-        highest score that anybody gave it) or `graded` (cumulative, shared). No matter for pass/fail ratings.
+        highest score that anybody gave it) or `graded` (cumulative, shared); `rater`, `partial credit, rater` and
+        `graded, rater` give each rater thresholds of its own around these, from a distribution whose spread is
+        estimated (`fit.table("spreads")`), and `rater free` without one. No matter for pass/fail ratings.
     item_slopes
         Let items differ in how strongly they reflect ability.
     covariates
@@ -106,7 +108,7 @@ def fit(
         Raters who differ from item to item, or between levels of a further facet: `("rater", "item")`,
         `("rater", "topic")`, or a list of such terms, each of which may be written `"rater:item"`. What a rater adds
         to its severity there comes from a normal distribution, whose spread is estimated with the rest and tested
-        (`fit.interactions`, `fit.table("interaction spreads")`). For method `mml` and every link but `log`.
+        (`fit.interactions`, `fit.table("spreads")`). For method `mml` and every link but `log`.
     trusted
         Raters who define ability, such as human experts among LLM judges.
     shared

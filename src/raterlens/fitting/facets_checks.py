@@ -368,11 +368,12 @@ def model_options(config: FitConfig) -> Options:
     return Options(
         spec,
         link,
-        config.scale,
+        config.shared_scale,
         config.item_slopes,
         halo=config.halo or "none",
         smooth=config.ability == "smooth",
         interactions=facets_of(config.interactions),
+        rater_thresholds=config.rater_thresholds,
     )
 
 

@@ -38,16 +38,17 @@ from raterlens.inference.cautions import beyond_the_rest, facets_warnings, renum
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.covariance import covariance as inverted
 from raterlens.inference.covariance_kinds import OBSERVED, covariance_of, differenced_information
-from raterlens.inference.interaction_spread import (
-    item_variance,
-    over_interactions,
-    spread_table,
-    with_marginal,
-)
 from raterlens.inference.measurement import check_measurable, largest_of, measured
 from raterlens.inference.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of
 from raterlens.inference.resampling import redrawn
 from raterlens.inference.slope_limits import Reach, slope_limits
+from raterlens.inference.spreads import (
+    curve_covariance,
+    item_variance,
+    over_drawn,
+    spread_table,
+    with_marginal,
+)
 from raterlens.inference.tables import tabulate
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix
@@ -166,9 +167,7 @@ class FacetsTask:
             Where(self.checkpoint, self.run.client),
         )
         if model.drawn:
-            found = over_interactions(
-                found, self._information, search, allow_reversed=self.config.allow_reversed
-            )
+            found = over_drawn(found, self._information, search, allow_reversed=self.config.allow_reversed)
         small = self.ratings.n_raters <= MOST_RATERS and self.ratings.n_ratings <= MOST_RATINGS
         if found.problem.prior is not None and small:
             found = over_spreads(found, self._information)
@@ -256,8 +255,8 @@ class FacetsTask:
         )
         if estimate.shared is not None:
             tables["shared"] = estimate.shared.table()
-        if estimate.interactions:
-            tables["interaction spreads"] = spread_table(estimate.interactions)
+        if estimate.spreads:
+            tables["spreads"] = spread_table(estimate.spreads)
         redundant = redundancy(estimate.model, estimate.parameters, estimate.held)
         of_drawn = estimate.model.of_drawn
         if self.checkpoint is not None:
@@ -272,9 +271,7 @@ class FacetsTask:
             sigma=raters.sigma,
             sigma_se=raters.sigma_se,
             alpha=raters.alpha,
-            n_parameters=int((~estimate.held & ~of_drawn).sum())
-            - len(redundant)
-            + len(estimate.interactions),
+            n_parameters=int((~estimate.held & ~of_drawn).sum()) - len(redundant) + len(estimate.spreads),
             optimiser=estimate.record,
             warnings=(
                 *self._warnings(estimate, covariance, tables["raters"]),
@@ -321,7 +318,7 @@ class FacetsTask:
         found = Calibration(
             model=self.config.model,
             link=self.options.link.name,
-            scale=self.config.scale,
+            scale=self.options.scale,
             scores=self.scores,
             score_step=self.ratings.score_step,
             labels={
@@ -342,6 +339,7 @@ class FacetsTask:
             spread=spread_of(estimate, covariance),
             known_slope=model.known_slope,
             item_variance=None if covariance is None else item_variance(model, covariance),
+            curve_covariance=None if covariance is None else curve_covariance(model, covariance),
         )
         if found.spread is None:
             return found

@@ -98,14 +98,14 @@ def rater_estimates(
     if on.joint is None or not with_intervals:
         nothing = np.full((2, len(on.a)), np.nan)
         return _estimates(panel, on, index, nothing, nothing)
-    return _estimates(panel, on, index, *_rater_intervals(on, index, index.kappa_and_sharpness))
+    return _estimates(panel, on, index, *_rater_intervals(on, index, Index.kappa_and_sharpness))
 
 
 def estimates_and_standards(panel: Panel, on: Measured, index: Index) -> tuple[RaterEstimates, "Standards"]:
     """`rater_estimates` and `standards`, from the same draws."""
     if on.joint is None:
         return rater_estimates(panel, on, index), standards(on, index)
-    low, high = _rater_intervals(on, index, index.all_shown)
+    low, high = _rater_intervals(on, index, Index.all_shown)
     found = Standards(index.standard(on.a, on.eta, on.halos), low[2], high[2])
     return _estimates(panel, on, index, low[:2], high[:2]), found
 
@@ -114,7 +114,7 @@ def _rater_intervals(on: Measured, index: Index, values: "Values") -> tuple[Arra
     """(values, raters) twice; the first two values are kappa and sharpness, which are 0 where a slope is."""
     best = _IfTheBest(on)
     low, high = _quantiles(on, index, values, beside=best.see)
-    _one_sided(on, values, low[:2], high[:2])
+    _one_sided(on, index, values, low[:2], high[:2])
     if on.limits is not None:
         # A slope that may be as large as the search goes may be larger: the bound is none of sharpness.
         high[1] = np.where(on.limits.high >= LARGEST_SLOPE, 1.0, high[1])
@@ -123,7 +123,30 @@ def _rater_intervals(on: Measured, index: Index, values: "Values") -> tuple[Arra
     if on.is_most and on.sigma == 0:
         # Shares of nothing: anything is possible.
         low[0], high[0] = 0.0, 1.0
+    return _widened(on, index, values, low, high)
+
+
+def _widened(on: Measured, index: Index, values: "Values", low: Array, high: Array) -> tuple[Array, Array]:
+    """By what is not known of raters' own thresholds."""
+    if index.own is None:
+        return low, high
+    here = np.stack(list(values(index, on.a, on.eta, on.sigmas, on.halos)))
+    wider = _widening(on, index, values)
+    low, high = here - wider * (here - low), here + wider * (high - here)
+    # Neither sharpness nor a share of passes exceeds 1.
+    high[1:] = np.minimum(high[1:], 1.0)
+    low[2:] = np.maximum(low[2:], 0.0)
     return low, high
+
+
+def _widening(on: Measured, index: Index, values: "Values") -> Array:
+    """(values, raters)"""
+    sigma = on.sigmas[:1]
+
+    def of(one: Index, a: Array, eta: Array) -> list[Array]:
+        return list(values(one, a, eta, np.broadcast_to(sigma, a.shape), 0.0))
+
+    return index.widening(of, on.a, on.eta)
 
 
 def _estimates(panel: Panel, on: Measured, index: Index, low: Array, high: Array) -> RaterEstimates:
@@ -137,6 +160,9 @@ def _estimates(panel: Panel, on: Measured, index: Index, low: Array, high: Array
         rho_se = _standard_error(rho_gradient, on.joint)
         kappa_se = _standard_error(index.gradient(a, eta, sigmas, halos), on.joint)
         sharpness_se = _standard_error(index.sharpness_gradient(a, eta, halos), on.joint)
+        if index.own is not None:
+            wider = _widening(on, index, Index.kappa_and_sharpness)
+            kappa_se, sharpness_se = kappa_se * wider[0], sharpness_se * wider[1]
         fall = np.where(a == 0, AT_ZERO, AT_LIMIT)
         unheld = 0.0 if on.limits is None else (on.limits.severity_unheld / fall) ** 2
         eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0) + unheld)
@@ -177,23 +203,31 @@ def standards(on: Measured, index: Index) -> Standards:
     found = index.standard(on.a, on.eta, on.halos)
     if on.joint is None:
         return Standards(found, *(np.full_like(found, np.nan),) * 2)
-    low, high = _quantiles(on, index, lambda a, eta, sigma, halo: [index.standard(a, eta, halo)])
+    low, high = _quantiles(on, index, _standard)
+    if index.own is not None:
+        wider = _widening(on, index, _standard)[0]
+        low[0] = np.maximum(found - wider * (found - low[0]), 0.0)
+        high[0] = np.minimum(found + wider * (high[0] - found), 1.0)
     return Standards(found, low[0], high[0])
+
+
+def _standard(index: Index, a: Array, eta: Array, sigma: Array, halo: Array | float) -> list[Array]:
+    return [index.standard(a, eta, halo)]
 
 
 def curve_estimates(on: Measured, index: Index, abilities: Array) -> CurveEstimates:
     """kappa(theta) of every rater with pointwise intervals."""
 
-    def at(a: Array, eta: Array, sigma: Array, halo: Array | float) -> Iterator[Array]:
-        best = index.best(sigma)
+    def at(of: Index, a: Array, eta: Array, sigma: Array, halo: Array | float) -> Iterator[Array]:
+        best = of.best(sigma)
         for theta in abilities:
-            yield index.rate_at(float(theta), a, eta, halo) / best
+            yield of.rate_at(float(theta), a, eta, halo) / best
 
-    kappa = np.stack(list(at(on.a, on.eta, on.sigmas, on.halos)), axis=1)
+    kappa = np.stack(list(at(index, on.a, on.eta, on.sigmas, on.halos)), axis=1)
     low, high = np.full_like(kappa, np.nan), np.full_like(kappa, np.nan)
     if on.joint is not None:
         low, high = _quantiles(on, index, at)
-        _one_sided(on, at, low, high)
+        _one_sided(on, index, at, low, high)
         low, high = low.T, high.T
     return CurveEstimates(kappa, low, high)
 
@@ -242,10 +276,11 @@ def _standard_error(gradient: Gradient, joint: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", by, joint, by), 0.0)))
 
 
-Values = Callable[[Array, Array, Array, Array | float], Iterable[Array]]
+Values = Callable[[Index, Array, Array, Array, Array | float], Iterable[Array]]
+"""Of an index, slopes, severities, yardsticks and halos."""
 
 
-def _one_sided(on: Measured, values: Values, low: Array, high: Array) -> None:
+def _one_sided(on: Measured, index: Index, values: Values, low: Array, high: Array) -> None:
     """Put in the intervals, of what is 0 where a slope is, of raters whose slope is 0; (values, raters) twice."""
     zero = np.flatnonzero((on.a == 0) & (on.limits is None))
     if not len(zero):
@@ -255,7 +290,7 @@ def _one_sided(on: Measured, values: Values, low: Array, high: Array) -> None:
     if on.is_most:
         sigma = np.maximum(sigma, highest)
     halo = 0.0 if on.halo is None else on.halo[zero]
-    of_these = list(values(highest, on.eta[zero], sigma, halo))
+    of_these = list(values(index.of(zero), highest, on.eta[zero], sigma, halo))
     high[:, zero] = np.stack(of_these[: len(high)])
 
 
@@ -270,12 +305,13 @@ def _quantiles(
     `beside` is told the draws as well.
     """
     assert on.joint is not None
-    found = np.stack(list(values(on.a, on.eta, on.sigmas, on.halos)))
+    found = np.stack(list(values(index, on.a, on.eta, on.sigmas, on.halos)))
     low, high = np.empty_like(found), np.empty_like(found)
     vague = (on.joint[:, 1, 1] > _VAGUE**2) & (on.halo is not None)
 
     def ends(rows: slice, some: Mask | slice, draws: Draws) -> None:
-        for which, value in enumerate(values(*draws)):
+        whose = np.arange(len(on.a))[rows][some]
+        for which, value in enumerate(values(index.of(whose), *draws)):
             least, most = outer_quantiles(value, _TAIL)
             if on.sampled and (least < 0).any():
                 # Who may not tell students apart: the question is how good it is at most.
@@ -332,7 +368,8 @@ class _IfTheBest:
             own, halo = steepest[might], 0.0 if on.halo is None else on.halo[might]
             best = index.best(own)
             low, high = self._ends[:, might]
-            _, top = peaks(lambda eta: index.rate(own, eta, halo) / best, low, high, _CANDIDATES)
+            of = index.of(might)
+            _, top = peaks(lambda eta: of.rate(own, eta, halo) / best, low, high, _CANDIDATES)
             upper[might] = np.minimum(top, 1.0)
         return upper
 

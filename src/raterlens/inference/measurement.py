@@ -76,7 +76,7 @@ class Measurement:
 
     def only(self, rows: NDArray[np.int64]) -> "Measurement":
         """Of these raters alone, with the same numbers."""
-        return replace(self, on=self.on.of(rows))
+        return replace(self, on=self.on.of(rows), index=self.index.of(rows))
 
     def curves(self, raters: pl.Series, abilities: float | Sequence[float]) -> pl.DataFrame:
         """kappa(theta): a row for every rater (`raters` names those that are measured) and ability."""
@@ -114,7 +114,9 @@ def measured(
     sigma = _slope(yardstick, raters, panel)
     origin = severity_of_origin(yardstick.origin, len(raters), panel.aside)
     on = measure(panel, sigma, origin, is_most=yardstick.reference in (MAX, CORRECTED))
-    index = Index(calibration.curve(item), students, yardstick.reference == PERFECT)
+    index = Index(
+        calibration.curve(item), students, yardstick.reference == PERFECT, calibration.own_curves(item)
+    )
     return Measurement(panel, on, index, sigma, origin, yardstick.origin == ABSOLUTE)
 
 

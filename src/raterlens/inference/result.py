@@ -119,7 +119,7 @@ class Result:
     def interactions(self) -> Any:
         """How much more severe than usual each rater is on each item, or level of a further facet, where these are
         terms of the model (`rl.fit(..., interactions=)`): rater, facet, level, n, mean_score, severity, severity_se.
-        `table("interaction spreads")` has how much they vary, with a test."""
+        `table("spreads")` has how much they vary, with a test."""
         return to_backend(self.table("interactions"), self.backend)
 
     def table(self, name: str) -> pl.DataFrame:

@@ -29,7 +29,7 @@ from raterlens.likelihood.derivatives import (
 from raterlens.likelihood.engines.by_piece import PieceEngine, fine_enough, points_of
 from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Matrix, Moments, Tables
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.panel_prior import InteractionPrior, PanelPrior
+from raterlens.likelihood.panel_prior import DrawnPrior, PanelPrior
 from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
@@ -98,7 +98,7 @@ class FacetsMarginal:
     """Where values are kept and taken from."""
     prior: PanelPrior | None = None
     """What raters have in common, as part of what is maximised."""
-    interactions: InteractionPrior | None = None
+    drawn: DrawnPrior | None = None
     """How much raters differ between items or levels, another such part."""
     _jacobian: sparse.csr_array | None = None
     """Of the model, where it is the same at all parameters."""
@@ -186,15 +186,15 @@ class FacetsMarginal:
         other.prior = prior
         return other
 
-    def interacting(self, interactions: InteractionPrior) -> Self:
-        """The same problem with another prior of interactions."""
+    def with_drawn(self, drawn: DrawnPrior) -> Self:
+        """The same problem with another prior of its drawn terms."""
         other = copy(self)
-        other.interactions = interactions
+        other.drawn = drawn
         return other
 
     def with_priors(self, information: Matrix, parameters: Array) -> Matrix:
         """The information of the ratings, and of what is known besides them."""
-        for prior in (self.prior, self.interactions):
+        for prior in (self.prior, self.drawn):
             information = information if prior is None else prior.added(information, parameters)
         return information
 
@@ -202,7 +202,7 @@ class FacetsMarginal:
         kept = self.checkpoint
         found = self._value(parameters, nodes) if kept is None else kept.value(parameters, nodes, self._value)
         # Outside of what a checkpoint keeps: spreads change on the way.
-        for prior in (self.prior, self.interactions):
+        for prior in (self.prior, self.drawn):
             if prior is not None:
                 extra, extra_gradient = prior.value(parameters)
                 found = Value(found.loglik, found.objective + extra, found.gradient + extra_gradient)

@@ -264,20 +264,20 @@ def _entries(part: Array) -> tuple[Indices, Indices, Array]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class InteractionPrior:
-    """The prior of all terms that have a spread; interactions of the others are 0."""
+class DrawnPrior:
+    """The prior of all drawn terms that have a spread; parameters of the others are 0."""
 
     at: Indices
-    """(interactions,): where they stand among the parameters."""
+    """(drawn parameters,): where they stand among all."""
     spread: Array
-    """(interactions,): of the distribution that each is from."""
+    """(drawn parameters,): of the distribution that each is from."""
 
     @staticmethod
-    def of(model: FacetsModel, spreads: Array) -> "InteractionPrior":
+    def of(model: FacetsModel, spreads: Array) -> "DrawnPrior":
         """`spreads`: (terms,), 0 where a term has none."""
         places = [np.arange(model.blocks.size)[model.blocks[term.name]] for term in model.drawn]
         some = [(at, spread) for at, spread in zip(places, spreads, strict=True) if spread > 0]
-        return InteractionPrior(
+        return DrawnPrior(
             np.concatenate([np.empty(0, dtype=np.int64), *(at for at, _ in some)]),
             np.concatenate([np.empty(0), *(np.full(len(at), spread) for at, spread in some)]),
         )
@@ -299,11 +299,12 @@ class InteractionPrior:
 
 
 @dataclass(frozen=True, slots=True)
-class InteractionTerm:
-    """What was found of one term."""
+class Spread:
+    """How much the parameters of a drawn term vary."""
 
     name: str
-    spread: float
+    """Of the term."""
+    value: float
     """0 where the ratings show none."""
     low: float
     high: float

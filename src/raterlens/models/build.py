@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.capability.links import Link
@@ -19,6 +20,7 @@ from raterlens.models.terms.known import KNOWN, KnownAnswers, with_answers
 from raterlens.models.terms.per_rater import Linear
 from raterlens.models.terms.piece_effect import Pieces
 from raterlens.models.terms.rater_interactions import Interaction
+from raterlens.models.terms.rater_thresholds import RaterThresholds
 from raterlens.models.terms.severities import Severities
 from raterlens.models.terms.shape import Shape
 from raterlens.models.terms.slopes import Slopes
@@ -33,7 +35,8 @@ class Options:
     spec: FacetsSpec
     link: Link
     scale: str = "rating scale"
-    """How ordered scores get their thresholds, one of `config.Scale`; no matter with two categories."""
+    """How ordered scores get their thresholds: `rating scale`, `partial credit` or `graded`; no matter with two
+    categories."""
     item_slopes: bool = False
     covariates: Array | None = None
     """(raters, columns), a column of ones first: slopes and severities are explained by them."""
@@ -45,6 +48,8 @@ class Options:
     """Whether a student's pieces of work differ."""
     interactions: tuple[str, ...] = ()
     """Facets that raters interact with, `item` among them."""
+    rater_thresholds: Literal["none", "drawn", "free"] = "none"
+    """Whether raters have thresholds of their own around those of all, from a distribution or each by itself."""
 
 
 def build(
@@ -91,6 +96,9 @@ def _terms(
         yield Pieces()
     for facet in options.interactions:
         yield Interaction.of(contexts, facet)
+    if options.rater_thresholds != "none" and n_steps > 1:
+        graded, drawn = options.scale == "graded", options.rater_thresholds == "drawn"
+        yield RaterThresholds(n, n_steps, graded, drawn)
 
 
 def with_known(model: FacetsModel, response: Response, ratings: Ratings, slope: float) -> FacetsModel:

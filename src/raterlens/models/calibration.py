@@ -14,10 +14,12 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Mask
 from raterlens.base.errors import choose
 from raterlens.capability.curves import Curve, curve_of
+from raterlens.capability.index import NEARBY, OwnCurves
 from raterlens.capability.links import get_link
 from raterlens.models.panel import Covarying, Panel, PanelSpread, SlopeLimits
 from raterlens.models.registry import facets_spec
 from raterlens.models.terms.rater_interactions import ITEM, block_of
+from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD, RaterThresholds
 
 # Up to here the covariances between all raters are kept, 11 MB in a file; beyond, only those within a rater.
 MOST_RATERS = 500
@@ -64,6 +66,10 @@ class Calibration:
     """(raters, items): by how much more uncertain a severity is on an item, where raters interact with items."""
     limits: SlopeLimits | None = None
     """How far slopes could be from their estimates, where some ran to a limit."""
+
+    curve_covariance: Array | None = None
+    """(raters, 2 + contrasts, 2 + contrasts): of each rater's slope, severity and own thresholds, where they have
+    some."""
 
     score_step: float = 1.0
     """The file's score is the code times this: 0.5 where half marks were doubled."""
@@ -181,9 +187,28 @@ class Calibration:
 
     def curve(self, item: str | None = None) -> Curve:
         """How the expected score follows the predictor, on average over items or on the one named."""
+        return self._curve(item, 0.0)
+
+    def own_curves(self, item: str | None = None) -> OwnCurves | None:
+        """The curve of each rater, where they use the scale in their own ways."""
+        moved = self.effects.get(RATER_THRESHOLD)
+        if moved is None:
+            return None
+        contrasts = (
+            RaterThresholds(len(moved), moved.shape[1], self.scale == "graded").contrasts.T * NEARBY / 2
+        )
+        nearby = tuple(
+            tuple((self._curve(item, own - step), self._curve(item, own + step)) for step in contrasts)
+            for own in moved
+        )
+        return OwnCurves(tuple(self._curve(item, own) for own in moved), nearby, self.curve_covariance)
+
+    def _curve(self, item: str | None, moved: Array | float) -> Curve:
+        """With thresholds moved by so much."""
         thresholds = self.effects.get("threshold")
         if thresholds is not None and item is not None and len(thresholds) > 1:
             thresholds = thresholds[[self._item(item)]]
+        thresholds = None if thresholds is None else thresholds + moved
         return curve_of(get_link(self.link), thresholds, graded=self.scale == "graded")
 
     def _item(self, item: str) -> int:
@@ -240,6 +265,7 @@ class Calibration:
             "known_slope": self.known_slope,
             "extreme": None if self.extreme is None else self.extreme.tolist(),
             "item_variance": None if self.item_variance is None else self.item_variance.tolist(),
+            "curve_covariance": None if self.curve_covariance is None else self.curve_covariance.tolist(),
             "score_step": self.score_step,
             "limits": None
             if self.limits is None
@@ -281,6 +307,7 @@ class Calibration:
             None
             if content.get("limits") is None
             else SlopeLimits(**{name: np.array(values, float) for name, values in content["limits"].items()}),
+            None if content.get("curve_covariance") is None else np.array(content["curve_covariance"], float),
             content.get("score_step", 1.0),
         )
 

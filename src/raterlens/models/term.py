@@ -15,7 +15,7 @@ context follows what raters share, and the variance of the impression that the s
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import sparse
@@ -58,9 +58,9 @@ class Term:
 
     name: str
     """Of its block of parameters."""
-    drawn: ClassVar[bool] = False
+    drawn: bool = False
     """Its parameters are a sample from a normal distribution around 0 whose spread is estimated."""
-    variance: ClassVar[bool] = False
+    variance: bool = False
     """Its parameters are variances."""
 
     @property

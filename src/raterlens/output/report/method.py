@@ -47,8 +47,8 @@ def _effects(fit: "Result") -> dict[str, str]:
         own = fit.table("piece effect").row(0, named=True)
         spread, speaks = number(own["spread"], 2), number(own["speaks"], 2)
         found["piece"] = words.PIECES.format(spread=spread, speaks=speaks)
-    if "interaction spreads" in fit.tables:
-        rows = fit.table("interaction spreads").iter_rows(named=True)
+    if "spreads" in fit.tables:
+        rows = fit.table("spreads").iter_rows(named=True)
         found["interactions"] = "; ".join(
             words.INTERACTION.format(
                 term=row["term"],

@@ -11,36 +11,37 @@ from tests.support.interaction_ratings import planted
 PLAIN = {"halo": "none", "ability": "normal"}
 
 
-def test_without_ability_it_is_a_mixed_model_of_lme4():
+def test_without_ability_it_is_a_mixed_model_of_glmmtmb():
     """R, with planted(0.6, 11, students=60, raters=5, items=4)[0].table() as d:
 
-    m <- lme4::glmer(score ~ 0 + rater + item + (1 | rater:item), d, binomial, nAGQ = 0)
-    logLik(m); VarCorr(m); ranef(m)
+    m <- glmmTMB::glmmTMB(score ~ 0 + rater + item + (1 | rater:item), d, binomial, REML = TRUE)
+    exp(m$fit$par); ranef(m)
     """
     ratings, _ = planted(0.6, 11, students=60, raters=5, items=4)
     no_slopes = rl.Anchors(raters=dict.fromkeys(ratings.raters, (0.0, None)))
-    fit = rl.fit(ratings, interactions=[("rater", "item")], anchors=no_slopes, **PLAIN)
-    assert fit.loglik == pytest.approx(-419.2492, abs=0.001)
-    assert fit.table("interaction spreads")["spread"][0] == pytest.approx(0.317985, abs=0.001)
-    expected = [-0.37347, 0.17359, -0.19615, 0.39602, 0.06570, -0.34483]
-    np.testing.assert_allclose(fit.interactions["severity"][:6], expected, atol=0.001)
+    fit = rl.fit(ratings, "gmf", interactions=[("rater", "item")], anchors=no_slopes, **PLAIN)
+    assert fit.table("spreads")["spread"][0] == pytest.approx(0.5195663, abs=0.002)
+    expected = [-0.58153, 0.27187, -0.29421, 0.60387, 0.09448, -0.54888]
+    np.testing.assert_allclose(fit.interactions["severity"][:6], expected, atol=0.002)
 
 
 def test_with_ability_it_is_the_likelihood_written_out():
     """Abilities by Gauss-Hermite quadrature, interactions by Laplace's approximation, every table dense."""
     ratings, _ = planted(0.8, 2, students=50, raters=4, items=3)
     fit = rl.fit(ratings, "tfm", interactions="rater:item", **PLAIN)
-    spread = fit.table("interaction spreads")["spread"][0]
-    best = _written_out(ratings, spread)
-    assert fit.loglik == pytest.approx(best, abs=0.001)
-    for factor in (0.9, 1.1):
-        assert _written_out(ratings, factor * spread) < best
+    (term,) = fit.table("spreads").iter_rows(named=True)
+    marginal, restricted = _written_out(ratings, term["spread"])
+    assert fit.loglik == pytest.approx(marginal, abs=0.001)
+    for factor in (0.93, 1.07):
+        assert _written_out(ratings, factor * term["spread"])[1] < restricted
+    nothing = _written_out(ratings, 1e-4)[1]
+    assert term["statistic"] == pytest.approx(2 * (restricted - nothing), abs=0.01)
     plain = rl.fit(ratings, "tfm", **PLAIN)
-    assert 2 * (fit.loglik - plain.loglik) == pytest.approx(fit.table("interaction spreads")["statistic"][0])
     assert fit.n_parameters == plain.n_parameters + 1
 
 
-def _written_out(ratings: rl.Ratings, spread: float) -> float:
+def _written_out(ratings: rl.Ratings, spread: float) -> tuple[float, float]:
+    """The log-likelihood, marginal over interactions; and over all parameters, but for a constant."""
     t, w = np.polynomial.hermite_e.hermegauss(81)
     w = np.log(w / w.sum())
     n_raters, n_items = ratings.n_raters, ratings.n_items
@@ -78,19 +79,21 @@ def _written_out(ratings: rl.Ratings, spread: float) -> float:
 
     start = np.concatenate([[1.0], np.zeros(n_raters + n_items + n_cells)])
     x = optimize.minimize(fall, start, jac=True, method="BFGS", options={"gtol": 1e-6}).x
-    steps = 1e-4 * np.eye(len(x))[-n_cells:]
-    second = np.array([(loglik(x - d)[1] - loglik(x + d)[1])[-n_cells:] / 2e-4 for d in steps])
-    own = second + np.eye(n_cells) / spread**2
+    steps = 1e-4 * np.eye(len(x))
+    second = np.array([(loglik(x - d)[1] - loglik(x + d)[1]) / 2e-4 for d in steps])
+    second[-n_cells:, -n_cells:] += np.eye(n_cells) / spread**2
+    middle = np.zeros(len(x))
+    middle[1 + n_raters : 1 + n_raters + n_items] = 1.0
     h = x[-n_cells:]
-    return float(
-        loglik(x)[0] - h @ h / (2 * spread**2) - n_cells * np.log(spread) - np.linalg.slogdet(own)[1] / 2
-    )
+    at = loglik(x)[0] - h @ h / (2 * spread**2) - n_cells * np.log(spread)
+    own, every = second[-n_cells:, -n_cells:], second + np.outer(middle, middle)
+    return tuple(float(at - np.linalg.slogdet(part)[1] / 2) for part in (own, every))
 
 
 def test_planted_interactions_are_found():
     ratings, added = planted(0.8)
     fit = rl.fit(ratings, interactions="rater:item", **PLAIN)
-    (term,) = fit.table("interaction spreads").iter_rows(named=True)
+    (term,) = fit.table("spreads").iter_rows(named=True)
     assert 0.2 < term["low"] < 0.8 < term["high"] < 1.6
     assert term["p"] < 1e-10
     found = fit.interactions
@@ -112,7 +115,7 @@ def test_clean_ratings_have_none_beyond_chance():
     for seed in range(20):
         ratings, _ = planted(0.0, 100 + seed, students=40, raters=4, items=3)
         fit = rl.fit(ratings, "tfm", interactions="rater:item", standard_errors=False, **PLAIN)
-        (term,) = fit.table("interaction spreads").iter_rows(named=True)
+        (term,) = fit.table("spreads").iter_rows(named=True)
         p.append(term["p"])
         if term["spread"] == 0:
             assert (fit.interactions["severity"] == 0).all()
@@ -148,8 +151,45 @@ def test_several_terms_are_told_apart():
     table = table.with_columns(pl.Series("topic", topic[place]), pl.Series("score", score))
     again = rl.read(table, facets="topic")
     fit = rl.fit(again, "tfm", interactions=["rater:item", ("rater", "topic")], **PLAIN)
-    rows = {row["term"]: row for row in fit.table("interaction spreads").iter_rows(named=True)}
+    rows = {row["term"]: row for row in fit.table("spreads").iter_rows(named=True)}
     assert rows["rater:topic"]["p"] < 1e-4
     assert rows["rater:item"]["p"] > 0.01
     assert set(fit.interactions["facet"]) == {"item", "topic"}
     assert fit.n_parameters == rl.fit(again, "tfm", **PLAIN).n_parameters + 2
+
+
+def test_free_thresholds_of_raters_are_a_rating_scale_for_each():
+    """A rater who alone marks its students is a fit by itself, but for the scale of ability that all share."""
+    made = rl.simulate(students=150, raters=3, items=3, thresholds=[-0.8, 0.8], seed=5)
+    free = rl.fit(made.ratings, "tfm", scale="rater free", standard_errors=False, **PLAIN)
+    shared = rl.fit(made.ratings, "tfm", standard_errors=False, **PLAIN)
+    assert free.n_parameters == shared.n_parameters + 2
+    own = free.calibration.effects["rater threshold"]
+    np.testing.assert_allclose(own.sum(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(own.sum(axis=1), 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", ["rater", "partial credit, rater", "graded, rater"])
+def test_raters_who_use_the_scale_in_their_own_ways_are_found(scale):
+    ratings, wide = own_scales(seed=3)
+    fit = rl.fit(ratings, "tfm", scale=scale, **PLAIN)
+    (term,) = fit.table("spreads").iter_rows(named=True)
+    assert term["p"] < 1e-6
+    assert 0.2 < term["low"] < term["spread"] < term["high"] < 3
+    own = fit.calibration.effects["rater threshold"]
+    assert np.corrcoef(own[:, 1] - own[:, 0], wide)[0, 1] > 0.9
+    np.testing.assert_allclose(fit.score(ratings)["theta"], fit.students["theta"], atol=1e-8)
+
+
+def own_scales(seed: int, students: int = 150) -> tuple[rl.Ratings, np.ndarray]:
+    """Scores 0-2; each rater's two thresholds lie further apart by `wide`."""
+    random = np.random.default_rng(seed)
+    wide = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
+    rows = []
+    for student, ability in enumerate(random.standard_normal(students)):
+        for rater in random.choice(5, 3, replace=False):
+            for item in range(3):
+                steps = 1.5 * ability - np.array([-0.5 - wide[rater] / 2, 0.5 + wide[rater] / 2]) - 0.3 * item
+                chance = special.softmax(np.concatenate([[0.0], np.cumsum(steps)]))
+                rows.append((student, f"r{rater}", f"i{item}", int(random.choice(3, p=chance))))
+    return rl.read(pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row")), wide

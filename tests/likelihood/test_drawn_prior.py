@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from raterlens.likelihood.panel_prior import InteractionPrior, InteractionTerm
+from raterlens.likelihood.panel_prior import DrawnPrior, Spread
 from tests.support.facets_models import make, somewhere
 
 
@@ -14,7 +14,7 @@ def model(small):
 
 
 def test_value_is_a_normal_density_and_its_gradient(model):
-    prior, x = InteractionPrior.of(model, np.array([0.4, 0.9])), somewhere(model)
+    prior, x = DrawnPrior.of(model, np.array([0.4, 0.9])), somewhere(model)
     value, gradient = prior.value(x)
     topic, item = (x[model.blocks[f"interaction {name}"]] for name in ("topic", "item"))
     expected = stats.norm(0, 0.4).logpdf(topic).sum() + stats.norm(0, 0.9).logpdf(item).sum()
@@ -25,7 +25,7 @@ def test_value_is_a_normal_density_and_its_gradient(model):
 
 
 def test_information_is_added_to_dense_and_sparse_ones(model):
-    prior, x = InteractionPrior.of(model, np.array([0.0, 0.5])), somewhere(model)
+    prior, x = DrawnPrior.of(model, np.array([0.0, 0.5])), somewhere(model)
     added = prior.added(np.zeros((len(x), len(x))), x)
     expected = np.zeros(len(x))
     expected[model.blocks["interaction item"]] = 4.0
@@ -34,5 +34,5 @@ def test_information_is_added_to_dense_and_sparse_ones(model):
 
 
 def test_the_test_of_a_variance_that_may_be_0():
-    assert InteractionTerm("item", 0.3, 0.1, 0.6, 2.7055).p == pytest.approx(0.05, abs=1e-4)
-    assert InteractionTerm("item", 0.0, 0.0, 0.2, 0.0).p == 1.0
+    assert Spread("item", 0.3, 0.1, 0.6, 2.7055).p == pytest.approx(0.05, abs=1e-4)
+    assert Spread("item", 0.0, 0.0, 0.2, 0.0).p == 1.0

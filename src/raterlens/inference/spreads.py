@@ -1,0 +1,279 @@
+"""Terms whose parameters are a sample, such as interactions and raters' own thresholds: how much they vary.
+
+The parameters h of a term are from N(0, s²). Given the spreads, the mode over h and all other parameters is found; the
+spreads are those of restricted maximum likelihood (REML), which allows for what the other parameters take from h. With
+V the variance of h given s, from the observed information of all parameters, they solve
+
+    s² = sum of h² / sum of (1 - V / s²)
+
+whose divisor is the number of directions of h that the ratings decide, its degrees of freedom. From there one step
+along a parabola leads to the maximum of the likelihood that is marginal over all parameters by Laplace's approximation.
+A term is tested by that likelihood without it: as s cannot be negative, the ratio is 0 half of the time where there is
+nothing (p = P(chi2_1 > x) / 2).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from scipy import sparse, special
+
+from raterlens.base.arrays import Array, Mask
+from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.methods import on_scale, sharp_moments
+from raterlens.estimation.optimiser import Search, Space, maximise
+from raterlens.estimation.quasi_newton import News
+from raterlens.estimation.starting_values import information_scale
+from raterlens.inference.covariance import Covariance, covariance, in_full
+from raterlens.likelihood.engines.contract import Matrix
+from raterlens.likelihood.marginal import FacetsMarginal, Value
+from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.panel_prior import DrawnPrior, Spread
+from raterlens.models.facets import FacetsModel
+from raterlens.models.redundancy import centre, redundancy
+from raterlens.models.terms.rater_interactions import ITEM
+from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
+
+LEAST_SPREAD, LARGEST_SPREAD = 0.01, 5.0
+"""Below the least, parameters of a term change no probability that could be seen."""
+_FIRST = 0.4
+# Rounds at most, and the change of a logarithm of a spread that ends them.
+_ROUNDS, _SAME = 40, 0.01
+# Of that logarithm: for a parabola, and how far its top may be.
+_STEP, _FURTHEST = 0.1, 0.3
+_NOTHING = 1e-3
+# In standard errors: the log-likelihood is then off by less than its square.
+_NEAR = 1e-5
+# Of a statistic that is 0 half of the time: at 5 %.
+_FOUND = 2.7055
+_FEWEST = 0.05
+"""Degrees of freedom, below which ratings say nothing of a spread."""
+
+Information = Callable[[FacetsMarginal, Array, Nodes], Matrix]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _At:
+    """The mode at given spreads, 0 for terms that are left out."""
+
+    spreads: Array
+    problem: FacetsMarginal
+    parameters: Array
+    value: Value
+    loglik: float
+    """Marginal over all parameters, but for a constant."""
+    information: Array
+    """Of everything but the prior of these terms."""
+    freedom: Array
+    """(terms,): degrees of freedom."""
+    following: Array
+    """(terms,): the spreads that these lead to."""
+
+
+def over_drawn(
+    found: FacetsEstimate, information: Information, search: Search, *, allow_reversed: bool
+) -> FacetsEstimate:
+    """The estimate with the drawn terms of its model, from one in which they are held at 0; its log-likelihood is
+    given them (`with_marginal`).
+
+    Parameters
+    ----------
+    information
+        Of a problem, its prior included, at its parameters and nodes.
+    """
+    terms = _Terms(found, information, search, allow_reversed)
+    best = terms.best(np.full(len(found.model.drawn), _FIRST))
+    # Without each in turn: its statistic, and whether the ratings show it at all.
+    without = [terms.without(best, j) if spread > 0 else best for j, spread in enumerate(best.spreads)]
+    statistics = [2 * max(best.loglik - less.loglik, 0.0) for less in without]
+    seen = np.array([statistic > 2 * _NOTHING for statistic in statistics])
+    if (best.spreads[~seen] > 0).any():
+        best = terms.best(np.where(seen, best.spreads, 0.0))
+    held = terms.held(best.spreads)
+    parameters = centre(found.model, best.parameters, held)
+    moments = sharp_moments(best.problem, parameters, best.problem.moments(parameters, found.nodes))
+    return replace(
+        found,
+        problem=best.problem,
+        parameters=parameters,
+        value=best.value,
+        moments=on_scale(found.model, parameters, moments),
+        held=held,
+        at_limit=found.model.at_limit(best.parameters) & ~held,
+        spreads=tuple(
+            Spread(term.name, float(best.spreads[j]), *_limits(best, j, statistics[j]), statistics[j])
+            for j, term in enumerate(found.model.drawn)
+        ),
+    )
+
+
+def _limits(at: _At, j: int, statistic: float) -> tuple[float, float]:
+    """95 % limits of a spread: its square, times the degrees of freedom, is about chi-squared with as many; from 0 on
+    where a test at 5 % does not find it."""
+    spread, freedom = float(at.spreads[j]), float(at.freedom[j])
+    if spread == 0 or freedom < _FEWEST:
+        return 0.0, LARGEST_SPREAD
+    most, least = special.chdtri(freedom, 0.025), special.chdtri(freedom, 0.975)
+    low = 0.0 if statistic < _FOUND else spread * float(np.sqrt(freedom / most))
+    return low, float(min(spread * np.sqrt(freedom / max(least, 1e-12)), LARGEST_SPREAD))
+
+
+class _Terms:
+    """A fit, ready to be looked at with some of its terms, at any spreads."""
+
+    def __init__(
+        self, found: FacetsEstimate, information: Information, search: Search, allow_reversed: bool
+    ) -> None:
+        self.found, self.model, self._information = found, found.model, information
+        self._search = Search(search.max_iterations, search.on_progress)
+        prior = found.problem.prior
+        own_slopes = prior is not None and prior.slopes is not None
+        self._bounds = self.model.bounds(allow_reversed=allow_reversed or own_slopes)
+        self._scale = information_scale(self.model, found.parameters, found.problem.n_students)
+        nothing = np.zeros(len(self.model.drawn))
+        first = found.problem.value(found.parameters, found.nodes)
+        plain = in_full(information(found.problem, found.parameters, found.nodes))
+        self._none = _At(nothing, found.problem, found.parameters, first, 0.0, plain, nothing, nothing)
+
+    def best(self, spreads: Array) -> _At:
+        """The mode at spreads that follow from themselves, from these on; 0 where they vanish."""
+        at = self._at(spreads, self._none)
+        for _ in range(_ROUNDS):
+            following = np.where(at.following < LEAST_SPREAD, 0.0, np.minimum(at.following, LARGEST_SPREAD))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                moved = np.abs(np.log(following / at.spreads))
+            if np.nan_to_num(moved, nan=0.0, posinf=1.0).max(initial=0.0) < _SAME:
+                break
+            at = self._at(following, at)
+        return self._at_the_top(at)
+
+    def _at_the_top(self, at: _At) -> _At:
+        """Each spread where a parabola through the likelihood around it has its top; the others as they are."""
+        logs = np.log(np.maximum(at.spreads, LEAST_SPREAD))
+        for j in np.flatnonzero(at.spreads):
+            step = np.eye(len(logs))[j] * _STEP
+            below, above = (
+                self._at(np.where(at.spreads > 0, np.exp(logs + side * step), 0.0), at) for side in (-1, 1)
+            )
+            bend = below.loglik - 2 * at.loglik + above.loglik
+            if bend < 0:
+                logs[j] += np.clip(_STEP * (below.loglik - above.loglik) / (2 * bend), -_FURTHEST, _FURTHEST)
+        top = self._at(np.where(at.spreads > 0, np.clip(np.exp(logs), LEAST_SPREAD, LARGEST_SPREAD), 0.0), at)
+        return top if top.loglik > at.loglik else at
+
+    def without(self, at: _At, term: int) -> _At:
+        """The mode without a term, the spreads of the others as they are."""
+        spreads = at.spreads.copy()
+        spreads[term] = 0.0
+        return self._at(spreads, at)
+
+    def held(self, spreads: Array) -> Mask:
+        """What is not estimated: what was not before, but for the terms that have a spread."""
+        held = self.found.held.copy()
+        for term, spread in zip(self.model.drawn, spreads, strict=True):
+            held[self.model.blocks[term.name]] = spread == 0
+        return held
+
+    def _at(self, spreads: Array, near: _At) -> _At:
+        """By the information of a neighbour, under the prior of its own."""
+        prior, held = DrawnPrior.of(self.model, spreads), self.held(spreads)
+        problem, nodes = self.found.problem.with_drawn(prior), self.found.nodes
+        start = np.where(held & self.model.of_drawn, 0.0, near.parameters)
+        bounds = tuple(np.where(held, start, bound) for bound in self._bounds)
+        fixed = held | self.model.at_limit(start)
+        inverse = self._inverse(prior, near.information, start, fixed).matrix
+        scale = self._scale.copy()
+        scale[prior.at] += 1 / prior.spread**2
+        optimum = maximise(
+            lambda x: problem.value(x, nodes),
+            start,
+            Space(scale, (bounds[0], bounds[1])),
+            self._search,
+            stage="spreads",
+            tolerance=_NEAR,
+            on_iteration=_told(sparse.csr_array(inverse)),
+        )
+        x = optimum.parameters
+        information = in_full(self._information(self.found.problem, x, nodes))
+        fixed = held | self.model.at_limit(x)
+        known = in_full(prior.added(information, x))
+        variance = self._inverse(prior, information, x, fixed).matrix.diagonal()
+        freedom, following = np.zeros(len(spreads)), np.zeros(len(spreads))
+        for j, (term, spread) in enumerate(zip(self.model.drawn, spreads, strict=True)):
+            if spread > 0:
+                block = self.model.blocks[term.name]
+                freedom[j] = max(float(np.sum(1 - variance[block] / spread**2)), 0.0)
+                following[j] = np.sqrt(float(x[block] @ x[block]) / max(freedom[j], _FEWEST))
+        loglik = optimum.value.loglik + prior.value(x)[0] - self._half_determinant(known, x, fixed)
+        return _At(spreads, problem, x, optimum.value, loglik, information, freedom, following)
+
+    def _inverse(self, prior: DrawnPrior, information: Array, x: Array, fixed: Mask) -> Covariance:
+        return covariance(prior.added(information, x), redundancy(self.model, x, fixed), fixed)
+
+    def _half_determinant(self, information: Array, x: Array, fixed: Mask) -> float:
+        """Half the logarithm of the determinant of the information on all that is estimated."""
+        constraints = redundancy(self.model, x, fixed).constraints
+        free = np.flatnonzero(~fixed)
+        whole = (information + constraints.T @ constraints)[np.ix_(free, free)]
+        return float(np.linalg.slogdet(whole)[1]) / 2
+
+
+def with_marginal(found: FacetsEstimate, information: Information) -> FacetsEstimate:
+    """The estimate with the log-likelihood marginal over its drawn terms, wherever it has gone since."""
+    prior = found.problem.drawn
+    if prior is None or not len(prior.at):  # the ratings show none
+        return found
+    value = found.problem.value(found.parameters, found.nodes)
+    own = in_full(information(found.problem, found.parameters, found.nodes))[np.ix_(prior.at, prior.at)]
+    integrated = prior.value(found.parameters)[0] - float(np.linalg.slogdet(own)[1]) / 2
+    return replace(found, value=replace(value, loglik=value.loglik + integrated))
+
+
+def _told(inverse: sparse.csr_array) -> Callable[[Array, float], News]:
+    """The curvature, after the first step."""
+    left = [inverse]
+
+    def news(parameters: Array, gradient: float) -> News:
+        return News(inverse_curvature=left.pop()) if left else News()
+
+    return news
+
+
+def item_variance(model: FacetsModel, known: Covariance) -> Array | None:
+    """(raters, items): Var(b_r + h_ri) - Var(b_r), where raters interact with items; None where that is not known."""
+    terms = [term for term in model.interactions if term.facet == ITEM]
+    if not terms or model.severity.size != model.n_raters:
+        return None
+    (term,) = terms
+    own, severity = (model.blocks[name].start for name in (term.name, "severity"))
+    cells = np.arange(term.size) + own
+    matrix = in_full(known.matrix)
+    return term.table(np.diag(matrix)[cells] + 2 * matrix[cells, term.rater + severity])
+
+
+def curve_covariance(model: FacetsModel, known: Covariance) -> Array | None:
+    """(raters, 2 + contrasts, 2 + contrasts): of each rater's slope, severity and own thresholds, where they have
+    some."""
+    if RATER_THRESHOLD not in model:
+        return None
+    n, matrix = model.n_raters, in_full(known.matrix)
+    through = model.effect_jacobian(np.zeros(model.blocks.size))
+    at = model.effects
+    contrasts = (np.arange(model.blocks.size)[model.blocks[RATER_THRESHOLD]]).reshape(n, -1)
+    found = np.empty((n, 2 + contrasts.shape[1], 2 + contrasts.shape[1]))
+    for rater in range(n):
+        own = through[[at["slope"].start + rater, at["severity"].start + rater]].toarray()
+        rows = np.concatenate([own, np.eye(model.blocks.size)[contrasts[rater]]])
+        found[rater] = rows @ matrix @ rows.T
+    return found
+
+
+def spread_table(spreads: tuple[Spread, ...]) -> pl.DataFrame:
+    """term, spread, low, high, statistic, p"""
+    rows = [
+        (each.name.replace("interaction ", "rater:"), each.value, each.low, each.high, each.statistic, each.p)
+        for each in spreads
+    ]
+    names = ["term", "spread", "low", "high", "statistic", "p"]
+    return pl.DataFrame(rows, schema=names, orient="row")

@@ -1,0 +1,72 @@
+"""How each rater uses the scale: thresholds of its own around those of all.
+
+    tau_rk = tau_k + e_rk,      sum_k e_rk = 0,      e_r ~ N(0, s²)
+
+What a rater adds to all thresholds alike is its severity. A rater whose outer thresholds are far apart keeps to the
+middle of the scale; one whose are close uses its ends.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import linalg, sparse
+
+from raterlens.base.arrays import Array
+from raterlens.models.contexts import Contexts
+from raterlens.models.term import Designs, Term, one_per_row
+
+if TYPE_CHECKING:
+    from raterlens.models.facets import FacetsModel
+
+RATER_THRESHOLD = "rater threshold"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RaterThresholds(Term):
+    """e_r, written in contrasts between the steps of the scale."""
+
+    n_raters: int
+    n_steps: int
+    graded: bool
+    drawn: bool = True
+    """Free where not: each rater's by its own ratings alone, which takes some hundred of them."""
+    name: str = RATER_THRESHOLD
+
+    @property
+    def size(self) -> int:
+        return self.n_raters * (self.n_steps - 1)
+
+    @property
+    def contrasts(self) -> Array:
+        """(steps, steps - 1): orthonormal, each with sum 0."""
+        return np.asarray(linalg.helmert(self.n_steps).T)
+
+    def designs(self, rows: Contexts) -> Designs:
+        own = self.contrasts if self.graded else np.cumsum(self.contrasts, axis=0)
+        return {"steps": sparse.csr_array(sparse.kron(one_per_row(rows.rater, self.n_raters), own))}
+
+    def redundancies(self, model: "FacetsModel", parameters: Array) -> Iterator[tuple[Array, Array]]:
+        """Of free ones: all raters' against the thresholds that they share."""
+        thresholds = model.thresholds
+        if self.drawn or thresholds is None:
+            return
+        for place, contrast in enumerate(self.contrasts.T):
+            alike = np.tile(np.eye(self.n_steps - 1)[place], self.n_raters)
+            shared = -thresholds.parameters(np.tile(contrast, (thresholds.n_scales, 1)))
+            yield (
+                model.vector(**{self.name: alike}),
+                model.vector(**{self.name: alike, thresholds.name: shared}),
+            )
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return ("rater",)
+
+    def table(self, x: Array) -> Array:
+        """(raters, steps)"""
+        return np.asarray(x.reshape(self.n_raters, -1) @ self.contrasts.T)
+
+    def parameters(self, table: Array) -> Array:
+        return np.asarray(table @ self.contrasts).ravel()
