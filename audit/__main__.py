@@ -51,7 +51,7 @@ ENVIRONMENT = {
 
 @dataclass
 class Findings:
-    """What came of the cases so far."""
+    """Outcomes of the cases so far."""
 
     counts: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in SUBJECTS})
     failures: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Findings:
         return f"{self.tried:,} cases, {counted(len(self.failures), 'kind')} of failure"
 
     def take(self, told: dict[str, Any]) -> None:
-        """What a worker says of a turn."""
+        """Take in a worker's report of a turn."""
         self.counts[told["subject"]].update(told["counts"])
         if told["failed"]:
             self.fail(told["subject"], *told["failed"])
@@ -79,13 +79,13 @@ class Findings:
 
 
 def command(subject: str, case: Case) -> str:
-    """What tries a case again."""
+    """The command that tries a case again."""
     quoted = json.dumps(case).replace("'", "\\u0027")
     return f"python -m audit --case {subject!r} '{quoted}'"
 
 
 def fuzz(seconds: float, seed: int, subjects: list[str] | None = None, turns: int = ENDLESS) -> Findings:
-    """Try cases until the time is up, or every subject has had so many turns."""
+    """Try cases until the time is up, or every subject has had this many turns."""
     found, end, chosen = Findings(), time.monotonic() + seconds, subjects or list(SUBJECTS)
     while (left := end - time.monotonic()) > 0:
         with TemporaryDirectory(dir=PLACE) as folder:
@@ -163,7 +163,7 @@ def _used(pid: int) -> float:
 
 
 def _ticks(pid: int) -> list[int]:
-    """Of a process, in its own code and in the system's; then of the children that it waited for."""
+    """CPU ticks of a process, in its own code and in the system's; then of the children that it waited for."""
     return [int(part) for part in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]]
 
 

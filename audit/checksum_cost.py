@@ -1,4 +1,4 @@
-"""What checking a file costs: `python -m audit.checksum_cost` opens packed ones with and without, taking turns.
+"""Cost of checking a file: `python -m audit.checksum_cost` opens packed ones with and without, taking turns.
 
 Then parquet files by polars and by pyarrow (pages of 20,000 rows): checking their pages, and reading them.
 """

@@ -114,7 +114,7 @@ NEEDED: dict[str, SearchStrategy[dict[str, str]]] = {
     "check": st.sampled_from([{"--min-kappa": "0.3"}, {"--min-sharpness": "0.5"}, {"--min-ratings": "3"}]),
     "fit": st.just({"--decide": "0.5"}) | st.just({}),
 }
-"""What a command cannot do without."""
+"""Required options of each command."""
 COLUMNS = {"--piece": "piece", "--groups": "school", "--time": "school", "--by": "school"}
 """Options that name a column which other tables than ours have not."""
 MOST = 4

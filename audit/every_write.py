@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from audit.interrupted_runs import RUNS, check
 
 BY_CHANCE = 20
-"""Of each kind, per command."""
+"""Number of random cases of each kind, per command."""
 FAULTS = 5
-"""After so many, a command is not tried further."""
+"""After this many, a command is not tried further."""
 HARMLESS = 2
 """So many changes in a row may fail without harm, such as making a folder that is there, before there are no more."""
 LARGEST = {"moment": 300, "limit": 20_000}

@@ -42,7 +42,7 @@ RUNS: dict[str, list[str]] = {
     "study": ["study", "noise", "--replications", "1", "--workers", "1", "--out", "noise"],
 }
 EARLIER = ["fit", "ratings.csv", "--out", "results", "--quiet", "--model", "tfm", "--groups", "school"]
-"""What stands where a fit writes: other numbers, and files that only it has."""
+"""Earlier results in the folder of a fit: other numbers, and files that only they have."""
 SLOW = ("study", "plot", "fit with decisions", "judge")
 """Tried less often."""
 SEVERAL = ("study", "simulate", "judge")
@@ -120,7 +120,7 @@ def start() -> Path:
 
 @cache
 def expected(name: str, before: str) -> Files:
-    """What a command writes when nothing goes wrong."""
+    """Files that a command writes when nothing goes wrong."""
     with TemporaryDirectory() as place:
         folder = Path(place) / "work"
         copytree(start() / before, folder)

@@ -1,4 +1,4 @@
-"""Do the tests notice faults put in on purpose? `make mutants SAMPLE=50` draws so many per room and runs its tests.
+"""Do the tests notice faults put in on purpose? `make mutants SAMPLE=50` draws this many per room and runs its tests.
 
 Cosmic Ray makes the faults, in a copy of the checkout: another operator, another number, a condition turned round.
 """
@@ -29,7 +29,7 @@ FAULTS = (
     *("NumberReplacer", "ReplaceTrueWithFalse", "ReplaceFalseWithTrue", "ReplaceContinueWithBreak"),
     *("ReplaceBreakWithContinue", "ZeroIterationForLoop"),
 )
-"""What an engineer might mistype; shifts and bits instead of sums nobody does."""
+"""Likely slips; nobody types shifts and bits instead of sums."""
 NO_CODE = re.compile(r"@|[A-Z_][A-Z_0-9, ]* = [(\d]")
 """No fault to find: `@dataclass(slots=True)`, and literal constants, which divide work or set an accuracy."""
 

@@ -39,7 +39,7 @@ def faulty(here: Path, original: Path, room: str) -> list[str]:
 
 
 def places(here: Path, original: Path, room: str) -> list[str]:
-    """What pytest is given: the test file of a module's name, then the others."""
+    """Paths for pytest: the test file of a module's name, then the others."""
     own = [f"tests/{room}/test_{name}.py" for name in faulty(here, original, room)]
     others = [
         str(path.relative_to(here))

@@ -53,7 +53,7 @@ def compile_with_checks(sources: Path, library: Path) -> None:
 
 
 def with_checks() -> dict[str, str]:
-    """What tells a process to look."""
+    """Environment that switches the checks on."""
     return {
         "LD_PRELOAD": " ".join(map(runtime, ("libasan.so", "libubsan.so"))),
         "ASAN_OPTIONS": "detect_leaks=0:redzone=2048",  # leaks are Python's own, of which there are many

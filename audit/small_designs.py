@@ -58,7 +58,7 @@ QUESTIONS: dict[str, Callable[[rl.Fit, Any], object]] = {
     "monitor": lambda fit, ratings: fit.monitor(ratings),
     "replacement": lambda fit, ratings: rl.can_replace(fit, "r1", ratings, people=["r0"]),
 }
-"""What may be asked of a fit."""
+"""Questions to a fit."""
 NONE = -1
 """Stands for a known answer that is not known."""
 

@@ -1,4 +1,4 @@
-"""What a subject of the audit is: cases made by Hypothesis, and a check that each must pass."""
+"""A subject of the audit: cases made by Hypothesis, and a check that each must pass."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Subject:
     check: Callable[[Case, Path], str]
     """Try a case in an empty folder and say what came of it; whatever it raises is a fault."""
     share: float
-    """Of the time."""
+    """Share of the time."""
     batch: int
     """Cases per turn."""
 

@@ -28,7 +28,7 @@ class Visitor:
     async def begin(
         self, name: bytes, content: bytes, length: int
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """An upload of so many bytes, of which these are sent."""
+        """An upload of this many bytes, of which these are sent."""
         reader, writer = await asyncio.open_connection(self.host, self.port)
         here = f"{self.host}:{self.port}"
         head = (

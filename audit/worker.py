@@ -26,7 +26,7 @@ UNDER_WAY = "case.json"
 
 
 def try_case(subject: Subject, case: Case, folder: Path) -> str:
-    """What came of it."""
+    """Try a case and return its outcome."""
     place = Path(mkdtemp(dir=folder))
     try:
         return subject.check(case, place)

@@ -24,7 +24,7 @@ from raterlens.ratings.coded import Codes
 RATERS = 10
 LOOKS, STUDENTS = 12, 1200
 INFORMATION = 0.16
-"""Of one pass or fail."""
+"""Information of one pass/fail rating."""
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from raterlens.simulation.simulate import Simulated
 
 
 def intervals(drawn: Array, estimate: float) -> dict[str, tuple[float, float]]:
-    """Of one rater, from the replicates' kappas."""
+    """Intervals of one rater, from the replicates' kappas."""
     reach = 1.96 * float(drawn.std(ddof=1))
     return {
         "percentile": percentile(drawn),

@@ -1,4 +1,4 @@
-"""What is measured: sizes of data, and the programs that run on each."""
+"""Benchmark cases: sizes of data, and the programs that run on each."""
 
 import subprocess
 import sys
@@ -75,7 +75,7 @@ LATENT = ("raterlens hrm", "raterlens dawid-skene", "crowd-kit dawid-skene")
 
 
 def programs_for(size: Size) -> tuple[str, ...]:
-    """What runs on it by default; peers that cannot finish in any time are left out."""
+    """Programs that run on it by default; peers that never finish are left out."""
     if size.ratings <= 10_000:
         return (*OURS, *PEERS, *LATENT, *IN_R)
     if size.ratings <= 400_000:

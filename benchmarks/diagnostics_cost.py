@@ -1,4 +1,4 @@
-"""What all diagnostics cost compared with the fit, in one run: `python -m benchmarks.diagnostics_cost 4000000`.
+"""Cost of all diagnostics compared with the fit, in one run: `python -m benchmarks.diagnostics_cost 4000000`.
 
 CPU seconds of the process, all threads together. The compiled parts are loaded on a small panel first.
 """

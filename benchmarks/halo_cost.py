@@ -1,4 +1,4 @@
-"""What a reading effect costs: `python -m benchmarks.halo_cost`, lines of JSON in CPU seconds, all threads together.
+"""Cost of a reading effect: `python -m benchmarks.halo_cost`, lines of JSON in CPU seconds, all threads together.
 
 800,000 ratings, pass or fail (40,000 students, 200 raters, 2 of them per student, 10 items), fitted without halo and
 with a common one, without standard errors and with them; and an exam of 8,500 students with two readings each by 57

@@ -1,4 +1,4 @@
-"""What an installation weighs: `python -m benchmarks.install_size [EXTRA ...]`, in MB, each in a fresh environment.
+"""Size of an installation: `python -m benchmarks.install_size [EXTRA ...]`, in MB, each in a fresh environment.
 
 Also names the heaviest packages. Without arguments: the base, `charts` and `all`.
 """

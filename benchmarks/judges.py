@@ -80,7 +80,7 @@ def public_sets(folder: Path) -> list[PublicSet]:
 
 
 def methods(verdicts: Verdicts) -> dict[str, dict[str, Any]]:
-    """Of each: P(good) per answer, or accuracies and J directly."""
+    """Results of each method: P(good) per answer, or accuracies and J directly."""
     rows, known = verdicts.rows, verdicts.known
     found: dict[str, dict[str, Any]] = {}
     truth = estimate_truth(verdicts)

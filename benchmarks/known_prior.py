@@ -1,4 +1,4 @@
-"""What somebody finds who knows the distribution that raters were drawn from, exactly.
+"""Posterior under the exact distribution that raters were drawn from.
 
 Slopes are log-normal around 1.5 (sd of the logarithm 0.4) and severities N(0, 0.7²), as `small_panels` draws them; one
 item, pass or fail. Draws from the posterior of all raters of a panel by elliptical slice sampling (Murray, Adams and
@@ -19,7 +19,7 @@ _STEP = 1e-3
 
 
 class Posterior:
-    """Of a panel's raters, as a function of standard normal z: log slopes, then severities."""
+    """Posterior of a panel's raters, as a function of standard normal z: log slopes, then severities."""
 
     def __init__(self, ratings: Ratings) -> None:
         self.n = n = ratings.n_raters

@@ -22,11 +22,11 @@ from raterlens.models.redundancy import redundancy
 from raterlens.models.terms.piece_effect import PIECE
 
 _STEP = 0.5
-"""Of differences in a variance, in standard errors."""
+"""Step of differences in a variance, in standard errors."""
 
 
 def variances(students: int, seed: list[int]) -> tuple[Array, Array]:
-    """Of readings and of pieces, by maximum likelihood and adjusted."""
+    """Variances of readings and of pieces, by maximum likelihood and adjusted."""
     ratings = study.draw_ratings(students, seed)
     found = FacetsTask.of(ratings, FitConfig(halo="common", ability="normal"), Run()).estimate()
     model, x = found.model, found.parameters

@@ -26,7 +26,7 @@ THRESHOLDS = (-1.0, 0.0, 1.0)
 
 
 class Bench:
-    """What a fault needs to know of the first rater's ratings."""
+    """The first rater's ratings, as a planted fault needs them."""
 
     def __init__(self, drawn: Simulated, random: Generator) -> None:
         ratings, truth = drawn.ratings, drawn.truth
@@ -126,7 +126,7 @@ def diagnosed(ratings: rl.Ratings, model: str = "gmf") -> Diagnosis:
 
 
 class Outcome(NamedTuple):
-    """What became of one planted fault."""
+    """Outcome of one planted fault."""
 
     flagged: bool
     others: int

@@ -1,4 +1,4 @@
-"""What the panel prior costs on large data, and what it changes: `python -m benchmarks.prior_cost`.
+"""Cost of the panel prior on large data, and its effect: `python -m benchmarks.prior_cost`.
 
 800,000 ratings by 200 raters, and by 500. CPU seconds of both fits, alternately, and the largest difference of any
 kappa: against the perfect rater, and relative to the best rater of the panel, whose slope is the largest estimate
@@ -22,7 +22,7 @@ _DRAWS = 4_000
 
 
 def slopes(kind: str, raters: int) -> Array:
-    """Of raters: with a hard edge at the top, or without."""
+    """Slopes of raters: with a hard edge at the top, or without."""
     random = np.random.default_rng(1)
     if kind == "uniform":
         return np.asarray(random.uniform(0.7, 2.0, raters))

@@ -1,4 +1,4 @@
-"""What understanding a file costs beside reading it: python -m benchmarks.proposal_cost [ROWS].
+"""Cost of understanding a file next to reading it: python -m benchmarks.proposal_cost [ROWS].
 
 The same table read twice, in turns: with nothing said, so that columns, scores and layout are found out, and with
 everything said and `as_written`, so that nothing is. The ratio of the two is what proposals cost.

@@ -28,7 +28,7 @@ from raterlens.models.calibration import Calibration
 RATERS, ITEMS, LINKED = 12, 4, 0.1
 THRESHOLDS = (-1.2, 0.0, 1.2)
 SHARES = (0.1, 0.2, 0.4)
-"""Of the marks of full double marking."""
+"""Shares of the marks of full double marking."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +96,7 @@ class Panel:
         }
 
     def grades_right(self, marks: set[tuple[int, int]]) -> float:
-        """Of all students, after a fit of all ratings with these marks as well."""
+        """Share of right grades, after a fit of all ratings with these marks as well."""
         ratings = self.marked(marks)
         p = rl.fit(ratings, standard_errors=False).decisions(ratings, cut=self.cut).probabilities
         return float(np.mean((p[:, 1] > 0.5) == self.right))

@@ -1,4 +1,4 @@
-"""What was measured, as lines of JSON."""
+"""Measurements as lines of JSON."""
 
 import json
 from typing import Any

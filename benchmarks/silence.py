@@ -19,7 +19,7 @@ _STAGE = re.compile(r"(reading|fitting|standard errors|testing assumptions|diagn
 
 
 def watched(command: list[str]) -> tuple[list[tuple[float, str]], int]:
-    """What a command writes to its terminal, and when; and its exit code."""
+    """A command's terminal output, with times, and its exit code."""
     begun, seen = perf_counter(), [(0.0, "")]
     child, terminal = pty.fork()
     if child == 0:

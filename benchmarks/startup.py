@@ -23,7 +23,7 @@ _MOST = 8
 
 
 def run(arguments: list[str], *flags: str) -> tuple[dict[str, float], str]:
-    """What a command took, and what it wrote to stderr."""
+    """Time of a command, and its stderr."""
     code = "from raterlens.app.cli.start import command; command()"
     with tempfile.TemporaryFile("w+") as said:
         begun = perf_counter()

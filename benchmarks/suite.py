@@ -25,11 +25,11 @@ from benchmarks.programs import PROGRAMS
 Result = dict[str, Any]
 RESULTS = HERE.parent / "docs" / "performance.json"
 MEASURES = ("process_wall", "process_cpu", "fit_wall", "fit_cpu", "memory")
-# A fit of so many seconds takes the same time whether or not modules are already loaded.
+# A fit of this many seconds takes the same time whether or not modules are already loaded.
 _LONG = 60
-# A program that takes so many seconds runs once: busy spells even out.
+# A program that takes this many seconds runs once: busy spells even out.
 _ONCE = 180
-# The peer that all are compared with may take so many seconds, whatever the limit: without it a table has no ratios.
+# The peer that all are compared with may take this many seconds, whatever the limit: without it a table has no ratios.
 _PATIENCE = 1200
 
 

@@ -47,7 +47,7 @@ def drawn(seeded: int, categories: int, steepness: float, seed: int = 1) -> rl.R
 
 
 def error(ratings: rl.Ratings, scale: str) -> float:
-    """Of the log-likelihood, relative, against a grid five times as fine."""
+    """Relative error of the log-likelihood, against a grid five times as fine."""
     from raterlens.capability.links import get_link
 
     link = get_link("logit")

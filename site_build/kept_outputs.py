@@ -24,7 +24,7 @@ def run(page: str, name: str, folder: Path) -> list[str]:
 
 
 def kept_or_run(page: str, name: str, folder: Path) -> list[str]:
-    """What each block of a page shows, without running it where nothing has changed."""
+    """Output of each block of a page, run only if something has changed."""
     file = _file(page)
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else run(page, name, folder)
 

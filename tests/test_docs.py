@@ -74,7 +74,7 @@ def _tables_as_facets_prints_them(shown: list[str], folder: Path) -> None:
 
 
 CHECKS = {"docs/charts.md": _pictures_of_every_chart, "docs/facets.md": _tables_as_facets_prints_them}
-"""What a page must have made, beyond running."""
+"""Checks of what a page has made, beyond running."""
 
 
 def without_code(text: str) -> str:

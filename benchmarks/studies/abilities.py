@@ -28,7 +28,7 @@ from raterlens.studies.study_summary import label_rows, page, table, with_error
 
 STUDENTS = 500
 ITEMS = (1, 2, 4)
-"""Panels of so many items: the more is known of each student, the more their distribution matters."""
+"""Panels of this many items: the more is known of each student, the more their distribution matters."""
 SLOPE = np.array([0.8, 1.0, 1.3, 1.6, 2.0, 2.4])
 SEVERITY = np.array([0.8, -0.6, 0.3, -0.9, 0.9, -0.5])
 DISTRIBUTIONS = {"chi-squared, 3 df": 3, "normal": None}

@@ -34,7 +34,7 @@ _TAILS = np.array([0.025, 0.975])
 
 
 def kappas(again: Bootstrap) -> list[Array]:
-    """Of each rater, in the fit's order: kappa in the replicates that had the rater."""
+    """Kappas of each rater, in the fit's order, in the replicates that had the rater."""
     labels = again.fit.table("raters")["rater"]
     each = (again.replicates.filter(pl.col("rater") == label) for label in labels)
     return [one["kappa"].drop_nulls().to_numpy() for one in each]
@@ -286,7 +286,7 @@ _GOAL = (0.93, 0.97)
 
 
 def calibration_data(results: Results) -> pl.DataFrame:
-    """Of raters inside: design, method, coverage with two standard errors each way, and width."""
+    """Data of raters inside: design, method, coverage with two standard errors each way, and width."""
     reach = 2 * pl.col("coverage_se")
     return (
         results.tables["coverage"]
@@ -353,7 +353,7 @@ AT_ZERO, BEST = "estimated at 0", "truly best"
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """What one method says about every rater."""
+    """Intervals of one method for every rater."""
 
     method: str
     estimate: Array
@@ -363,7 +363,7 @@ class Intervals:
     """Where it is known without the ends."""
     quantity: str = "kappa"
     truth: Array | None = None
-    """Of the quantity; None for kappa, which the simulation knows."""
+    """Truth of the quantity; None for kappa, which the simulation knows."""
 
 
 # ----------------------------------------------------------------------------------------- replications
@@ -387,7 +387,7 @@ def replicate(task: Task, conditions: tuple[Condition, ...] = CONDITIONS) -> pl.
 
 
 def _quick(made: Simulated, found: Fit, config: FitConfig) -> list[Intervals]:
-    """What takes a fit or two."""
+    """Methods that take a fit or two."""
     raters = found.table("raters")
     kappa, se = raters["kappa"].to_numpy(), raters["kappa_se"].to_numpy()
     tables = {
@@ -413,7 +413,7 @@ def _quick(made: Simulated, found: Fit, config: FitConfig) -> list[Intervals]:
 
 
 def _slow(made: Simulated, found: Fit, task: Task) -> list[Intervals]:
-    """What takes many fits."""
+    """Methods that take many fits."""
     kappa = found.table("raters")["kappa"].to_numpy()
     intervals = []
     if task.index % PROFILED == 0:

@@ -23,7 +23,7 @@ from raterlens.studies.study import Results, Study, Task
 from raterlens.studies.study_summary import label_rows, page, table, with_error
 
 SPREADS = (0.0, 0.5, 1.0)
-"""Of the reading effect that ratings are drawn with."""
+"""Spreads of the reading effect that ratings are drawn with."""
 KINDS: dict[str, HaloKind] = {"without halo": "none", "halo common": "common"}
 SIGMA = 2.1
 MEASURES = {

@@ -23,7 +23,7 @@ from raterlens.studies.study_summary import page, table, with_error
 
 GOOD = np.array([0.6, 0.8, 0.9])
 ANSWERS = 300
-"""Of each system."""
+"""Number of answers of each system."""
 _NORMAL = float(special.ndtri(0.975))
 METHODS = {
     "pass_rate": "`rl.pass_rate`",

@@ -26,7 +26,7 @@ PEOPLE = {"Ana": (2.0, 0.2), "Ben": (1.7, -0.2), "Cho": (1.9, 0.3), "Dee": (1.6,
 """Slope and severity."""
 ITEMS = {"accuracy": -0.5, "tone": 0.5}
 SEVERITY = 0.3
-"""Of the judge."""
+"""Severity of the judge."""
 MARGIN = 0.1
 SHORT = (0.1, 0.05, 0.0)
 """By how much the judge's capability is below the people's mean."""
@@ -43,7 +43,7 @@ def capability(slope: float, severity: float) -> float:
 
 @cache
 def judge_slope(short: float) -> float:
-    """Of a judge who is so far below the people's mean."""
+    """Slope of a judge who is this far below the people's mean."""
     origin = float(np.mean([severity for _, severity in PEOPLE.values()]))
     people = np.mean([capability(slope, severity - origin) for slope, severity in PEOPLE.values()])
     return float(optimize.brentq(lambda a: capability(a, SEVERITY - origin) - people + short, 0.05, 9.0))

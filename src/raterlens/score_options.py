@@ -1,4 +1,4 @@
-"""What scores stand for, as options say it: bands of scores, and words with what they are worth."""
+"""Meaning of scores in options: bands, and words with their scores."""
 
 import csv
 import io
@@ -51,7 +51,7 @@ def bands_text(bands: object, cut: float | None = None) -> str:
 
 
 def map_text(worth: object, option: str = "map") -> str:
-    """What words are worth, as text; a word that stands for a missing score is worth nothing.
+    """Scores of words, as text; a word for a missing score has none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the audit asks of commands: each can succeed, and a wrong success is noticed."""
+"""The audit of commands: each can succeed, and a wrong success is noticed."""
 
 import json
 from pathlib import Path

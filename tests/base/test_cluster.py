@@ -1,4 +1,4 @@
-"""What a cluster must have, and tasks on a scheduler within this process."""
+"""Requirements of a cluster, and tasks on a scheduler within this process."""
 
 import platform
 from importlib.metadata import version

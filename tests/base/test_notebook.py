@@ -1,4 +1,4 @@
-"""What notebooks display: short, escaped, with a picture; and short reprs."""
+"""Notebook output: short, escaped, with a picture; and short reprs."""
 
 from xml.etree import ElementTree
 

@@ -1,4 +1,4 @@
-"""What a fit must not estimate, as it travels."""
+"""Anchors, through JSON and back."""
 
 import json
 from dataclasses import asdict

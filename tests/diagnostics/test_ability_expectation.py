@@ -1,4 +1,4 @@
-"""What facets models expect, against scipy's integrals of one student."""
+"""Expectations of facets models, against scipy's integrals of one student."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What latent class models expect, against brute force over all true categories."""
+"""Expectations of latent class models, against brute force over all true categories."""
 
 from dataclasses import replace
 from itertools import product

@@ -1,4 +1,4 @@
-"""What raters' differences mean for students: by brute force, and nothing where raters are alike."""
+"""Consequences for students: by brute force, and none if raters are alike."""
 
 import numpy as np
 import pytest

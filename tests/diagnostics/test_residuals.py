@@ -50,7 +50,7 @@ def test_mean_squares_average_one_and_severity_scores_vanish_at_the_fit(model):
 
 
 def test_probabilities_of_ratings_are_calibrated():
-    """Of ratings whose probability is p according to others, a share p was given."""
+    """A share p was given of the ratings whose probability is p according to others."""
     ratings = rl.simulate(students=2_000, raters=8, items=4, raters_per_student=3, seed=9).ratings
     got = residuals(rl.fit(ratings), ratings)
     passed = np.where(ratings.score == 1, got.probability, 1 - got.probability)

@@ -1,4 +1,4 @@
-"""What most raters do alike is said once."""
+"""Flags that most raters share are reported once."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""What a change of severity would bring: against the capability functions and by arithmetic."""
+"""Gains from a change of severity: against the capability functions and by arithmetic."""
 
 import numpy as np
 import pytest

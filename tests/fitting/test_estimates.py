@@ -1,4 +1,4 @@
-"""What a fit offers without the ratings."""
+"""Methods of a fit that need no ratings."""
 
 import pandas as pd
 import polars as pl

@@ -1,4 +1,4 @@
-"""What can be done with a fit: again, elsewhere, and otherwise."""
+"""Repeating a fit, on other ratings, and with other options."""
 
 import polars as pl
 import pytest

@@ -1,4 +1,4 @@
-"""What users give, as a request keeps it."""
+"""Requests, as users give them."""
 
 import pandas as pd
 import polars as pl

@@ -1,4 +1,4 @@
-"""What to mark again, held to enumeration and to what the marks then do."""
+"""Re-marking, against enumeration and against what the marks then do."""
 
 import numpy as np
 import polars as pl

@@ -149,7 +149,7 @@ def test_stated_errors_of_small_panels_are_the_true_ones():
 
 
 def test_no_error_is_larger_than_that_of_knowing_nothing_but_the_population():
-    """Of raters who contradict each other on every student next to nothing is known."""
+    """Raters who contradict each other on every student leave next to nothing known."""
     rows = [
         (f"S{s}", r, score if r == "A" else 1 - score) for s, score in enumerate([0, 1, 1, 1]) for r in "AB"
     ]

@@ -1,4 +1,4 @@
-"""What a latent class fit warns of."""
+"""Warnings of a latent class fit."""
 
 from dataclasses import replace
 

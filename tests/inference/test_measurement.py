@@ -77,7 +77,7 @@ def test_curves_are_capability_at_each_ability(fit):
 
 
 def test_a_corrected_yardstick_is_flatter_and_one_of_a_sample_steeper(fit):
-    """Of noisy slopes the largest is too large; of raters who are a sample, the largest is expected to be larger."""
+    """The largest of noisy slopes is too large; that of raters who are a sample is expected to be larger."""
     largest = fit.calibration.effects["slope"].max()
     assert measured_fit(fit, Yardstick("max")).on.sigma == pytest.approx(largest)
     assert measured_fit(fit, Yardstick("max corrected")).on.sigma < largest

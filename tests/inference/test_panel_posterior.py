@@ -179,7 +179,7 @@ def test_abilities_stay_on_the_scale_of_the_anchors():
 
 
 def test_severities_are_integrated_out_at_every_spread():
-    """Of two raters, on a grid: ∫ exp(g d − d' I d / 2) v^-1 exp(−(m + d)' C (m + d) / 2 v²) dd, C centring."""
+    """Two raters, on a grid: ∫ exp(g d − d' I d / 2) v^-1 exp(−(m + d)' C (m + d) / 2 v²) dd, C centring."""
     mode, uphill = np.array([0.4, -0.3]), np.array([0.2, -0.5])
     information, centring = np.array([[3.0, 0.8], [0.8, 2.0]]), np.array([[0.5, -0.5], [-0.5, 0.5]])
     prior = SimpleNamespace(

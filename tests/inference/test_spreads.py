@@ -104,7 +104,7 @@ def test_planted_interactions_are_found():
 
 
 def _own(added: np.ndarray) -> np.ndarray:
-    """What holds for a rater, or for an item, is its severity or difficulty."""
+    """Take out the means of raters and items: those are severities and difficulties."""
     return (added - added.mean(axis=0) - added.mean(axis=1, keepdims=True) + added.mean()).ravel()
 
 

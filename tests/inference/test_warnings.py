@@ -1,4 +1,4 @@
-"""What a facets fit warns of."""
+"""Warnings of a facets fit."""
 
 from dataclasses import replace
 

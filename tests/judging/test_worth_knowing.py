@@ -1,4 +1,4 @@
-"""What an unknown answer would tell, against the information with it known."""
+"""The worth of an unknown answer, against the information with it known."""
 
 from dataclasses import replace
 

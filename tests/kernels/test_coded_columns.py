@@ -48,7 +48,7 @@ def test_rows_without_copies_are_seen_to_have_none(seed):
 
 
 def test_what_cannot_be_said_is_left_open():
-    """Of students out of order, and of one with hundreds of rows."""
+    """Students out of order, and one with hundreds of rows."""
     assert none_alike(np.array([0, 1, 2], dtype=np.int32), [np.zeros(3, dtype=np.int32)])
     assert not none_alike(np.array([1, 2, 0, 1], dtype=np.int32), [np.zeros(4, dtype=np.int32)])
     rows = np.arange(300, dtype=np.int32)

@@ -1,5 +1,5 @@
-"""What would lead a kernel out of its arrays is refused: each wrapper is called as it should be, then with one thing
-wrong at a time."""
+"""Arguments that would lead a kernel out of its arrays are refused: each wrapper is called as it should be, then with
+one thing wrong at a time."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a fit calibrated: the panel on one item, what is kept of a large one, and the way through JSON."""
+"""Calibrations: the panel on one item, what is kept of a large one, and the way through JSON."""
 
 import json
 

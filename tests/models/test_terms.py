@@ -1,4 +1,4 @@
-"""What each term says of itself: designs, bounds, tables, and directions that change no probability."""
+"""Terms: designs, bounds, tables, and directions that change no probability."""
 
 from dataclasses import replace
 from typing import Any

@@ -12,7 +12,7 @@ from tests.support.screens import look
 
 WIDTHS = {"desk": 600, "phone": 360}
 SLOW = ("drift",)
-"""Of thousands of raters: it takes ten seconds to find out who changed."""
+"""Charts that are slow for thousands of raters: it takes ten seconds to find out who changed."""
 
 STYLE = """
 body { margin: 0; background: var(--paper); color: var(--ink); font: 14px "DejaVu Sans", sans-serif }

@@ -1,4 +1,4 @@
-"""What pictures of raters show, against the tables, closed forms, and planted faults."""
+"""Pictures of raters, against the tables, closed forms, and planted faults."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What pictures of students and items show, against the tables, closed forms and differences."""
+"""Pictures of students and items, against the tables, closed forms and differences."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What to mark next: the expected gain is the one that marks bring, and limits are kept."""
+"""The next marks: their expected gain is the one that they bring, and limits are kept."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a reading says, against sums over its scores."""
+"""Tables of a reading, against sums over its scores."""
 
 from itertools import product
 

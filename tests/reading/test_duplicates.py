@@ -144,7 +144,7 @@ def test_rows_without_a_label_or_a_score_are_no_repeats():
 @pytest.mark.parametrize("row", [None, 0, 17, 39])
 @pytest.mark.parametrize("in_order", [True, False])
 def test_a_table_in_order_is_searched_by_stretches(row, in_order):
-    """Of whole students: a copy may be the last of its student, across what would be the end of a stretch."""
+    """Stretches are of whole students: a copy may be the last of its student."""
     rows = np.column_stack([np.repeat(np.arange(10), 4), np.tile(np.arange(4), 10)])
     if row is not None:
         rows = np.vstack([rows, rows[row]])

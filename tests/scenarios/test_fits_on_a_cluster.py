@@ -144,7 +144,7 @@ def test_a_fit_from_memory_with_standard_errors(client, ratings, prior, rounding
     [({"halo": "common"}, False), ({"ability": "smooth", "model": "tfm", "starts": 1}, True)],
 )
 def test_dependence_from_memory_and_from_a_file(client, ratings, packed, options, on_disk):
-    """What readings share is in the cells of each part; how students are distributed is a cell that all have."""
+    """Reading effects are in the cells of each part; the students' distribution is a cell that all have."""
     alone = rl.fit(ratings, **options)
     found = rl.fit(StoredRatings(open_packed(packed)) if on_disk else ratings, client=client, **options)
     assert found.loglik == pytest.approx(alone.loglik, rel=1e-10)
@@ -158,7 +158,7 @@ def test_dependence_from_memory_and_from_a_file(client, ratings, packed, options
 
 @pytest.mark.nightly
 def test_a_worker_that_dies_changes_nothing(client, ratings, packed, monkeypatch):
-    """Of parts that were sent, and of parts that workers read from a file."""
+    """Both for parts that were sent and for parts that workers read from a file."""
     on_disk = StoredRatings(open_packed(packed))
     options = {"client": client, "standard_errors": False, "model": "tfm"}
     calm = [rl.fit(ratings, **options), rl.fit(on_disk, **options)]

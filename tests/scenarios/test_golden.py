@@ -102,7 +102,7 @@ def is_diagnosed(case: dict[str, object]) -> bool:
 
 
 def numbers(case: dict[str, object], data: rl.Ratings, *, diagnosed: bool = True) -> dict[str, object]:
-    """What a case gives, with the diagnosis of the ratings."""
+    """Numbers of a case, with the diagnosis of the ratings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = rl.fit(data, **case)
@@ -143,7 +143,7 @@ def further(data: rl.Ratings) -> dict[str, object]:
 
 
 def everything() -> Mapping[str, Callable[[], dict[str, object]]]:
-    """What makes the numbers of each case."""
+    """The function that makes the numbers of each case."""
     binary, ordered = ratings(), ratings(4)
     return (
         {"further": partial(further, binary)}
@@ -154,7 +154,7 @@ def everything() -> Mapping[str, Callable[[], dict[str, object]]]:
 
 
 def differences(old: object, new: object, where: str = "") -> list[str]:
-    """What differs by more than rounding, by path."""
+    """Differences beyond rounding, by path."""
     if isinstance(old, dict) and isinstance(new, dict):
         lost = [f"{where}/{key} is gone" for key in old.keys() - new.keys()]
         return lost + [

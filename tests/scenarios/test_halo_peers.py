@@ -127,7 +127,7 @@ def predictor(parameters: np.ndarray) -> np.ndarray:
 
 
 def by_laplace(passed: np.ndarray, parameters: np.ndarray) -> float:
-    """Of each student, about the best ability and impressions together."""
+    """Laplace approximation for each student, about the best ability and impressions together."""
     (sigma, tau), base = parameters[:2], predictor(parameters)
     n, raters, _ = passed.shape
     through = np.concatenate([np.full((raters, 1), sigma), tau * np.eye(raters)], axis=1)
@@ -156,7 +156,7 @@ def on_grids(passed: np.ndarray, parameters: np.ndarray) -> float:
 
 
 def test_pieces_and_readings_are_integrated_as_on_dense_grids():
-    """Of abilities, of each piece and of each reading in it, at the estimates."""
+    """Integrals over abilities, over each piece and over each reading in it, at the estimates."""
     random, rows = np.random.default_rng(4), []
     for student in range(40):
         ability = random.standard_normal()

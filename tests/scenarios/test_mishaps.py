@@ -1,4 +1,4 @@
-"""What is nobody's fault, or our own."""
+"""Mishaps that are nobody's fault, or our own."""
 
 import subprocess
 import sys

@@ -62,8 +62,8 @@ def test_capability_on_an_item_is_that_of_the_severity_there(fit: rl.Fit) -> Non
 
 
 def test_the_error_of_a_severity_on_an_item_covers_it() -> None:
-    """Of severity + interaction + difficulty, over draws: the truth is within two standard errors about 95 times in
-    100. 48 of them; fewer than 39 would come by chance once in 1,000 times."""
+    """Errors of severity + interaction + difficulty, over draws: the truth is within two standard errors about 95
+    times in 100. 48 of them; fewer than 39 would come by chance once in 1,000 times."""
     within = []
     for seed in range(3):
         ratings, added = planted(0.7, 30 + seed, students=80, raters=4, items=4)

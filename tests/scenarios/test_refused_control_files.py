@@ -1,4 +1,4 @@
-"""What is not supported in a control file is named, with its line."""
+"""Unsupported parts of a control file are named, with their line."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the paper left for later: noise, linkage, covariates."""
+"""The paper's outlook: noise, linkage, covariates."""
 
 import numpy as np
 import polars as pl

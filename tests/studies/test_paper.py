@@ -161,7 +161,7 @@ def test_row_13_is_rater_14_and_rater_13_has_no_row():
 
 
 def expected_rmse(alpha, eta, delta):
-    """Of the items, from the Fisher information of their ratings at the truth."""
+    """Expected RMSE of the items, from the Fisher information of their ratings at the truth."""
     s = paper.SIGMA * paper.RHO[:, None] * paper.ABILITY - eta[:, None] + alpha
     return 1 / np.sqrt(logistic_density(s[..., None] - delta).sum(axis=(0, 1)))
 

@@ -91,7 +91,7 @@ def stays_here(url: str) -> bool:
 
 
 def accessibility_faults(page: Any) -> list[str]:
-    """What axe-core finds serious or critical on the page, one line per finding."""
+    """Serious and critical findings of axe-core on the page, one line each."""
     if page.evaluate("typeof axe === 'undefined'"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")

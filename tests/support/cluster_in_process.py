@@ -26,7 +26,7 @@ class Task:
 
 
 class Cluster:
-    """What an engine asks of a client."""
+    """A client, as engines use it."""
 
     def __init__(self, *workers: str) -> None:
         self.workers = list(workers)

@@ -15,7 +15,7 @@ RUN = "from raterlens.app.cli.main import main; raise SystemExit(main())"
 
 
 def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """What it did."""
+    """Run a command in a process of its own."""
     command = [sys.executable, "-W", "error", "-c", RUN, *map(str, arguments)]
     return subprocess.run(
         command, capture_output=True, env=os.environ | environment, timeout=120, check=False

@@ -33,7 +33,8 @@ def table(ratings: rl.Ratings) -> pl.DataFrame:
 
 
 def impressed(**drawn: Any) -> rl.Ratings:
-    """What a rater sees in a student besides ability, in three raters of each student and four items."""
+    """Ratings with impressions: what a rater sees in a student besides ability, three raters per student, four
+    items."""
     return plain(items=4, raters_per_student=3, halo=0.9, **drawn)
 
 

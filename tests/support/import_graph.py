@@ -33,7 +33,7 @@ def modules(folder: Path = SOURCE, package: str = PACKAGE) -> dict[str, Path]:
 
 
 def import_graph(files: dict[str, Path]) -> Graph:
-    """What every module imports of `files`, inside functions too; `if TYPE_CHECKING:` apart."""
+    """Imports of every module among `files`, inside functions too; `if TYPE_CHECKING:` apart."""
     known = set(files)
     return {module: set(_imported(_parsed(path), known)) for module, path in files.items()}
 

@@ -51,7 +51,7 @@ def look(page: Any, name: str, *, sizes: Iterable[str] = SIZES, accessible: bool
 
 
 def misplaced(page: Any) -> list[str]:
-    """What does not fit, is cut off, overlaps or is too small, one line each."""
+    """Elements that do not fit, are cut off, overlap or are too small, one line each."""
     wide, room = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     too_wide = [f"the page is {wide} pixels wide where {room} are seen"] if wide > room else []
     return [*too_wide, *page.evaluate(_TEXTS, SMALLEST)]

@@ -54,7 +54,7 @@ class Watch:
 
     @property
     def on_iteration(self) -> Callable[[Iteration], None] | None:
-        """What a fit should call, if anything."""
+        """The callback of a fit; None if nobody is watching."""
         return None if self.show is None else self._iterate
 
     def _iterate(self, last: Iteration) -> None:

@@ -1,1 +1,1 @@
-"""What every room needs: errors, text, types, files written whole, threads, processes, Dask workers."""
+"""Foundations: errors, text, types, atomic files, threads, processes, Dask workers."""

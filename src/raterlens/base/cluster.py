@@ -146,7 +146,7 @@ def _ready(client: "Client", waiting: "Collection[Future]") -> "Iterator[Future]
 
 
 def addresses(client: "Client") -> frozenset[str]:
-    """Of the workers that take tasks: one that is only starting would have them done by others."""
+    """Addresses of the workers that take tasks: one that is only starting would have them done by others."""
     workers = client.scheduler_info(n_workers=-1)["workers"]
     return frozenset(at for at, about in workers.items() if about["status"] == "running")
 
@@ -164,7 +164,7 @@ def homes(client: "Client", n: int) -> list[dict[str, Any]]:
 
 
 def result(client: "Client", future: "Future") -> Any:
-    """What a task came to, as long as there are workers."""
+    """The result of a task; raises if all workers are gone."""
     while True:
         try:
             return future.result(timeout=WORKERS)

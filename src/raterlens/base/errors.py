@@ -61,7 +61,7 @@ _OF_CHARTS = ("altair", "vl_convert")
 
 
 def missing_charts(error: ImportError) -> OptionError | None:
-    """What to say where a chart could not be drawn because its packages are not installed."""
+    """The message about a chart whose packages are not installed."""
     if error.name not in _OF_CHARTS:
         return None
     return OptionError("charts are not installed", "run: pip install 'raterlens[charts]'", value=error.name)

@@ -37,7 +37,8 @@ class Panel(Protocol):
 
 @contextmanager
 def limit_blas_threads(panel: Panel) -> Iterator[None]:
-    """Linear algebra of a model with so many raters and items: on one thread, or as everywhere else in this process."""
+    """Linear algebra of a model with this many raters and items: on one thread, or as everywhere else in this
+    process."""
     if panel.n_raters + panel.n_items > _SMALL:
         yield
     else:
@@ -47,7 +48,7 @@ def limit_blas_threads(panel: Panel) -> Iterator[None]:
 
 @contextmanager
 def single_threaded_blas(size: int) -> Iterator[None]:
-    """Linear algebra of a matrix of so many rows in which threads wait for each other thousands of times, such as
+    """Linear algebra of a matrix of this many rows in which threads wait for each other thousands of times, such as
     inverting it.
 
     On two cores a second thread saves a fifth of the time (4,000 parameters: 1.1 s, not 1.4 s). But if another process

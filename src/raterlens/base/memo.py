@@ -1,4 +1,4 @@
-"""What is worked out once for an object, and kept as long as the object is."""
+"""Results cached with an object, as long as it lives."""
 
 import hashlib
 from collections.abc import Callable, Hashable
@@ -13,7 +13,7 @@ _kept: "WeakKeyDictionary[Any, dict[Hashable, Any]]" = WeakKeyDictionary()
 
 
 def kept_with(owner: object, key: Hashable, make: Callable[[], Value]) -> Value:
-    """What `make` returns, made once for the owner and the key.
+    """Return what `make` returns, computed once per owner and key.
 
     Examples
     --------

@@ -19,7 +19,7 @@ MOST = 20
 
 
 def shown(heading: str, *parts: str) -> str:
-    """What a notebook displays."""
+    """HTML for a notebook."""
     inside = "".join(parts)
     return f'<div style="{_FRAME}"><div style="font-weight:650;font-size:15px">{escape(heading)}</div>{inside}</div>'
 

@@ -30,7 +30,7 @@ ONE_THREAD = (
     "MKL_NUM_THREADS",
     "POLARS_MAX_THREADS",
 )
-"""What keeps the libraries of a new process to one thread, each set to 1."""
+"""Variables that keep the libraries of a new process to one thread, each set to 1."""
 
 _shared: Any = None
 """In a process of the pool: what all its tasks are about."""

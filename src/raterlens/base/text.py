@@ -164,7 +164,7 @@ def distinct(labels: Iterable[object]) -> list[str]:
 
 
 def between_commas(text: str) -> list[str] | None:
-    """What stands between commas; what holds a comma itself is in double quotes. None where a line breaks outside of
+    """The parts between commas; a part with a comma in it is in double quotes. None where a line breaks outside of
     them, or a part is longer than any name.
 
     Examples

@@ -21,7 +21,7 @@ from scipy import special
 from raterlens.base.arrays import Array
 
 LARGEST_SHAPE = (0.5, 0.5)
-"""Of c₃ and c₄, in size: beyond, all students would be in one or two places."""
+"""Bounds of |c₃| and |c₄|: beyond, all students would be in one or two places."""
 _LEVEL = 4.0
 _END, _STEP = 10.0, 0.02
 _QUARTILES = special.ndtr([-1.0, 0.0, 1.0])
@@ -69,7 +69,7 @@ class AbilityShape:
     """(2,): derivatives in c₃ and c₄; so for the next two."""
     d_half_width: Array
     mean: Array
-    """Of He₃ and He₄."""
+    """Means of He₃ and He₄."""
     log_total: float
 
     @staticmethod
@@ -129,7 +129,7 @@ class AbilityShape:
 
 
 class _Terms(NamedTuple):
-    """What is integrated: the density, and its derivatives in c₃ and c₄."""
+    """Integrands: the density, and its derivatives in c₃ and c₄."""
 
     c: Array
     mean: Array

@@ -27,7 +27,7 @@ _LARGEST_EXPONENT = 600.0
 
 
 class Curve(Protocol):
-    """What capability needs to know of a way of scoring."""
+    """A way of scoring, as capability needs it."""
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -147,7 +147,7 @@ class GradedCurve:
 
     @property
     def _grid(self) -> Grid:
-        """Of the logit: what it leaves out, exp(-2 pi^2 / step), is nothing."""
+        """The grid of the logit: its error, exp(-2 pi^2 / step), is negligible."""
         return Grid(0.25, float(self.thresholds.min()) - _TAIL, float(self.thresholds.max()) + _TAIL)
 
     def _each(self) -> Array:

@@ -146,7 +146,7 @@ class Index:
         return over_readings(lambda shift: np.asarray(a * self.curve.density(a * theta - eta + shift)), halo)
 
     def gradient(self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Gradient:
-        """Of kappa-bar."""
+        """Gradient of kappa-bar."""
         rate, by_slope, by_severity, by_halo = self._sensitivity(a, eta, halo)
         best = self.best(sigma)
         rise = 0.0 if self.perfect else self.population.best_rise(self.curve, sigma)

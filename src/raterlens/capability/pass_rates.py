@@ -25,7 +25,7 @@ from raterlens.capability.density_moments import (
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays
 
-# What readable code does for each component of a mixture is like going over so many numbers.
+# What readable code does for each component of a mixture is like going over this many numbers.
 _PER_NUMBER = 10
 
 

@@ -199,7 +199,7 @@ class Histogram:
 
     @staticmethod
     def of_students(ability: Array, error: Array) -> "Histogram":
-        """What is known of these students' abilities: the average of their posterior distributions."""
+        """The average posterior distribution of these students."""
         low = min(-_END, _CELL * np.floor((ability - 4 * error).min() / _CELL))
         high = max(_END, _CELL * np.ceil((ability + 4 * error).max() / _CELL))
         edges = np.linspace(low, high, round((high - low) / _CELL) + 1)

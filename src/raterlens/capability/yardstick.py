@@ -53,7 +53,7 @@ class Yardstick:
         population: Students | None = None,
         origin: Origin | None = None,
     ) -> "Yardstick":
-        """What the user chose, checked before any work; `default` where nothing was."""
+        """The user's choice, checked before any work; `default` if there is none."""
         return Yardstick(
             default.reference if reference is None else _reference(reference, raters),
             default.population if population is None else _population(population),

@@ -1,4 +1,4 @@
-"""What was asked, as one frozen record per request: how to read a table, and what to fit to it.
+"""Requests as frozen records: how to read a table, and what to fit to it.
 
 Every surface (Python, the command line, the web app, scikit-learn, the gate, studies) builds these records, a fit keeps
 the one it came from, and `fit.refit(**changes)` fits again by it. Options and their defaults stand here and

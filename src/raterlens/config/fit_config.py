@@ -1,4 +1,4 @@
-"""What is fitted, and how: the options of a fit, anchors, and the facets that raters interact with."""
+"""Options of a fit, anchors, and the facets that raters interact with."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -29,7 +29,7 @@ MOST_STARTS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """What a fit must not estimate.
+    """Parameters held fixed in a fit.
 
     Everything is on the scale of the predictor, ``S = slope * theta - severity - difficulty``: a slope is rho times
     sigma, and a severity is eta minus alpha. `rl.fit(..., anchors=earlier_fit)` takes them from a fit. Where a rater's
@@ -93,7 +93,7 @@ class EarlierScale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitConfig:
-    """What is fitted, and how; the options of `rl.fit`, which documents them."""
+    """Options of `rl.fit`, which documents them."""
 
     model: str = option("gmf", "Model.")
     method: Method = option("mml", "Estimation method.")
@@ -284,7 +284,7 @@ def facets_of(terms: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def _facet(term: Any) -> str:
-    """Of a pair with the rater at either end; a facet's name may hold a colon itself."""
+    """The facet of a pair with the rater at either end; a facet's name may contain a colon."""
     pairs = [term.split(":", 1), term.rsplit(":", 1)[::-1]] if isinstance(term, str) else [term, term[::-1]]
     for pair in pairs:
         match [str(part).strip() for part in pair]:

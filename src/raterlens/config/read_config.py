@@ -99,7 +99,7 @@ class ReadConfig:
     duplicates: Duplicates | None = option(
         None, "Ratings of the same student, rater and item: keep them, take the first, or refuse the file."
     )
-    """What happens to ratings of the same student, rater and item; None asks."""
+    """Treatment of several ratings of the same student, rater and item; None asks."""
     format: str | None = option(None, "File type (csv, xlsx, ...), if the file name does not tell.")
     encoding: str | None = option(None, "Encoding of a text file, where it is not recognised.")
     """None: UTF-8, and where that fails, what the bytes suggest."""
@@ -163,7 +163,7 @@ class ReadConfig:
         return () if self.bands is None else tuple(float(edge) for edge in str(self.bands).split(","))
 
     def worth(self, option: Literal["map", "known_map"] = "map") -> dict[str, float | None]:
-        """What words are worth; None where they stand for a missing score."""
+        """Scores of words; None for a missing score."""
         words = getattr(self, option)
         return {} if words is None else pairs(str(words), option)
 

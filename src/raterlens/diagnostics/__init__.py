@@ -1,1 +1,1 @@
-"""What the estimates say about each rater."""
+"""Diagnostics: findings about raters, items, students and the model."""

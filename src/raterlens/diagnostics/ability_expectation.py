@@ -1,4 +1,4 @@
-"""What facets models expect: a rating judges the student's ability."""
+"""Expectations of facets models: a rating judges the student's ability."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,7 +27,7 @@ from raterlens.ratings.coded import Ratings
 _ACCURACY = 1e-8
 # A logistic curve of slope a is smooth only at steps well below its distance pi / a from a pole.
 _WIDEST_STEP = 0.35
-# Without the ratings of one rater a posterior may be as wide as the population. No further than this, and so many
+# Without the ratings of one rater a posterior may be as wide as the population. No further than this, and this many
 # posterior standard deviations: one surprising rating far out outweighs everything there, however improbable it is.
 _PRIOR_REACH, _REACH = 5.0, 6.0
 # Sums over whole vectors of the processor take half as long: the grid goes on until its nodes fill them.

@@ -37,8 +37,8 @@ _LARGEST_STEP = 0.3
 _UNLIKELY = 0.2
 """p-value of the score test from which on no second fit is made."""
 _SKEWED, _PEAKS = 0.1, 0.02
-"""Of the mean of abilities in half-widths from their median, and of a valley between two peaks, of the lower of
-them: from here on they are named."""
+"""Limits for the mean of abilities in half-widths from their median, and for a valley between two peaks, of the lower
+of them: from here on they are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class AbilityTest:
 
 
 def described(shape: tuple[float, float]) -> str:
-    """What students of this shape are like.
+    """Describe students of this shape.
 
     Examples
     --------
@@ -173,13 +173,13 @@ def _score_test(bound: Placed) -> AbilityTest:
 
 
 def warning(found: AbilityTest) -> str:
-    """What to do from Python."""
+    """The warning in Python, with what to do."""
     seen = f"{_seen(found)}. Severities and capabilities that take them for normal are biased"
     return assumption.advised(seen, "ability", "smooth", instead="normal", to="keep to it")
 
 
 def done(found: AbilityTest) -> str:
-    """What the command did."""
+    """The note on what the command did."""
     seen = f"{_seen(found)}, so their distribution is estimated with the rest"
     return assumption.done(seen, "ability", "smooth", instead="normal", does="takes them for normal")
 

@@ -74,7 +74,7 @@ class Sums:
 
 
 def _sums(ratings: Ratings, units: Groups, paired: PairedRatings | None) -> dict[str, Array]:
-    """What coefficients need of each student, added up over the student's units."""
+    """Sums per student that the coefficients need, over the student's units."""
     sums = _of_students(ratings, units)
     if paired is not None:
         sums["expected"] = 2 * _by(paired.student, paired.expected, ratings.n_students)

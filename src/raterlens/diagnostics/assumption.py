@@ -1,4 +1,4 @@
-"""What tests of assumptions have in common: another fit of the same ratings, and what is said where one fails."""
+"""Common parts of tests of assumptions: another fit of the same ratings, and the message if one fails."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ MOST_REFITTED = 10_000
 
 
 def refitted(fit: "Fit", ratings: "Ratings", option: str, kind: str, *, most: int | None = None) -> "Fit":
-    """The same fit under another assumption, without standard errors if it can be, in at most so many iterations."""
+    """The same fit under another assumption, without standard errors if it can be, in at most this many iterations."""
     known = fit.calibration
     start = None if known is None or known.covariates else fit
     asked = fit.config.max_iterations
@@ -24,12 +24,12 @@ def refitted(fit: "Fit", ratings: "Ratings", option: str, kind: str, *, most: in
 
 
 def advised(seen: str, option: str, kind: str, *, instead: str, to: str) -> str:
-    """What to do from Python: use an option, or say that it is not wanted."""
+    """The warning in Python: use an option, or say that it is not wanted."""
     return Message(
         f"{seen}. Fit with ", Option(option, kind), ", or say ", Option(option, instead), f" to {to}"
     )
 
 
 def done(seen: str, option: str, kind: str, *, instead: str, does: str) -> str:
-    """What the command did, and how to have it otherwise."""
+    """The note on what the command did, and how to prevent it."""
     return Message(f"{seen} (", Option(option, kind), "); ", Option(option, instead), f" {does}")

@@ -29,7 +29,7 @@ _HALF_SLOPE: dict[str, Callable[[Array], Array]] = {
 
 
 def unit_of(link: str) -> str:
-    """What severities are measured in.
+    """The unit of severities.
 
     Examples
     --------

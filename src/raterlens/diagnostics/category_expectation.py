@@ -1,4 +1,4 @@
-"""What latent class models (hierarchical raters, Dawid-Skene) expect: a rating judges the true category of a
+"""Expectations of latent class models (hierarchical raters, Dawid-Skene): a rating judges the true category of a
 student's work on an item.
 
 Given that category, raters are those of a facets model with "abilities" 0 and 1: P(y = 1) = F(a xi - c). Before its own

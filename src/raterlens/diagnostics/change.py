@@ -27,7 +27,7 @@ from raterlens.diagnostics.residuals import Residuals
 from raterlens.diagnostics.score_tests import adjusted
 
 STEPS = 100
-"""A rater's ratings in time go into so many steps, between which a change could have come."""
+"""A rater's ratings in time go into this many steps, between which a change could have come."""
 SUDDEN, GRADUAL, UNCLEAR = "sudden", "gradual", "unclear"
 
 # Of time, in each of which students may differ from those of others.
@@ -114,11 +114,11 @@ class _Path:
     """One parameter along time; (raters, steps)."""
 
     score: Array
-    """Of a change after each step, the parameter being higher then"""
+    """Score of a rise of the parameter after each step"""
     information: Array
-    """Of it, were abilities known; 0 where a change cannot be told"""
+    """Its information if abilities were known; 0 where a change cannot be seen"""
     share: Array
-    """Of all information, up to each step"""
+    """Share of all information, up to each step"""
     total: Array
     """(raters,) information of the whole, were abilities known"""
     model: Array

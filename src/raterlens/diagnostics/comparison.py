@@ -87,7 +87,7 @@ class Comparison:
         return dumps({**rows, "words": self.words(), "warnings": self.warnings}, ensure_ascii=False)
 
     def words(self) -> list[str]:
-        """What the numbers say, one sentence each."""
+        """Conclusions, one sentence each."""
         lines = [_tested(row) for row in self.tables["models"].iter_rows(named=True)]
         if not self.warnings:
             best = {name: self.tables["models"].sort(name)["fit"][0] for name in ("aic", "bic")}

@@ -1,5 +1,5 @@
-"""What the raters' differences mean for students: who would change between pass and fail, and what chance decides.
-
+"""Consequences of the raters' differences for students: who would change between pass and fail, and what chance
+decides.
 `fair_results` has the raw and the fair result of each student; a result would change where they lie on different sides
 of the pass mark.
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Consequences:
-    """What it means that raters differ; shares are between 0 and 1."""
+    """Consequences of the raters' differences; shares are between 0 and 1."""
 
     students: int
     results: FairResults | None
@@ -48,7 +48,7 @@ class Consequences:
     agreement_if_alike: float
     """The same if every rater were the average one."""
     reliability: float
-    """Of a student's mean score, with that many raters; not a number for latent classes, which know no ability."""
+    """Reliability of a student's mean score, with that many raters; NaN for latent classes, which have no ability."""
     reliability_if_alike: float
     most_lenient: tuple[str, float]
     """Rater, and the share of the highest score that an average student can expect (pass or fail: chance of a pass)."""
@@ -141,8 +141,8 @@ def consequences(
     *,
     passed: Residuals | None = None,
 ) -> Consequences:
-    """What the raters' differences mean for students: `Fit.consequences`. `passed`: the residuals, where they were
-    computed."""
+    """Compute the consequences of the raters' differences for students: `Fit.consequences`. `passed`: the residuals,
+    where they were computed."""
     if ratings is not None and passed is None:
         passed = residuals(fit, ratings, compared=True)
     pairs = None if passed is None else passed.paired
@@ -183,7 +183,7 @@ def _raters_per_student(ratings: Ratings) -> int:
 
 
 def observed_agreement(ratings: Ratings) -> float | None:
-    """Of all pairs of ratings of the same student's work on the same item, the share with the same score; None where no
+    """The share of pairs of ratings of the same student's work on the same item that have the same score; None where no
     work has two ratings."""
     work = ratings.student.astype(np.int64) * ratings.n_items + ratings.item
     if ratings.piece is not None:

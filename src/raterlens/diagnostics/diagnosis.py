@@ -53,9 +53,9 @@ class Diagnosis:
     tables: Mapping[str, pl.DataFrame]
     n_raters: int
     groups: tuple[str, ...] = ()
-    """What bias was asked for"""
+    """Groupings whose bias is tested"""
     periods: Periods | None = None
-    """What `drift` needs, where a time was given"""
+    """Data of `drift`, if a time was given"""
     backend: Backend = "polars"
 
     @property
@@ -87,7 +87,7 @@ class Diagnosis:
         return to_backend(self.periods.fitted(), self.backend)
 
     def files(self) -> dict[str, pl.DataFrame]:
-        """What to write, by the name of the file: flags, and bias, change and drift where they were asked for."""
+        """Tables to write, by file name: flags; bias, change and drift if asked for."""
         found = {"flags.csv": self.tables["flags"]}
         if self.groups:
             parts = [
@@ -102,7 +102,7 @@ class Diagnosis:
         return found
 
     def shared(self) -> tuple[str, ...]:
-        """What most raters do alike, one sentence each, with what to fit instead."""
+        """Flags that most raters share, one sentence each, with what to fit instead."""
         found = self.tables.get("shared flags")
         rows = () if found is None else found.iter_rows(named=True)
         return tuple(f"{row['effect']}: {row['evidence']}. Next: {row['next_step']}" for row in rows)
@@ -124,7 +124,7 @@ class Diagnosis:
         return tuple(found)
 
     def summary(self) -> str:
-        """What stands out, in a few lines."""
+        """The main findings, in a few lines."""
         flagged = self.tables["flags"]["rater"].n_unique()
         raters = "rater" if self.n_raters == 1 else "raters"
         first = (
@@ -278,7 +278,7 @@ def _biases(found: Residuals, of: Mapping[str, tuple[Any, pl.Series]]) -> dict[s
 
 
 def _fair_averages(fit: Result, found: Residuals, ratings: Ratings) -> tuple[Fair, Fair]:
-    """What each rater would give, and each student would get, were all rated alike."""
+    """Fair averages: what each rater would give, and each student would get, if all were rated alike."""
     raters = fit.table("raters")
     if fit.calibration is None:
         return fair_shares(found, raters)

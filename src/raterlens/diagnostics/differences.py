@@ -68,7 +68,8 @@ class Differences:
         return [test for test in self.tests if test.of in _BETWEEN and np.isfinite(test.p)]
 
     def _differ(self) -> list[Hypothesis]:
-        """What raters differ in: by Holm's rule, so that equal raters are said to differ in about 5 % of panels."""
+        """Respects in which raters differ: by Holm's rule, so that equal raters are said to differ in about 5 % of
+        panels."""
         by_p = sorted(self._between(), key=lambda test: test.p)
         kept = []
         for place, test in enumerate(by_p):
@@ -98,7 +99,7 @@ class Differences:
 
 
 _BETWEEN = ("severity", "sharpness")
-"""What raters differ in; halo and drift are what a rater has or has not."""
+"""Respects in which raters differ from each other; halo and drift are a rater's own."""
 
 
 def differences(

@@ -55,8 +55,8 @@ class Periods:
         )
 
     def _held(self) -> "FitOptions":
-        """What keeps the numbers on the scale of the whole: its yardstick, and all else that was estimated. Intervals
-        are wanted even where the fit did without, and some of its covariances are not offered here."""
+        """Options that keep the numbers on the scale of the whole: its yardstick, and all else that was estimated.
+        Intervals are wanted even where the fit did without, and some of its covariances are not offered here."""
         fit = self.fit
         errors: FitOptions = {"standard_errors": True, "covariance": "observed"}
         if fit.calibration is None:

@@ -75,7 +75,7 @@ class Stream:
 
 
 def streams(found: Residuals, time: NDArray[np.integer], n_times: int) -> list[Stream]:
-    """Of every rater. A reading is of the time of its last rating."""
+    """The stream of every rater. A reading has the time of its last rating."""
     pairs, stretch = found.pairs, stretches(time, n_times)
     level, scale = in_common(found, stretch)[:, stretch]
     theta, slope = found.ability.mean[found.judged], found.slopes[found.ratings.rater]
@@ -118,7 +118,7 @@ class Evidence:
 
 
 def evidence(stream: Stream, earlier: Earlier | None = None) -> Evidence:
-    """Of a change in a rater's severity."""
+    """Evidence of a change in a rater's severity."""
     total, known = np.cumsum(stream.score), np.cumsum(np.maximum(stream.information, 0.0))
     if not len(known) or known[-1] <= 0:
         nothing, nowhere = np.zeros(0), np.zeros(0, np.int64)

@@ -15,7 +15,7 @@ COMPARED = {
     "severity": "eta",
     "discrimination": "rho",
 }
-"""What two runs can be compared in, and the column that has it."""
+"""Measures in which two runs are compared, with their columns."""
 
 _NORMAL = 1.96
 _SAME = 1e-6

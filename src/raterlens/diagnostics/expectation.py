@@ -1,4 +1,4 @@
-"""What a model, at its estimates, expects of ratings: all that diagnostics ask of a model.
+"""Expectations of a model at its estimates: all that diagnostics ask of a model.
 
 Every rating judges something that is not known, whose values are nodes: in facets models the student's ability, in
 latent class models the true category, 0 or 1, of the student's work on the item. Given that value, a rating depends on

@@ -1,4 +1,4 @@
-"""What each rater of a fit would give: probabilities of the scores over students and items, and for single ratings.
+"""Expected scores of each rater: probabilities of the scores over students and items, and for single ratings.
 
 A state is what a rating judges: an ability on an item, or in latent class models a true category of an item.
 """
@@ -207,7 +207,7 @@ _Effects = list[tuple[Array, NDArray[np.integer]]]
 
 
 def _further(known: Calibration, ratings: Ratings) -> _Effects:
-    """Of further facets."""
+    """Effects of further facets."""
     named = ((f"facet {facet.name}", facet) for facet in ratings.facets)
     return [
         (known.effects[name][places_of(facet.labels, known.labels[name], "levels")], facet.codes)
@@ -279,7 +279,7 @@ def _passes(raters: pl.DataFrame) -> Array:
 
 
 def spread_over(values: Array, most: int) -> Indices:
-    """Places of all values, or of so many evenly spread over their order."""
+    """Places of all values, or of this many evenly spread over their order."""
     if len(values) <= most:
         return np.arange(len(values))
     order = np.argsort(values, kind="stable")

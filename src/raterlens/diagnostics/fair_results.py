@@ -41,7 +41,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FairResults:
-    """Of each student, as the file counts scores."""
+    """Raw and fair results of each student, on the scale of the file."""
 
     students: pl.Series
     n: Indices
@@ -91,7 +91,7 @@ def _grades(mean: Array, cuts: Array) -> Indices:
 
 
 def fair_results(fit: "Result", ratings: Ratings) -> FairResults:
-    """Of the students who were fitted."""
+    """Results of the students of the fit."""
     if fit.calibration is None:
         shift = category_shifts(fit, ratings)
         return _with_shift(ratings, shift, np.full(ratings.n_students, np.nan))
@@ -102,7 +102,7 @@ def fair_results(fit: "Result", ratings: Ratings) -> FairResults:
 
 
 def results_at(known: Calibration, ratings: Ratings, theta: Array, theta_se: Array) -> FairResults:
-    """Of students of these abilities, which have these errors."""
+    """Results of students with these abilities and their errors."""
     every, average, sd = steadied(known)
     shift, fall = rater_shifts(known, ratings, theta, every, average)
     unit = known.score_step

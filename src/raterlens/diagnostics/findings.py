@@ -1,4 +1,4 @@
-"""What is found about each rater and about the panel: numbers and categories, computed once.
+"""Findings about each rater and about the panel: numbers and categories, computed once.
 
 Verdict, next step, letter, what-if, headline, tables, charts, files and the app read these records; `wording` puts them
 into words. Each thing is judged by its own 95 % interval, on a scale that does not depend on who else is on the panel:
@@ -47,8 +47,9 @@ BLIND = 0.2
 """Below it, 4 % of the variance, a score says next to nothing."""
 
 OFF, FAR_OFF = 0.15, 0.2
-"""Of 100 borderline students, 15 more or fewer than the average rater is severe or lenient; 20 is too severe or too
-lenient, and costs a rater 13 % of the capability that their sharpness would give them."""
+"""Limits of the standard: passing 15 in 100 borderline students more or fewer than the average rater is severe or
+lenient; 20 is too severe or too lenient, and costs a rater 13 % of the capability that their sharpness would give
+them."""
 
 HALO, STRONG_HALO = 0.5, 1.0
 """Standard deviation of the impression that all scores of a reading share, in the units of the link; from 1 on it costs
@@ -172,8 +173,8 @@ class RaterFindings:
 
     @property
     def reason(self) -> Reason:
-        """What decides: a pattern that voids the scores, an alarm, the costliest fault, that nothing can be said,
-        another pattern; in this order."""
+        """The deciding reason: a pattern that voids the scores, an alarm, the costliest fault, that nothing can be
+        said, another pattern; in this order."""
         if any(flag.effect in GRAVE_FLAGS for flag in self.flags):
             return "flag"
         if self.alarm is not None:
@@ -192,7 +193,7 @@ class RaterFindings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PanelFindings:
-    """What is known of a panel: each rater, whether raters differ at all, and what that means for students."""
+    """Findings about a panel: each rater, whether raters differ at all, and what that means for students."""
 
     raters: tuple[RaterFindings, ...]
     """In the order of the fit"""
@@ -280,7 +281,7 @@ def panel_findings(
 
 
 def rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
-    """What the estimates alone say about each rater, in the order of the fit's table; cached with the fit."""
+    """Findings from the estimates alone, in the order of the fit's table; cached with the fit."""
     return kept_with(fit, "rater findings", lambda: _rater_findings(fit))
 
 

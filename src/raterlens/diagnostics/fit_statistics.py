@@ -22,7 +22,7 @@ _MEAN_SQUARES = ("infit", "infit_z", "outfit", "outfit_z")
 
 
 def sums_of_contexts(found: Residuals) -> dict[str, Array]:
-    """What raters' and items' statistics are made of, summed over the ratings of each context: one pass for both.
+    """Sums for raters' and items' statistics over the ratings of each context: one pass for both.
 
     x: ability according to the other raters; y: score; m: score that they foresee.
     """

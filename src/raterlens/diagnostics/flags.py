@@ -168,7 +168,7 @@ def _in_errors(size: Array, se: Array) -> Array:
 
 
 def halo_step(allowed_for: bool) -> str:
-    """What to do about halo, and what intervals do about it."""
+    """The next step about halo, and whether intervals allow for it."""
     intervals = (
         "intervals allow for it" if allowed_for else "intervals do not allow for it: fit with a common halo"
     )

@@ -35,7 +35,7 @@ CLEAR = 0.01
 _MOST_RATINGS = 2_000_000
 """With more, nobody is asked by default: a second fit would take as long as the first."""
 _MOST_ITERATIONS = 60
-"""Of the second fit, which rises slowly where few ratings leave the effect open: it is not clear then."""
+"""Limit of the second fit, which rises slowly if few ratings leave the effect open: it is not clear then."""
 _LIKELY = 0.8
 """Standard errors of the score, roughly, below which no second fit is made to test it."""
 
@@ -48,7 +48,7 @@ class HaloTest:
     common: float
     rater: float
     spread: float
-    """Of the common effect."""
+    """Spread of the common effect."""
     n_raters: int
 
     @property
@@ -117,7 +117,7 @@ def clear_halo(fit: "Fit", ratings: Ratings) -> float | None:
 
 
 def beforehand(config: FitConfig, at: Placed) -> None:
-    """What `clear_halo` takes most of its time for, as soon as there are estimates."""
+    """Prepare the slow part of `clear_halo`, as soon as there are estimates."""
     if _testable(config, at.ratings) and PIECE not in at.problem.model:
         halo_score(at)
 
@@ -150,7 +150,8 @@ def _likely(known: Calibration, ratings: Ratings) -> bool:
 
 
 def _score_error(problem: HaloMarginal, seen: Array) -> float:
-    """Of the score of the variance at 0, roughly: half the square of what a reading tells about its effect."""
+    """Rough standard error of the score of the variance at 0: half the square of what a reading tells about its
+    effect."""
     lever = float(problem.response.lever[-1])
     members = problem.kinds.members.sum(axis=1)
     typical = float(np.sum(members**2) / np.sum(members))
@@ -159,13 +160,13 @@ def _score_error(problem: HaloMarginal, seen: Array) -> float:
 
 
 def warning(p: float) -> str:
-    """What to do from Python."""
+    """The warning in Python, with what to do."""
     seen = f"{_seen(p)}: intervals of severity, capability and ability are too narrow"
     return assumption.advised(seen, "halo", "common", instead="none", to="keep it out")
 
 
 def done(p: float) -> str:
-    """What the command did."""
+    """The note on what the command did."""
     seen = f"{_seen(p)}, so the model has a reading effect and intervals allow for it"
     return assumption.done(seen, "halo", "common", instead="none", does="keeps it out")
 

@@ -20,7 +20,7 @@ COMPARED = ("standard", "sharpness")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Monitoring:
-    """Of raters, while marking runs."""
+    """Drift of raters while marking runs."""
 
     changes: pl.DataFrame
     """rater, measure, before, now, clear: since the earlier fit; no rows without one"""
@@ -54,7 +54,7 @@ class Monitoring:
         return moment_words(moment) if self.timed else "the previous fit"
 
     def words(self) -> list[str]:
-        """What has changed, or that nothing has."""
+        """Sentences on what has changed, or that nothing has."""
         found = in_words(self.changes)
         if not found and self.changes.height:
             raters = counted(self.changes["rater"].n_unique(), "rater")

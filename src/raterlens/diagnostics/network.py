@@ -24,7 +24,7 @@ MOST_LINKS = 2_000
 
 # Modes that differ by less say nothing.
 _LEVEL = 1e-6
-# Each rater is pushed away from so many nearest ones, so many times.
+# Each rater is pushed away from this many nearest ones, this many times.
 _NEIGHBOURS, _ROUNDS = 8, 60
 _GOLDEN = np.pi * (3 - np.sqrt(5))
 
@@ -38,11 +38,11 @@ class Network:
     links: pl.DataFrame
     """rater, other, students (that both rated), and the ends x, y, x2, y2: the strongest links first"""
     n_links: int
-    """Of all pairs of raters who share students, drawn or not"""
+    """Number of all pairs of raters who share students, drawn or not"""
 
     @property
     def note(self) -> str:
-        """What the picture leaves out; empty where nothing is."""
+        """Note on what the picture leaves out; empty if nothing is."""
         if self.links.height == self.n_links:
             return ""
         return f"the {self.links.height:,} strongest of {self.n_links:,} links are shown"

@@ -1,4 +1,4 @@
-"""What raters do that the model does not foresee, each measured by one number with its standard error.
+"""Rater effects that the model does not have, each measured by one number with its standard error.
 
 responsiveness   how strongly scores follow the ability that the *other* raters see: 1 the typical rater, 0 none
 alternation      correlation of successive scores: -1 for pass, fail, pass, fail, ..., whatever the work

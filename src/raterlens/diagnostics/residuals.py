@@ -67,7 +67,7 @@ class Residuals:
     slopes: Array
     """(raters,)"""
     categories: bool
-    """What is judged is a true category rather than an ability"""
+    """Whether a true category is judged rather than an ability"""
     judged: NDArray[np.integer]
     """(ratings,) what each rating judges: the student, or the student's work on the item"""
     pairs: Pairs
@@ -180,7 +180,7 @@ def _of_the_same_work(ratings: Ratings) -> tuple[Groups, PairedRatings | None]:
 
 
 class _Further:
-    """What only some models have, and what two ratings have together, filled in block by block."""
+    """Parts that only some models have, and pairs of ratings, filled in block by block."""
 
     def __init__(
         self, model: Expectation, context: NDArray[np.integer], paired: PairedRatings | None, tables: Tables

@@ -40,7 +40,7 @@ class ShapeScore(NamedTuple):
 
 
 def shape_score(at: Placed) -> ShapeScore:
-    """Of the students of a fit."""
+    """Score of the shape of the fit's students."""
     nodes = at.rough_nodes
     score, information = _own_part(at, nodes)
     absorbed = _with_parameters(at, nodes)

@@ -1,4 +1,4 @@
-"""What most raters are flagged for: said once, about the panel or the model, with what to fit instead.
+"""Flags that most raters share: reported once, about the panel or the model, with what to fit instead.
 
 Where half of all raters are noisier than the model expects, it is the model that misfits.
 """
@@ -11,7 +11,7 @@ MOST = 0.4
 """A fault that more than this share of at least `FEWEST` raters have is none of theirs."""
 FEWEST = 5
 _OWN = ("reversed", "random", "alternating")
-"""What a rater does alone, however many do it."""
+"""Faults of single raters, however many have them."""
 _STEPS = {
     "inconsistent": "the model misfits, not the raters: fit with item slopes, another scale ('partial credit', "
     "'graded') or pieces of work as a facet",

@@ -30,7 +30,7 @@ _SEVEREST = 6.0
 _GRID = 121
 # Within this range of abilities a rater keeps at least half of what they have at their best ability.
 _HALF = 0.5
-# Slopes between which a just sharp enough one is looked for, by so many halvings.
+# Slopes between which a just sharp enough one is looked for, by this many halvings.
 _STEEPEST, _HALVINGS = 10.0, 40
 
 
@@ -85,7 +85,7 @@ class Levers:
 
 
 def levers(fit: Result) -> Levers:
-    """What each rater of a fit could change, cached with the fit."""
+    """Levers of each rater of a fit, cached with the fit."""
     return kept_with(fit, "levers", lambda: _levers(fit))
 
 
@@ -149,7 +149,7 @@ class WhatIf:
 
     @property
     def gain(self) -> float:
-        """What the best severity would bring: what a verdict says that severity costs, where it is a fault."""
+        """Gain at the best severity: the cost of severity in a verdict, if it is a fault."""
         return self.best_kappa - self.kappa
 
 

@@ -65,7 +65,7 @@ def label(it: RaterFindings) -> str:
 
 
 def explanation(it: RaterFindings) -> str:
-    """What is seen, in a sentence or two."""
+    """The finding, in a sentence or two."""
     if it.reason == "flag" and it.status == "attention":
         return sentence(_first_flag(it).evidence)
     if it.reason == "alarm" and it.alarm is not None:
@@ -330,7 +330,7 @@ def aside(raters: Sequence[RaterFindings]) -> str:
 
 
 def common_fault(panel: PanelFindings) -> str:
-    """What most raters have in common, said once; empty where nothing is."""
+    """The fault that most raters share, in one sentence; empty if there is none."""
     if panel.common_fault is None:
         return ""
     (fault, n), of = panel.common_fault, len(panel.raters)
@@ -347,11 +347,11 @@ CAVEATS = {
     "tfm": "model tfm assumes that all raters discriminate equally, so only severity can lower their capability; "
     "fit gmf to see who tells students apart"
 }
-"""What a model cannot see, whatever the data."""
+"""Limits of each model, whatever the data."""
 
 
 def caveats(model: str) -> tuple[str, ...]:
-    """What to keep in mind with every fit of a model."""
+    """Cautions that hold for every fit of a model."""
     return (CAVEATS[model],) if model in CAVEATS else ()
 
 

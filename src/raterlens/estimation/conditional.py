@@ -25,7 +25,7 @@ _SETTLED = 1e-11
 
 @dataclass(frozen=True, slots=True)
 class Derivatives:
-    """Of log P(rating) in its predictor S, weighted by how often the rating occurs."""
+    """Derivatives of log P(rating) in its predictor S, weighted by how often the rating occurs."""
 
     value: Array
     first: Array

@@ -249,7 +249,7 @@ def _stretch(whole: Array, own: OwnCurvature) -> Array:
 
 
 def _power(matrices: Array, power: float) -> Array:
-    """Of symmetric matrices."""
+    """Powers of symmetric matrices."""
     values, vectors = np.linalg.eigh(matrices)
     values = np.maximum(values, _LEAST_JOINT) ** power
     return np.asarray((vectors * values[:, None]) @ vectors.transpose(0, 2, 1))

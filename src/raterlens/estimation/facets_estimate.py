@@ -40,7 +40,7 @@ class FacetsEstimate(Estimate[FacetsMarginal]):
     shared: SharedTest | None = None
     """Whether raters share a second ability, where that was looked for."""
     spreads: tuple[Spread, ...] = ()
-    """What was found of each term, where the model has some."""
+    """Findings about each interaction term, if the model has any."""
     maxima: tuple[Maximum, ...] = ()
     """The best and others that other starts led to, where there may be several."""
 
@@ -68,7 +68,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of the parameters before the ratings are seen; each array has NaN where nothing is."""
+    """Knowledge of the parameters before the ratings are seen; NaN where there is none."""
 
     held: Array | None = None
     """Values of parameters that are not to be estimated."""
@@ -77,7 +77,7 @@ class Known:
     allow_reversed: bool = False
     """Slopes may be negative."""
     prior: PanelPrior | None = None
-    """Of raters in general; slopes may then be negative, too."""
+    """Prior of raters in general; with it, slopes may be negative."""
 
 
 @dataclass(frozen=True, slots=True)

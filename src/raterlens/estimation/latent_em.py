@@ -47,7 +47,7 @@ class _Batch:
 
 
 def promising(problem: LatentClassMarginal, starts: int, keep: int, seed: int) -> list[Array]:
-    """Parameters near the best maxima that so many random starts lead towards, best first."""
+    """Parameters near the best maxima that this many random starts lead towards, best first."""
     climb = _Expectation(problem)
     model, ends = problem.model, list[tuple[float, Array, Array]]()
     for batch in climb.drawn(starts, seed):

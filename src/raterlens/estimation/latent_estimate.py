@@ -25,7 +25,7 @@ from raterlens.ratings.coded import Ratings
 # Two starts with log-likelihoods this close have reached the same maximum.
 SAME_MAXIMUM = 0.1
 # That many starts at the best maximum are enough; not on so few ratings that most may end at the same lower one. There
-# the starts are the most promising of so many times as many, begun side by side.
+# the starts are the most promising of this many times as many, begun side by side.
 ENOUGH, FEW_RATINGS, _SIDE_BY_SIDE = 3, 300, 10
 # Of their ends, so many that differ by more than the second number on a rough grid are gone to on a fine one.
 _MOST_TOPS, _DIFFERENT = 3, 3e-3

@@ -58,7 +58,7 @@ OnIteration = Callable[[Array, float], News]
 
 @dataclass(frozen=True, slots=True)
 class Optimiser:
-    """What the optimiser was asked for, what it did and why it stopped."""
+    """Settings of the optimiser, its steps, and why it stopped."""
 
     name: str
     tolerance: float
@@ -75,7 +75,7 @@ class Optimiser:
     starts: int = 1
     """Starting points that were tried."""
     agreeing: int = 1
-    """Of these, how many ended at the best maximum."""
+    """Number of starts that ended at the best maximum."""
 
 
 @dataclass(frozen=True, slots=True)

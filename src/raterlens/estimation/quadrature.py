@@ -139,7 +139,7 @@ def _first_inverse(
 def _learned(
     problem: FacetsMarginal, prior: PanelPrior, found: OwnCurvature, parameters: Array, nodes: Nodes
 ) -> PanelPrior:
-    """What ratings say of raters in general; very many do not leave even rough errors to themselves."""
+    """Learn the prior of raters in general from the ratings."""
     many = prior.n_raters >= ENOUGH_FOR_TAILS
     blocks = as_bent(found, problem, parameters, nodes) if many else found.blocks
     return learned(prior, parameters, found.gradient, blocks)
@@ -171,7 +171,7 @@ def _learned_again(
 
 def _climbed(grid: "Grid", start: Array, space: Space, search: Search) -> Optimum:
     """The optimum on a grid. On few ratings a likelihood can have long level ridges (slopes near 0, difficulties that
-    multiply them without bound), along which only Newton's method gets on: it takes over after so many steps."""
+    multiply them without bound), along which only Newton's method gets on: it takes over after this many steps."""
     stage = "marginal likelihood"
     few = len(start) <= _FEW_PARAMETERS and grid.problem.n_students <= _FEW_STUDENTS
     patient = replace(search, max_iterations=min(search.max_iterations, _PATIENCE)) if few else search

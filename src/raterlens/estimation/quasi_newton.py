@@ -39,7 +39,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What became known at a point."""
+    """Value and gradient at a point."""
 
     objective_changed: bool = False
     """It is another one from here on, to be evaluated again."""

@@ -51,9 +51,9 @@ class Placed:
     problem: FacetsMarginal
     parameters: Array
     moments: Moments | None = None
-    """Of the students, where they are known, at least roughly."""
+    """Moments of the students' abilities, if known at least roughly."""
     covariance: Array | None = None
-    """Of the parameters, where a fit has just found it."""
+    """Covariance of the parameters, if a fit has just found it."""
 
     def abilities(self) -> Moments:
         """Posterior means and standard deviations, in units of the fit's population of students."""

@@ -31,7 +31,7 @@ MOST_RATINGS = 3_000
 # most starts may end at the same lower one. There each costs milliseconds.
 ENOUGH, FEW_RATINGS = 3, 300
 SAME_MAXIMUM, SAME_OF_FEW = 0.02, 2e-3
-# On the rough grid of climbs, maxima so near the best may be as good; so many are gone to.
+# On the rough grid of climbs, maxima so near the best may be as good; this many are gone to.
 MAY_BE_BEST, MOST_GONE_TO = 0.1, 3
 # What is gained by going to another maximum has to be more than climbs leave open.
 WORTH_GOING = 5e-4

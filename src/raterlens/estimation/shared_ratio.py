@@ -32,7 +32,7 @@ class SharedTest:
     found: bool
 
     def words(self) -> str:
-        """What a dimension that was let in means."""
+        """Sentence on what an accepted dimension means."""
         return (
             "raters agree on something besides the truth (twice the rise in log-likelihood is "
             f"{self.ratio:.0f}): capability and sharpness are on the scale of the known answers and trusted raters, "

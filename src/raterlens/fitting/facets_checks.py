@@ -1,4 +1,4 @@
-"""What a facets model is asked for, checked before any work: which options go together, and with which scores."""
+"""Checks of a facets request before any work: which options go together, and with which scores."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -193,7 +193,7 @@ def wants_shared(ratings: Ratings, config: FitConfig) -> bool:
 
 
 def _clashes(config: FitConfig) -> list[tuple[Option, bool]]:
-    """What a shared dimension does not go with, each with whether it is given."""
+    """Options that do not go with a shared dimension, each with whether it is given."""
     return [
         (Option("method", config.method), config.method != "mml"),
         (Option("covariance", config.covariance), config.covariance != "observed"),

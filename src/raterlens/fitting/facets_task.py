@@ -174,7 +174,7 @@ class FacetsTask:
         return with_marginal(found, self._information) if model.drawn else found
 
     def _prior(self, model: FacetsModel) -> PanelPrior | None:
-        """What raters have in common; the paper's procedure and the Laplace approximation go without."""
+        """The prior of raters in general; the paper's procedure and the Laplace approximation have none."""
         if not _sampled(self.config):
             return None
         return PanelPrior.of(model, None if self.covariates is None else self.covariates.design)
@@ -230,7 +230,7 @@ class FacetsTask:
             return inverted(information, redundant, held, in_place=True)
 
     def _beside(self, estimate: FacetsEstimate) -> None:
-        """What takes a while with many ratings, while a matrix is inverted on one thread: who is linked to whom, and
+        """Do the slow work on many ratings while a matrix is inverted on one thread: who is linked to whom, and
         what a test of assumptions asks of the estimates alone."""
         connected_groups(self.ratings)
         if self.run.beside is None or estimate.model.blocks.size < _LONG_TO_INVERT:

@@ -238,7 +238,7 @@ class Fit(Result):
         return monitor(self, self._of(ratings, "monitor"), previous=_loaded(previous), time=time)
 
     def consequences(self, ratings: Ratings | None = None, *, cut: float | None = None) -> "Consequences":
-        """What the raters' differences mean for students.
+        """Tell what the raters' differences mean for students.
 
         Parameters
         ----------
@@ -585,7 +585,7 @@ class Fit(Result):
         return compare_raters(self, k=k, alpha=alpha, target_se=target_se)
 
     def verdicts(self) -> Any:
-        """What the numbers say about each rater, what costs most, and what to do about that.
+        """Judge each rater: standard, sharpness, what costs most, and the next step.
 
         Returns
         -------
@@ -620,7 +620,7 @@ class Fit(Result):
         return what_if(self, rater, severity, halo=halo)
 
     def advice(self) -> Any:
-        """What each rater lost to severity, discrimination and halo, and a paragraph of feedback."""
+        """Tell what each rater lost to severity, discrimination and halo, with a paragraph of feedback."""
         from raterlens.diagnostics.wording import advice  # a fit alone does without
 
         return to_backend(advice(self), self.backend)

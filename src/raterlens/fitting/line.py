@@ -61,7 +61,7 @@ def _anchors_of(fit: Result) -> Anchors:
 
 
 def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
-    """What the request finds in the ratings."""
+    """Fit the ratings as requested."""
     if config.trusted is None and ratings.trusted:
         config = config.changed(trusted=ratings.trusted)
     check(config, run)

@@ -38,7 +38,7 @@ class FittedRequest:
 
     @property
     def decided(self) -> list[str]:
-        """What the decisions and further marks that were asked for come to, in sentences."""
+        """Sentences on the decisions and further marks that were asked for."""
         decided, remark = self.document.decisions, self.document.remark
         return [*(decided.words() if decided else ()), *(remark.words() if remark else ())]
 

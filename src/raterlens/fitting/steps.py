@@ -39,7 +39,7 @@ class Run:
     """Told what comes next: "fitting", "standard errors", "testing assumptions"."""
 
     beside: "Callable[[Placed], None] | None" = None
-    """What may be asked of the estimates while standard errors keep one thread busy: tests of assumptions."""
+    """Work on the estimates while standard errors keep one thread busy: tests of assumptions."""
 
     def enter(self, stage: str) -> None:
         if self.on_stage is not None:
@@ -81,7 +81,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """What a family has to say about an estimate."""
+    """Tables and warnings of a family of models."""
 
     link: str
     loglik: float
@@ -110,6 +110,6 @@ class Task(Protocol):
     def estimate(self) -> Any: ...
 
     def covariance(self, estimate: Any) -> Any | None:
-        """Of the parameters; None where it is not offered at this size."""
+        """Covariance of the parameters; None if it is not offered at this size."""
 
     def found(self, estimate: Any, covariance: Any | None) -> Found: ...

@@ -64,7 +64,7 @@ class AskedDecisions:
             )
 
     def made(self, fit: "Fit", ratings: "Ratings") -> "tuple[Decisions | None, Remark | None]":
-        """What was asked for."""
+        """Make the decisions that were asked for."""
         if self.decide is None:
             return None, None
         decided = fit.decisions(ratings, cut=self.decide)

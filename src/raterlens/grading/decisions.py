@@ -45,7 +45,7 @@ _QUALITY = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decisions:
-    """What was decided, of students and of the exam."""
+    """Decisions about students, and how well the exam decides."""
 
     cuts: Cuts
     table: pl.DataFrame
@@ -66,8 +66,8 @@ class Decisions:
 
     @property
     def exam(self) -> Any:
-        """Of the raw and the fair grades: accuracy (chance of the true grade) and consistency (chance that another
-        marking gives the same grade), by method, and the number of students that it rests on."""
+        """Table of the raw and the fair grades: accuracy (chance of the true grade) and consistency (chance that
+        another marking gives the same grade), by method, and the number of students that it rests on."""
         return to_backend(self.quality, self.backend)
 
     @property

@@ -15,7 +15,7 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one rater scored of a student's work."""
+    """One rater's scores of a student's work."""
 
     rater: int
     items: tuple[int, ...]

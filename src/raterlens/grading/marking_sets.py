@@ -1,4 +1,4 @@
-"""What other raters would have given: raw grades by sets of raters, those of the exam and others of the panel."""
+"""Grades by other raters: raw grades by sets of raters, those of the exam and others of the panel."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ def _panel_chances(
 
 
 def grade_chances(known: Calibration, totals: Array, n_ratings: int, cuts: Cuts) -> Array:
-    """(grades, abilities): totals of so many ratings, counted from the lowest, by the grades of their means."""
+    """(grades, abilities): totals of this many ratings, counted from the lowest, by the grades of their means."""
     mean = (np.arange(len(totals)) / n_ratings + known.scores[0]) * known.score_step
     return by_grade(totals, cuts.grade_of(mean), len(cuts.grades))
 

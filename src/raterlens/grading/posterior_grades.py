@@ -37,7 +37,7 @@ class Grid:
     nodes: Nodes
     mean: float
     sd: float
-    """Of the fit's population of students, whose units nodes are in"""
+    """Standard deviation of the fit's population, whose units nodes are in"""
     cuts: Array
 
     @staticmethod
@@ -74,14 +74,14 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graded:
-    """What is known of each student."""
+    """Posterior grades of each student."""
 
     probabilities: Array
     """(students, grades)"""
 
 
 def graded(grid: Grid, extra: Array) -> Graded:
-    """Of all students; `extra` is the variance of each ability, in units of the population, that comes from the
+    """Grade all students; `extra` is the variance of each ability, in units of the population, that comes from the
     errors of the estimates."""
     n, grades = len(extra), len(grid.cuts) + 1
     levels = _levels(float(extra.max(initial=0.0)))

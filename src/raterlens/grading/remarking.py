@@ -1,4 +1,4 @@
-"""What to mark again: the readings that are expected to put most grades right.
+"""Re-marking: the readings that are expected to put most grades right.
 
 One more reading of a student's items by rater r would have total y with probability L(y | theta), and the grade would
 then be the most probable one given y as well. With p the student's posterior and w_g its weights of grade g, as many
@@ -61,7 +61,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Remark:
-    """What to mark again, and what that is expected to gain."""
+    """Marks to make again, and their expected gain."""
 
     table: pl.DataFrame
     """`marks` as a polars DataFrame"""

@@ -72,7 +72,7 @@ class Bootstrap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """What is to be done, and all that a worker needs to know."""
+    """Work of a bootstrap, with all that a worker needs to know."""
 
     ratings: Ratings
     fit: "Fit"
@@ -142,7 +142,7 @@ def replicate(plan: Plan, index: int) -> pl.DataFrame:
 
 @contextmanager
 def _shown(progress: OnDone | bool) -> Iterator[OnDone]:
-    """What to call: the user's own, a bar, or nothing."""
+    """The callback: the user's own, a bar, or none."""
     if progress is not True:
         yield progress or (lambda done, total: None)
         return
@@ -181,7 +181,7 @@ def _check(plan: Plan) -> None:
 
 
 def _digest(plan: Plan) -> str:
-    """Of everything that replicates depend on."""
+    """Digest of everything that replicates depend on."""
     found = hashlib.sha256(plan.fit.to_json().encode())
     for codes in (plan.ratings.student, plan.ratings.rater, plan.ratings.item, plan.ratings.score):
         found.update(np.ascontiguousarray(codes).tobytes())

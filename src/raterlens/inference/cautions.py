@@ -1,4 +1,4 @@
-"""What a user must know before trusting a fit: each warning says what, how much, and the next step."""
+"""Cautions about a fit: each warning says what, how much, and the next step."""
 
 from collections.abc import Iterator
 

@@ -21,14 +21,14 @@ SET_ASIDE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Covariance:
-    """Of the centred parameters."""
+    """Covariance of the centred parameters."""
 
     matrix: Matrix
     """Sparse for large panels: each rater's own block, and one of everything else."""
     undetermined: NDArray[np.int64]
     """Parameters that the data say next to nothing about; their variances are large but finite."""
     steadied: float = 0.0
-    """What had to be added to every parameter's information, relative to it, to invert them together."""
+    """Relative addition to every parameter's information that made the matrix invertible."""
 
 
 def in_full(matrix: Matrix) -> Array:

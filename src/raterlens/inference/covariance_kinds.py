@@ -81,7 +81,7 @@ class _Cells:
 
 @dataclass(frozen=True, slots=True)
 class LaplaceCurvature:
-    """Of the Laplace approximation at its maximum."""
+    """Curvature of the Laplace approximation at its maximum."""
 
     information: sparse.csr_array
     """(parameters, parameters)"""
@@ -252,7 +252,7 @@ KINDS = {
     "laplace": (OBSERVED, OPG, SANDWICH),
     "hl": (OBSERVED, CONDITIONAL),
 }
-"""What each method offers, its default first."""
+"""Kinds of covariance per method, its default first."""
 
 # Data sets over which the expected information averages; each is within a few percent by itself.
 _DATA_SETS = 20

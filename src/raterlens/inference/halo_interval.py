@@ -50,7 +50,7 @@ def halo_estimates(found: FacetsEstimate, spread: Covariance | None) -> dict[str
 
 
 def _errors(tau: Array, error: Array) -> Array:
-    """Of spreads, from those of the variances."""
+    """Errors of spreads, from those of the variances."""
     return np.divide(error, 2 * tau, out=np.full_like(tau, np.inf), where=tau > 0)
 
 

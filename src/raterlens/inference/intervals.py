@@ -347,7 +347,7 @@ class _IfTheBest:
     def __init__(self, on: Measured) -> None:
         self._on, self._might = on, np.zeros(len(on.a), dtype=bool)
         self._ends = np.full((2, len(on.a)), np.nan)
-        """Of the severities of those who might."""
+        """Ends of the severities of those who might."""
 
     def see(self, rows: slice, draws: Draws) -> None:
         on = self._on

@@ -47,7 +47,7 @@ def one_sided(found: LatentClassEstimate) -> Mask:
 
 
 def latent_class_covariance(found: LatentClassEstimate) -> Covariance | None:
-    """Of the parameters, error rates of 0 having become finite; None where they are too many."""
+    """Covariance of the parameters, with error rates of 0 made finite; None if there are too many."""
     if found.model.blocks.size > MOST_PARAMETERS:
         return None
     none = np.zeros((0, found.model.blocks.size))

@@ -75,7 +75,7 @@ class Measurement:
         return estimates_and_standards(self.panel, self.on, self.index)
 
     def only(self, rows: NDArray[np.int64]) -> "Measurement":
-        """Of these raters alone, with the same numbers."""
+        """The same for these raters alone."""
         return replace(self, on=self.on.of(rows), index=self.index.of(rows))
 
     def curves(self, raters: pl.Series, abilities: float | Sequence[float]) -> pl.DataFrame:

@@ -88,7 +88,7 @@ class Rival:
 
 
 class Draws(NamedTuple):
-    """Of some of the raters, each (raters, draws)."""
+    """Draws of some of the raters, each (raters, draws)."""
 
     a: Array
     eta: Array

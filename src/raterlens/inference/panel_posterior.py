@@ -1,4 +1,4 @@
-"""What is known of a small panel's raters where the spreads of the prior are uncertain, too.
+"""Posterior of a small panel's raters, with uncertain spreads of the prior.
 
 On a small panel the ratings say little about how much raters differ. For each of several spreads of slopes s the mode
 is found; there the log-likelihood is nearly quadratic, so that over the spread of severities v everything is known in
@@ -32,7 +32,7 @@ MOST_RATERS, MOST_RATINGS = 50, 50_000
 _STEP, _NARROWEST, _WIDEST = 0.75, 0.15, 0.5
 # A spread whose weight is below exp(-4.5) of the best one's does not count.
 _NO_MATTER = 4.5
-# Spreads of severities that are looked at, from so many standard deviations of log v below to as many above.
+# Spreads of severities that are looked at, from this many standard deviations of log v below to as many above.
 _SEVERITY_SPREADS, _AROUND = 9, 3.0
 # The likeliest spreads before anything is known, relative to a usual slope. Slopes of two raters are taken to have it.
 _OF_SLOPES, _OF_SEVERITIES = 0.5, 1.0
@@ -142,7 +142,7 @@ class _Panel:
                     break
 
     def _step(self, at: _At) -> float:
-        """Of log s."""
+        """Step in log s."""
         assert at.prior.slopes is not None
         own = at.prior.slope_deviation(at.mode)
         deviation = _log_deviation(np.diag(at.matrix)[at.prior.slopes], own)
@@ -190,7 +190,7 @@ class _Panel:
         return x
 
     def information(self, x: Array) -> Array:
-        """Of the likelihood alone, at `x` or so near that it is the same."""
+        """Information of the likelihood alone, at `x` or so near that it is the same."""
         for place, known in self._known:
             if float(np.abs((x - place) * np.sqrt(np.abs(np.diag(known)))).max()) < _SAME:
                 return known
@@ -269,7 +269,7 @@ def _of_spread(relative: float, usual: float) -> float:
 
 
 def _slope_height(prior: PanelPrior, mode: Array) -> float:
-    """What a spread of slopes adds to the logarithm of its weight."""
+    """Part of the log weight that comes from a spread of slopes."""
     return (
         0.0 if prior.slopes is None else prior.slope_height(mode) + _of_spread(prior.slope_spread, _OF_SLOPES)
     )
@@ -324,7 +324,7 @@ def _relative(components: list[_At], weights: Array) -> float:
 
 
 def _around(n_raters: int) -> Array:
-    """Factors of a spread, as far apart as so many raters leave it uncertain."""
+    """Factors of a spread, as far apart as this many raters leave it uncertain."""
     reach = min(_AROUND / np.sqrt(2 * (n_raters - 1)), 1.8)
     return np.exp(np.linspace(-reach, reach, _SEVERITY_SPREADS))
 

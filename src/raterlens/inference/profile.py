@@ -118,7 +118,7 @@ class Likelihood:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """Of one rater's kappa."""
+    """Profile of one rater's kappa."""
 
     likelihood: Likelihood
     rater: int
@@ -127,7 +127,7 @@ class Profile:
     yardstick: Measure | None
     """None where it is whoever discriminates best."""
     se: Array
-    """Of all slopes."""
+    """Standard errors of all slopes."""
     reversible: bool = False
 
     def kappa(self) -> float:
@@ -322,7 +322,7 @@ class Profiler:
         )
 
     def profile(self, rater: int) -> Profile:
-        """Of the rater in that place."""
+        """The profile of the rater in that place."""
         assert self.fit.calibration is not None
         reference, raters = self.fit.yardstick.reference, self.fit.table("raters")["rater"]
         panel = self.fit.calibration.panel()

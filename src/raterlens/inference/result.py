@@ -1,4 +1,4 @@
-"""What a fit found, as data; in a few lines of text; and as JSON, which `rl.load` reads. Nothing in a file is ever run.
+"""Results of a fit as data, as a few lines of text, and as JSON, which `rl.load` reads. Nothing in a file is ever run.
 
 `raterlens.fitting.fit.Fit` adds what can be done with it.
 """
@@ -41,7 +41,7 @@ class Result:
     """Estimates with their uncertainty, as dataframes of the kind that came in."""
 
     config: FitConfig
-    """What was asked."""
+    """The request."""
     link: str
     loglik: float
     """Marginal log-likelihood at the estimates (its Laplace approximation for method `laplace`)."""
@@ -61,9 +61,9 @@ class Result:
     tables: Mapping[str, pl.DataFrame]
     backend: Backend = "polars"
     yardstick: Yardstick = field(default_factory=Yardstick)
-    """What rho and kappa are relative to."""
+    """Reference of rho and kappa."""
     calibration: Calibration | None = None
-    """What the model was estimated to be; None for models that are not facets models."""
+    """Estimated model; None for models that are not facets models."""
 
     @property
     def model(self) -> str:
@@ -111,7 +111,7 @@ class Result:
 
     @property
     def pieces(self) -> Any:
-        """What each piece of work is worth, on the scale of ability, where pieces were told apart
+        """Quality of each piece of work, on the scale of ability, if pieces were distinguished
         (`rl.read(..., piece=)`): student, piece, n, mean_score, quality, quality_se."""
         return to_backend(self.table("pieces"), self.backend)
 
@@ -128,7 +128,7 @@ class Result:
         return self.tables[choose("table", name, self.tables)]
 
     def calibrated(self, otherwise: str) -> Calibration:
-        """What the model was estimated to be; an error that says what does not work where there is nothing."""
+        """The estimated model; raises an error that says what does not work if there is none."""
         if self.calibration is None:
             raise OptionError(
                 f"model {self.model!r} has no slopes and severities: {otherwise}",

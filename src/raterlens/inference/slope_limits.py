@@ -119,7 +119,7 @@ class Reach:
 
 
 def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reach | None:
-    """Of all raters; None where no slope is near its limit, or ratings are too many for it to matter."""
+    """Limits of all raters; None if no slope is near its limit, or there are too many ratings for it to matter."""
     model, x = found.model, found.parameters
     own = model.slopes.own and model.severity.size == model.n_raters
     plain = not (ITEM_SLOPE in model or found.shared or found.problem.response.cornered)

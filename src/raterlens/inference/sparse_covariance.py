@@ -37,7 +37,7 @@ _DIRECTIONS = 24
 # Of conjugate gradients: where a number is wanted exactly, and where chance is larger anyway.
 EXACTLY, NEARLY = 1e-9, 1e-5
 _MOST_STEPS = 500
-# Of a variance: raters with more noise than this are solved one by one, up to so many.
+# Of a variance: raters with more noise than this are solved one by one, up to this many.
 _NOISE, _MOST_SOLVED = 0.015, 512
 # Raters whose neighbourhoods are inverted, or who are solved, together.
 _AT_ONCE = 50
@@ -46,7 +46,7 @@ _DENSE = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalInverse:
-    """Of a positive definite matrix of raters' own parameters, those of a rater beside each other."""
+    """Local inverse of a positive definite matrix, with the parameters of a rater next to each other."""
 
     matrix: sparse.csr_array
     width: int
@@ -211,7 +211,7 @@ _STEADIED = (0.0, 1e-3, 1e-2, 1e-1, 0.3, 1.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LargeCovariance:
-    """What inference needs of the covariance of centred parameters, piece by piece."""
+    """Parts of the covariance of centred parameters that inference needs, one by one."""
 
     raters: LocalInverse
     weakest: Array

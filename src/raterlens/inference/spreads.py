@@ -169,7 +169,7 @@ class _Terms:
         return self._at(spreads, at)
 
     def held(self, spreads: Array) -> Mask:
-        """What is not estimated: what was not before, but for the terms that have a spread."""
+        """Parameters that are not estimated: as before, except for the terms that have a spread."""
         held = self.found.held.copy()
         for term, spread in zip(self.model.drawn, spreads, strict=True):
             held[self.model.blocks[term.name]] = spread == 0

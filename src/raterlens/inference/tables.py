@@ -117,7 +117,7 @@ def _biases(found: FacetsEstimate, model: FacetsModel, spread: Covariance | None
 def _student_tables(
     ratings: Ratings, found: FacetsEstimate, se: Array, spread: Covariance | None
 ) -> dict[str, pl.DataFrame]:
-    """What is said of students in general, and of their pieces of work, where the model has it."""
+    """Tables of students in general, and of their pieces of work, if the model has them."""
     blocks, x = found.model.blocks, found.parameters
     tables: dict[str, pl.DataFrame] = {}
     if PIECE in found.model:
@@ -199,7 +199,7 @@ def _anchored_raters(found: FacetsEstimate) -> NDArray[np.bool_]:
 
 
 def flag_raters(mean: Array, slope: Array, at_limit: NDArray[np.bool_], values: Array) -> list[str]:
-    """What is peculiar about a rater's estimates, in a word or two; empty where nothing is."""
+    """Flag of a rater's estimates, in a word or two; empty if there is none."""
     pass_fail = len(values) == 2
     flags = np.full(len(slope), "", dtype=object)
     flags[slope == 0] = "slope at 0"
@@ -210,7 +210,7 @@ def flag_raters(mean: Array, slope: Array, at_limit: NDArray[np.bool_], values: 
 
 
 def _item_flags(found: FacetsEstimate) -> NDArray[np.object_]:
-    """What is peculiar about an item's estimates; empty where nothing is."""
+    """Flag of an item's estimates; empty if there is none."""
     blocks = found.model.blocks
     flags = np.full(found.model.n_items, "", dtype=object)
     flags[found.held[blocks["difficulty"]]] = ANCHORED

@@ -1,4 +1,4 @@
-"""What a gate asks of every rater, as one record: `rl.gate` and the command line build the same."""
+"""Bounds of a gate, as one record: `rl.gate` and the command line build the same."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields

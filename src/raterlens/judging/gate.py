@@ -42,7 +42,7 @@ class Gate:
     """One row per rater and bound: rater, measure, bound, value, low, high, passed, certain (the 95 % interval lies
     entirely on one side of the bound)."""
     notes: tuple[str, ...] = ()
-    """What was read, and what was left out: a rater whose rows were left out is not judged."""
+    """Notes of what was read and left out: a rater whose rows were left out is not judged."""
     backend: Any = "polars"
     changes: pl.DataFrame | None = None
     """With a baseline: rater, measure, before, now, and whether the change is clear."""
@@ -53,7 +53,7 @@ class Gate:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """What changed since the baseline beyond chance, in words."""
+        """Changes since the baseline beyond chance, in words."""
         return () if self.changes is None else tuple(in_words(self.changes))
 
     @property

@@ -134,7 +134,7 @@ class JudgeReport:
         )
 
     def sentences(self) -> list[str]:
-        """What else there is to know, one sentence each."""
+        """Further findings, one sentence each."""
         found = [each.words()[0] for each in self.replacements]
         if self.effective_judges is not None:
             found += [*self.effective_judges.words(), *self._about_labels()]

@@ -1,4 +1,4 @@
-"""What `rl.judge` found, for people and other programs: cells of a table, Markdown, JUnit, JSON, a folder of csv."""
+"""Results of `rl.judge` for people and other programs: cells of a table, Markdown, JUnit, JSON, a folder of csv."""
 
 import json
 from dataclasses import asdict

@@ -34,7 +34,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgeMeasures:
-    """What is expected of every judge on answers like these."""
+    """Expected measures of every judge on answers like these."""
 
     accuracy: Measure
     sensitivity: Measure
@@ -61,7 +61,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """Of every judge, over the answers that it judged, under a truth: (judges,) or (judges, draws)."""
+    """Counts of every judge, over the answers that it judged, under a truth: (judges,) or (judges, draws)."""
 
     n: Array
     passes: Array

@@ -111,7 +111,7 @@ class Replacement:
     high: float
     """The difference is below this, with 95 % confidence."""
     p: float
-    """Of a judge who is worse by the margin doing as well as this."""
+    """Probability that a judge who is worse by the margin does as well as this."""
     table: pl.DataFrame
     """A row per rater, the judge first: rater, n (work shared with people), sharpness and kappa (capability against a
     rater without noise; pass/fail only), each with its 95 % interval, passes (share, where the people's average passes
@@ -120,7 +120,7 @@ class Replacement:
     """The published test on the same ratings."""
     backend: Backend = "polars"
     measure: str = "capability"
-    """What is compared: `capability`, or `sharpness` for ordered scores."""
+    """Measure that is compared: `capability`, or `sharpness` for ordered scores."""
 
     @property
     def verdict(self) -> Verdict:

@@ -58,7 +58,7 @@ class PassRates:
         return to_backend(self.tables["slices"], self.backend)
 
     def words(self) -> list[str]:
-        """What the numbers say, one sentence each."""
+        """Conclusions, one sentence each."""
         pairs = self.tables["differences"]
         if not pairs.height:
             return [*self.warnings]

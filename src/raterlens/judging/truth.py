@@ -130,7 +130,7 @@ class _Regression:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
-    """What is known and believed about every answer."""
+    """Known and estimated truth of every answer."""
 
     verdicts: Verdicts
     probability: Array
@@ -138,7 +138,7 @@ class Truth:
     out_of_fold: Array
     """(answers,) the same for known answers as if each were unknown; not-a-number elsewhere."""
     weights: Array
-    """Of each t."""
+    """Weights of each t."""
     system: Indices | None
     features: Array
     """(answers, 3)"""

@@ -49,7 +49,7 @@ def show_numbers(numbers: NDArray[np.int32], lowest: int, shown: NDArray[np.int8
 
 
 def recode_numbers(numbers: NDArray[np.int32], lowest: int, table: NDArray[np.int32]) -> None:
-    """What stands in the table at `number - lowest`, in the place of each number."""
+    """Replace each number by the table's entry at `number - lowest`."""
     refuse_unless(_in_table(numbers, lowest, len(table)), "numbers of a column")
     _recode_numbers(numbers, len(numbers), lowest, table)
 

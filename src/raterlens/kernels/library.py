@@ -31,7 +31,7 @@ class Values:
         return ctypes.c_void_p(self.address(values))
 
     def address(self, values: Any) -> int | None:
-        """Of the first number, for a field of a record; the array has to outlive its use."""
+        """Address of the first number, for a field of a record; the array has to outlive its use."""
         if values is None:
             return None
         if values.dtype != self._kind or not values.flags.c_contiguous:
@@ -51,7 +51,7 @@ Doubles, Longs, Ints, Shorts, Bytes = (
 
 
 def refuse_unless(fits: bool, what: str) -> None:
-    """What would lead a kernel out of an array stops here."""
+    """Refuse arguments that would lead a kernel out of an array."""
     if not fits:
         raise ValueError(f"a kernel would leave its arrays: {what}")
 

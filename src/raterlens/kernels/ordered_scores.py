@@ -116,7 +116,7 @@ def adjacent(
 
 
 def adjacent_sums(slope: Array, intercepts: Array, points: Array, counts: Array) -> tuple[Array, Array]:
-    """What is expected of ratings that are counted at nodes (contexts, nodes): (contexts,) the sum of scores times
+    """Expectations of ratings that are counted at nodes (contexts, nodes): (contexts,) the sum of scores times
     ability, and (contexts, steps) how often each score above 0 is given."""
     known, (n, steps) = _plain(slope, intercepts), intercepts.shape
     _check(slope, intercepts)
@@ -132,7 +132,7 @@ def adjacent_sums(slope: Array, intercepts: Array, points: Array, counts: Array)
 
 
 def _scratch(steps: int, points: Array) -> Array:
-    """Of adjacent categories: a row of nodes for each step and three more, and a number per step."""
+    """Scratch for adjacent categories: a row of nodes for each step and three more, and a number per step."""
     return np.empty((steps + 3) * len(points) + steps)
 
 

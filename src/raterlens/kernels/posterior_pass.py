@@ -111,7 +111,7 @@ class Students:
     counts: SparseRows
     sums: SparseRows
     linear: Array
-    """What each sum is multiplied by."""
+    """Factor of each sum."""
     weight: Array | None
     """How many students each row stands for, where not for one."""
     windows: NDArray[np.int32] | None = None
@@ -128,7 +128,7 @@ class Students:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """What a pass fills, or adds to; None where it is not asked for."""
+    """Arrays that a pass fills, or adds to; None for those not asked for."""
 
     expected: Array | None = None
     """(cells, nodes): expected counts."""

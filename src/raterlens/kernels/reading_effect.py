@@ -85,7 +85,7 @@ class SetsOfItems:
     def of(
         item_sets: sparse.csr_array, set_of_kind: Indices, rater_of_kind: Indices, total: Array
     ) -> "SetsOfItems":
-        """Of (sets, contexts) how often an item occurs in a set; the others are of the kinds."""
+        """From how often an item occurs in a set, (sets, contexts); the others are of the kinds."""
         n_sets, by_set = item_sets.shape[0], np.argsort(set_of_kind, kind="stable")
         rater = np.empty(n_sets, dtype=np.int64)
         rater[set_of_kind] = rater_of_kind
@@ -133,7 +133,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
-    """What is expected of the scores, summed over the values of u and the nodes of ability."""
+    """Expected sums of the scores, over the values of u and the nodes of ability."""
 
     given: Array
     """(contexts, categories - 1): how often each score above zero is given."""

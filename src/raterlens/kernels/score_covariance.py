@@ -31,7 +31,7 @@ _STRAY = "sums of parameters that none of a student's cells depends on"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What the scores of all students are made of."""
+    """Ingredients of the scores of all students."""
 
     counts: SparseRows
     sums: SparseRows
@@ -166,8 +166,8 @@ class Covariances:
         )
 
     def add(self, posteriors: Array, first: int, part: tuple[tuple[int, int], Array]) -> None:
-        """Of a span of students, whose posteriors begin with those of the `first`, to an upper triangle: a full matrix,
-        row by row, or the entries of the pattern."""
+        """Add a span of students, whose posteriors begin with those of the `first`, to an upper triangle: a full
+        matrix, row by row, or the entries of the pattern."""
         (span, total), known, n = part, self._scores, self._scores.n_parameters
         rows = np.zeros((self._most, self._width))
         size = n * n if known.pattern is None else len(known.pattern.indices)

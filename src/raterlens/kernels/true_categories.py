@@ -32,7 +32,7 @@ class Truths:
 def expected_truths(
     units: tuple[Indices, Indices, Indices], log_given: Array, prevalence: Array, log_weights: Array
 ) -> Truths:
-    """Of students with ratings.
+    """Expected true categories of students with ratings.
 
     Parameters
     ----------

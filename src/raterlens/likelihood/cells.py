@@ -203,7 +203,7 @@ def reading_columns(ratings: Ratings) -> Columns:
 
 
 class Readings(NamedTuple):
-    """What readings there are."""
+    """The readings of the ratings."""
 
     long: bool
     """Whether any has two ratings or more."""

@@ -48,7 +48,7 @@ class ScoreTerms(NamedTuple):
 
 
 def cell_terms(response: Response, predictor: Predictor, t: Array) -> ScoreTerms:
-    """Of every context with every score."""
+    """Derivatives of every context with every score."""
     contexts, scores, lever = len(predictor.slope), response.n_categories, response.lever
     context = np.repeat(np.arange(contexts), scores)
     own = contexts + context * len(lever)
@@ -62,7 +62,7 @@ def cell_terms(response: Response, predictor: Predictor, t: Array) -> ScoreTerms
 
 
 def context_terms(response: Adjacent, predictor: Predictor, t: Array) -> ScoreTerms:
-    """Of every context alone: its scores differ by no more than constants."""
+    """Derivatives of every context alone: its scores differ by no more than constants."""
     tables = -response.probabilities(predictor, t).transpose(1, 0, 2)
     context = np.arange(len(predictor.slope))
     own = len(context) + context * len(tables)
@@ -83,7 +83,7 @@ def cell_scores(
     reach: Array,
     slopes: sparse.csr_array | None = None,
 ) -> CellScores:
-    """Of cells that are sets of contexts, or of contexts with scores.
+    """Scores of cells that are sets of contexts, or of contexts with scores.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def expected_scores(
 
 
 Posteriors: TypeAlias = Iterable[tuple[slice, Array, Array]]
-"""Of some students after the other, as engines give them."""
+"""Posteriors of blocks of students, as engines give them."""
 Weighted: TypeAlias = Callable[[Array], Array]
 """From posteriors (students, nodes) to weights."""
 _Weights: TypeAlias = tuple[Posteriors, Weighted]

@@ -19,7 +19,7 @@ from raterlens.likelihood.nodes import MOST_NODES, NARROWEST, STENCIL, NestedNod
 # Sum over students of the relative errors, that is, the error of the log-likelihood; of very many, so much for each.
 _ACCURACY, _ACCURACY_EACH = 1e-6, 1e-9
 ROUGH_ACCURACY = 1e-2
-# No tail of a posterior is heavier than an exponential one: 1e-10 of its mass beyond so many standard deviations.
+# No tail of a posterior is heavier than an exponential one: 1e-10 of its mass beyond this many standard deviations.
 _REACH = 24.0
 # How much more probable a student's ratings are far out than at the student's mean, at most.
 _RISE = 4.0
@@ -27,7 +27,7 @@ _RISE = 4.0
 _WIDEST_STEP, _SAME_ERROR = 0.75, 1e-9
 # Share of the students who may be too narrow for the nodes: each of them takes the time of several others.
 _FEW = 0.03
-# From so many students on, and if nodes become so many times fewer, it pays to have finer nodes for those few.
+# From this many students on, and if nodes become this many times fewer, it pays to have finer nodes for those few.
 _MANY, _FEWER = 1_000, 1.4
 # How far the log-probability of a rating of those few may be off between nodes; how much shorter a step is tried next.
 _BETWEEN, _SHORTER = 1e-6, (0.7, 0.97)

@@ -46,11 +46,11 @@ class Value:
     """An objective at its parameters."""
 
     loglik: float
-    """Of the data alone."""
+    """Log-likelihood of the data alone."""
     objective: float
     """With the half rating that extreme raters and items get: what is maximised."""
     gradient: Array
-    """Of the objective."""
+    """Gradient of the objective."""
 
 
 class Journal(Protocol):
@@ -61,7 +61,7 @@ class Journal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Derivatives:
-    """Of the marginal log-likelihood in the contexts' slopes and intercepts."""
+    """Derivatives of the marginal log-likelihood in the contexts' slopes and intercepts."""
 
     loglik: float
     d_slope: Array
@@ -82,7 +82,7 @@ class Derivatives:
 
 KEPT = 2**20
 """Numbers of tables that are kept for the next who asks: 8 MB."""
-# How firmly that shape is held at a normal one: as if so many students were known to be from it.
+# How firmly that shape is held at a normal one: as if this many students were known to be from it.
 _NORMAL_STUDENTS = 5.0
 # How fast the scores by the shape change with ability, as the slope of a rater whose scores change as fast.
 _SHAPE_STEEPNESS = 2.0
@@ -97,11 +97,11 @@ class FacetsMarginal:
     checkpoint: Journal | None = None
     """Where values are kept and taken from."""
     prior: PanelPrior | None = None
-    """What raters have in common, as part of what is maximised."""
+    """Prior of raters in general, as part of the objective."""
     drawn: DrawnPrior | None = None
     """How much raters differ between items or levels, another such part."""
     _jacobian: sparse.csr_array | None = None
-    """Of the model, where it is the same at all parameters."""
+    """Jacobian of the model, if it is the same at all parameters."""
     _latest: tuple[Array, Nodes, Derivatives] | None = None
     """Where it was last evaluated, for who asks more of the same place."""
     _known: tuple[Array, Array, Tables] | None = None
@@ -111,7 +111,7 @@ class FacetsMarginal:
         self.ratings, self.model, self.response, self.pseudo = ratings, model, response, pseudo
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
-        """Of the model; not to be changed."""
+        """Jacobian of the model; not to be changed."""
         if not self.model.straight:
             return self.model.jacobian(parameters)
         if self._jacobian is None:
@@ -141,7 +141,7 @@ class FacetsMarginal:
         return fine_enough(nodes, variance) if PIECE in self.model else nodes
 
     def widths(self, parameters: Array, nodes: Nodes) -> Moments:
-        """What the grid has to resolve: the students' posteriors, or those of their pieces."""
+        """Widths that the grid has to resolve: of the students' posteriors, or those of their pieces."""
         if isinstance(self.engine, PieceEngine):
             return self.engine.of_pieces(self.tables(parameters, nodes), nodes)
         return self.moments(parameters, nodes)
@@ -156,7 +156,7 @@ class FacetsMarginal:
         return replace(tables, cells=np.concatenate([tables.cells, row[None]]))
 
     def evaluated(self, tables: Tables, nodes: Nodes) -> tuple[Expected, Array | None]:
-        """What is expected of the cells of ratings, and of the one that every student has."""
+        """Expected counts of the cells of ratings, and of the one that every student has."""
         found = self.engine.evaluate(tables, nodes)
         if SHAPE not in self.model:
             return found, None
@@ -335,7 +335,7 @@ class FacetsMarginal:
         raise NotImplementedError
 
     def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
-        """Of the cells of ratings."""
+        """Scores of the cells of ratings."""
         raise NotImplementedError
 
     def _student_scores(

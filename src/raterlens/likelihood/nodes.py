@@ -42,7 +42,7 @@ class Nodes:
 
     @property
     def finest_step(self) -> float:
-        """Of any posterior."""
+        """Finest step that any posterior needs."""
         return self.step
 
     @property
@@ -138,7 +138,7 @@ class ProductNodes(Nodes):
 
     z: Array
     steps: tuple[float, float]
-    """Of t and of z."""
+    """Steps of t and of z."""
 
     @staticmethod
     def of(steps: tuple[float, float], reach: float) -> "ProductNodes":

@@ -29,7 +29,7 @@ from raterlens.models.panel import PanelSpread
 FREEDOM = 3.0
 """ν where nothing else is learnt: tails so heavy that one rater unlike the others is hardly drawn to them."""
 _MOST_ROUNDS = 200
-# Up to so many raters the uncertainty of γ and β is carried; beyond, it is next to none, and matrices stay sparse.
+# Up to this many raters the uncertainty of γ and β is carried; beyond, it is next to none, and matrices stay sparse.
 MOST_COUPLED = 500
 # Before anything is learnt: raters differ by half of a usual slope, and by a logit in severity.
 _FIRST_SLOPE_SPREAD, _FIRST_SEVERITY_SPREAD = 0.5, 1.0
@@ -39,7 +39,7 @@ _LEAST_USUAL = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PanelPosterior:
-    """What is known of the parameters where s and v are uncertain, too."""
+    """Posterior of the parameters with s and v uncertain."""
 
     matrix: Array
     """(parameters, parameters): covariance."""
@@ -134,7 +134,7 @@ class PanelPrior:
         return value, gradient
 
     def slope_height(self, parameters: Array) -> float:
-        """What slopes add to the logarithm of the density over γ and slopes, γ integrated; 0 where there are none."""
+        """Part of slopes in the log density over γ and slopes, γ integrated; 0 if there are none."""
         if self.slopes is None:
             return 0.0
         at = self._seen(parameters)
@@ -255,7 +255,7 @@ class PanelPrior:
 
 
 def _entries(part: Array) -> tuple[Indices, Indices, Array]:
-    """Of a matrix, or of a diagonal one by its diagonal."""
+    """Entries of a matrix, or of a diagonal one by its diagonal."""
     n = len(part)
     if part.ndim == 1:
         return np.arange(n), np.arange(n), part

@@ -65,11 +65,11 @@ _IMPOSSIBLE = -1e5
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What one value of u has to do with every kind of reading at every node of ability."""
+    """Share of one value of u in every kind of reading at every node of ability."""
 
     u: float
     predictor: Predictor
-    """Of the contexts, with the reading effect in their intercepts."""
+    """Predictor of the contexts, with the reading effect in their intercepts."""
     share: Array
     """(kinds, nodes): probability of this u, given the reading and ability."""
 

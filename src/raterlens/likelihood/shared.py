@@ -203,7 +203,7 @@ class SharedMarginal(FacetsMarginal):
         return self.settled_nodes(parameters)
 
     def shared_moments(self, parameters: Array, nodes: ProductNodes) -> Moments:
-        """Of each student on the shared dimension."""
+        """Moments of each student on the shared dimension."""
         return self.engine.moments(self.tables(parameters, nodes), nodes.turned())
 
     def rough_nodes(self) -> ProductNodes:

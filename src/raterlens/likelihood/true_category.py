@@ -132,7 +132,7 @@ class Part:
     students: slice
     cells: slice
     item: Indices
-    """Of each cell."""
+    """Item of each cell."""
     members: sparse.csr_array
     """(cells, raters x scores)"""
     of_item: sparse.csr_array
@@ -184,7 +184,7 @@ class Complete:
     """Expected data with the true categories known, the half ratings of extreme raters and items among them."""
 
     loglik: float
-    """Of the data alone."""
+    """Log-likelihood of the data alone."""
     answers: Array
     """(raters, scores, categories): ratings."""
     truths: Array
@@ -223,7 +223,7 @@ class LatentClassMarginal:
             yield part, Mixture(log_prob, truth)
 
     def widths(self, parameters: Array, nodes: Nodes) -> Moments:
-        """What the grid has to resolve."""
+        """Widths that the grid has to resolve."""
         return self.moments(parameters, nodes)
 
     def fine_enough(self, nodes: Nodes, parameters: Array) -> Nodes:

@@ -30,7 +30,7 @@ from raterlens.ratings.coded import Ratings
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user chooses about a facets model."""
+    """A user's choices about a facets model."""
 
     spec: FacetsSpec
     link: Link

@@ -44,11 +44,11 @@ class Calibration:
     students' mean and standard deviation where they are not 0 and 1, and `ability`, the shape of their distribution
     (`ability_shape.py`) where it is not normal."""
     covariance: Array | sparse.csr_array | None
-    """Of slopes, severities, halos or biases, difficulties and item slopes; None where there are no standard errors."""
+    """Covariance of slopes, severities, halos or biases, difficulties and item slopes; None without standard errors."""
     falling: Array
     """How fast the log-likelihood falls as a slope that is held at 0 rises."""
     covariates: tuple[str, ...] = ()
-    """What slopes and severities are explained by."""
+    """Covariates that explain slopes and severities."""
     anchored: int = 0
     """Parameters that were held at given values."""
     at_limit: Mask | None = None
@@ -59,7 +59,7 @@ class Calibration:
     """How much raters differ, where they were fitted as a sample of raters."""
 
     known_slope: float | None = None
-    """Of known answers, where the ratings had any."""
+    """Slope of known answers, if the ratings had any."""
     extreme: Mask | None = None
     """Raters who gave only the lowest, or only the highest score."""
     item_variance: Array | None = None

@@ -71,7 +71,7 @@ class Contexts:
 
     @staticmethod
     def with_answers(ratings: Ratings, answered: Ratings) -> "Contexts":
-        """Of ratings and of their known answers, which are ratings in `answered`."""
+        """Contexts of ratings and of their known answers, which are ratings in `answered`."""
         found = Contexts.of(answered)
         return replace(
             found,

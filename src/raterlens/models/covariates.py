@@ -1,4 +1,4 @@
-"""What is known of raters beforehand, to explain severity and discrimination by."""
+"""Covariates of raters, to explain severity and discrimination."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

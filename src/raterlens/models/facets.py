@@ -41,7 +41,7 @@ _PRODUCTS = frozenset({"log_slope", "difficulty", "mean", "log_sd"})
 # The intercept of a score that an item cannot get: its probability is 0 whatever the ability.
 _IMPOSSIBLE = -1e9
 LEAST_VARIANCE = 0.02**2
-"""Of readings and pieces, where second derivatives are asked for."""
+"""Least variance of readings and pieces for second derivatives."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class FacetsModel:
     contexts: Contexts
     terms: tuple[Term, ...]
     lever: Array
-    """What a unit of `base` adds to each intercept: 1, or 1 .. K - 1 for adjacent categories."""
+    """Change of each intercept per unit of `base`: 1, or 1 .. K - 1 for adjacent categories."""
 
     def plus(self, *terms: Term, contexts: Contexts | None = None) -> "FacetsModel":
         """With further terms; on further contexts, where they have some."""
@@ -206,7 +206,7 @@ class FacetsModel:
         return self._rater_effects[HALO](parameters[self.blocks[HALO]])
 
     def shape(self, parameters: Array) -> AbilityShape:
-        """Of the students' distribution, where it is estimated."""
+        """Shape of the students' distribution, if it is estimated."""
         return AbilityShape.of(*parameters[self.blocks[SHAPE]].tolist())
 
     def piece_variance(self, parameters: Array) -> float:
@@ -222,7 +222,7 @@ class FacetsModel:
 
     @property
     def known_slope(self) -> float | None:
-        """Of known answers; None where there are none."""
+        """Slope of known answers; None if there are none."""
         return self.term(KNOWN, KnownAnswers).slope if KNOWN in self else None
 
     @cached_property
@@ -425,7 +425,7 @@ class _Map(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """Of each context; a number where it is the same throughout."""
+    """Parts of each context; a number if all contexts have the same."""
 
     slope: Array
     stretch: Array | float

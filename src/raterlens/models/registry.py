@@ -22,7 +22,7 @@ _FACETS = frozenset(option.name for option in fields(FitConfig)) - COMMON
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What every list of models, of their words and of their options is derived from."""
+    """Description of a model, from which lists of models, their words and options are derived."""
 
     name: str
     title: str

@@ -17,7 +17,7 @@ from raterlens.kernels.break_even import compiled_code_pays
 _FAR = 700.0
 # Of differences of first derivatives.
 _SHIFT = 1e-4
-# An exponential and a logarithm are like going over so many numbers.
+# An exponential and a logarithm are like going over this many numbers.
 _PER_NUMBER = 10
 
 
@@ -31,7 +31,7 @@ class Predictor:
     """(contexts, categories - 1)"""
 
     def first(self, n: int) -> "Predictor":
-        """Of the first contexts."""
+        """The predictor of the first contexts."""
         return Predictor(self.slope[:n], self.intercepts[:n])
 
     def shifted(self, amount: Array, lever: Array) -> "Predictor":
@@ -220,7 +220,7 @@ class Adjacent(Response):
         return self.shift_scores(predictor, t), second
 
     def given(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
-        """What is expected of ratings counted at nodes, (contexts, nodes): (contexts,) the sum of scores times ability,
+        """Expectations of ratings counted at nodes, (contexts, nodes): (contexts,) the sum of scores times ability,
         and (contexts, categories - 1) how often each score above zero is given."""
         if self.n_categories > 2 and _large(predictor, t):
             from raterlens.kernels.ordered_scores import adjacent_sums  # may be missing

@@ -48,7 +48,7 @@ class Responses:
 
 @dataclass(frozen=True, slots=True)
 class LatentClassModel:
-    """What the parameters mean. `rasch=False`: no ability, a prevalence for each item (Dawid-Skene).
+    """Meaning of the parameters. `rasch=False`: no ability, a prevalence for each item (Dawid-Skene).
 
     A rater's first parameter is the bias b_r = c_r - a_r / 2, the criterion seen from halfway between the two
     categories: it is nearly independent of the slope, and an optimiser needs half as many steps as with c_r.
@@ -77,7 +77,7 @@ class LatentClassModel:
         return LARGEST_SLOPE[self.link.name]
 
     def largest_difficulty(self, sigma: float) -> float:
-        """Of an item on which even rare students have the same category: the wider abilities, the further away."""
+        """Difficulty of an item on which even rare students have the same category: the wider abilities, the larger."""
         return _LARGEST_DIFFICULTY + _RARE * sigma
 
     def bounds(self) -> tuple[Array, Array]:

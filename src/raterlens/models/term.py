@@ -42,7 +42,7 @@ RATING_INFORMATION = 0.15
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Beginning:
-    """What starting values are made of."""
+    """Ingredients of starting values."""
 
     ratings: Ratings
     contexts: Contexts
@@ -57,7 +57,7 @@ class Term:
     __slots__ = ()
 
     name: str
-    """Of its block of parameters."""
+    """Name of its block of parameters."""
     drawn: bool = False
     """Its parameters are a sample from a normal distribution around 0 whose spread is estimated."""
     variance: bool = False

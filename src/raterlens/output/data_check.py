@@ -21,9 +21,9 @@ class DataCheck:
     ratings: Ratings
     """Read by the likeliest answer to every question."""
     questions: tuple[str, ...]
-    """What has to be confirmed, or said otherwise, before `rl.read` reads it."""
+    """Questions to answer before `rl.read` reads the file."""
     warnings: tuple[str, ...]
-    """What makes raters hard to compare."""
+    """Features of the design that make raters hard to compare."""
     read: ReadConfig
     """The options that read it this way, everything said."""
     file: str | None = None
@@ -32,7 +32,7 @@ class DataCheck:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was understood beyond the questions."""
+        """Notes of what was understood, questions aside."""
         return tuple(note for note in self.ratings.notes if note not in self.questions)
 
     @property
@@ -101,5 +101,5 @@ def check(source: Any, **options: Unpack[ReadOptions]) -> DataCheck:
 
 
 def design_warnings(ratings: Ratings) -> tuple[str, ...]:
-    """What makes raters hard to compare."""
+    """Features of the design that make raters hard to compare."""
     return (*examine(ratings).warnings, *pairing_warnings(ratings), *examine_links(ratings).warnings)

@@ -93,7 +93,7 @@ def facets_tables(fit: "Fit", ratings: Ratings) -> str:
 
 
 def _origins(fit: "Fit") -> tuple[float, float, float]:
-    """What is added to students, raters and items: anchored facets stay where their anchors are, the others are
+    """Shifts of students, raters and items: anchored facets stay where their anchors are, the others are
     centred, and the students' origin gives way. Items that nothing centres are a sign of anchored raters."""
     mean = float(np.mean(fit.table("items")["delta"].to_numpy()))
     items, raters = (_anchored(fit.table(name)) for name in ("items", "raters"))

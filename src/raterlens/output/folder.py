@@ -111,7 +111,7 @@ def write_results(
 
 
 def _write_fit(fit: "Fit", draft: Path, found: "PanelFindings | None") -> None:
-    """What the estimates say, and the fair results of students where they are known."""
+    """Write the estimates, and the fair results of students if they are known."""
     # as above
     from raterlens.diagnostics.wording import with_verdicts
     from raterlens.output.spreadsheet_cells import harmless

@@ -3,7 +3,7 @@
 import polars as pl
 
 _RISKY = r"^[=+\-@\t\r\n＝＋－＠]"
-"""What makes Excel and its kin compute a cell; the wide forms are those of East Asian keyboards."""
+"""Characters that make Excel and its kin compute a cell; the wide forms are those of East Asian keyboards."""
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 

@@ -229,7 +229,7 @@ def _labels(now: dict[str, Any], best: dict[str, Any], reach: float) -> list[Lay
 # ------------------------------------------------------------------------------------------- how abilities are spread
 
 _SHARES = (0.001, 0.999)
-"""Of the students, between which abilities are drawn."""
+"""Shares of the students between which abilities are drawn."""
 
 
 def abilities(fit: Result) -> Picture | None:

@@ -69,7 +69,7 @@ def require_ability_model(fit: Result, chart: str, why: str, instead: str) -> No
 
 
 def calibration_of(fit: Result, unknown: str) -> Calibration:
-    """What a fit knows beyond its tables; raises for a fit that was made without it."""
+    """The calibration of a fit; raises if the fit has none."""
     if fit.calibration is None:
         raise OptionError(f"this fit was made without a calibration, so {unknown}", "fit again")
     return fit.calibration

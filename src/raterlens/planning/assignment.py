@@ -59,7 +59,7 @@ class _Desk:
     most: Array
     """(raters,): readings that each may have"""
     banned: dict[int, set[int]]
-    """Of a student, who may not mark"""
+    """Raters who may not mark a student"""
     random: Generator
     done: Array = field(init=False)
     raters_of: dict[int, set[int]] = field(default_factory=dict)
@@ -165,7 +165,7 @@ def _chosen(desk: _Desk, scheme: Scheme, student: int, marks: int, eager: Array)
 
 
 def _teams(n: int, size: int) -> Iterator[Indices]:
-    """Of neighbours, as equal as may be, none smaller than `size`."""
+    """Teams of neighbours, as equal as possible, none smaller than `size`."""
     yield from np.array_split(np.arange(n), max(1, n // size))
 
 

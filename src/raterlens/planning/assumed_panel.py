@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from raterlens.inference.result import Result
 
 DEFINITIVE_SLOPE = 6.0
-"""Of a definitive mark, seen as that of a rater: all but without noise."""
+"""Slope of a definitive mark, seen as a rater's: almost without noise."""
 _NOT_PLANNED = {
     "item_slope": "item slopes",
     "halo": "halo",

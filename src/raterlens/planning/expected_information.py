@@ -82,8 +82,8 @@ def patterns_of(student: Indices, rater: Indices) -> Iterator[tuple[NDArray[np.i
 def design_information(
     panel: AssumedPanel, student: Indices, rater: Indices, cut: float = 0.0, most: int | None = None
 ) -> DesignInformation:
-    """Of readings: codes of the student and the rater of each. With `most`, from so many of the distinct sets of raters
-    of each size, which stand for all: good enough for averages over raters."""
+    """Information of readings: codes of the student and the rater of each. With `most`, from that many of the
+    distinct sets of raters of each size, which stand for all: good enough for averages over raters."""
     found = []
     size = 2 * panel.n_raters + panel.n_shared
     matrix = np.zeros((size, size))
@@ -119,7 +119,7 @@ def _nodes(panel: AssumedPanel, raters: NDArray[np.int64], cut: float) -> Nodes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Outcomes:
-    """What the marks of each student may be: B students, M outcomes."""
+    """Possible marks of each student: B students, M outcomes."""
 
     chance: Array
     """(B, M)"""

@@ -1,4 +1,4 @@
-"""What should whom mark next? While marking runs, from the ratings so far.
+"""Choose which rater should mark which script next, while marking runs, from the ratings so far.
 
 Rater r reads student n, about whom so far the posterior pi is known. The reading's sum of scores T has the predictive
 probability p_T = sum pi c_r(T | t), and so the expected information J = sum_T g_T g_T' / p_T, g_T the derivative of
@@ -70,7 +70,7 @@ def next_marks(
     forbidden: Any = None,
     floor: int = 0,
 ) -> NextMarks:
-    """What should whom mark next, so that kappa is known best?
+    """Choose which rater should mark which student next, to know kappa best.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _capacity(given: Any, raters: People, budget: int) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    """What is known of students from the ratings so far."""
+    """Knowledge of students from the ratings so far."""
 
     tables: ReadingTables
     marked: Mask

@@ -40,8 +40,8 @@ def precision(
     reference: Reference = PERFECT,
     most: int | None = None,
 ) -> Precision:
-    """Of readings: codes of the student and rater of each. `definitive`: (students,), who has a definitive mark;
-    `most`: see `design_information`."""
+    """Precision from readings: codes of the student and rater of each. `definitive`: (students,), who has a
+    definitive mark; `most`: see `design_information`."""
     n = panel.n_raters
     if definitive.any():
         panel = panel.with_definitive()
@@ -59,7 +59,8 @@ def precision(
 
 
 def _covariance(panel: AssumedPanel, found: DesignInformation, n: int) -> tuple[Array, Mask]:
-    """Of slopes, severities, difficulties and thresholds; and the raters about whom next to nothing is known."""
+    """Covariance of slopes, severities, difficulties and thresholds; and the raters about whom next to nothing is
+    known."""
     size, total = len(found.matrix), panel.n_raters
     through = np.eye(size)
     if panel.common_slope:

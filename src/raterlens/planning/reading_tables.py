@@ -1,4 +1,4 @@
-"""What one reading (a rater marks all items of a student) says at each ability, for every rater of a panel."""
+"""Tables of one reading (a rater marks all items of a student) at each ability, for every rater of a panel."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class ReadingTables:
 
 
 def reading_tables(panel: AssumedPanel, nodes: Nodes) -> ReadingTables:
-    """Of every rater of the panel."""
+    """Tables of every rater of the panel."""
     t, weight = nodes.points, np.exp(nodes.log_weights)
     partition, chance, at_least = _scores(panel, t)
     score = at_least.sum(axis=2)
@@ -85,7 +85,7 @@ def _log_chance_of_sums(chance: Array) -> Array:
 
 
 def _complete(panel: AssumedPanel, at_least: Array, t: Array, weight: Array) -> Array:
-    """Of each item's steps x the score is B x, B = t (slope), -1 (severity and its difficulty), -e_j (thresholds).
+    """Scores of each item's steps x are B x, B = t (slope), -1 (severity and its difficulty), -e_j (thresholds).
 
     The steps' covariance is Cov(1[y >= j], 1[y >= k]) = P(y >= max(j, k)) - P(y >= j) P(y >= k).
     """

@@ -141,12 +141,12 @@ class Ratings:
     raters: pl.Series
     items: pl.Series
     notes: tuple[str, ...] = ()
-    """What reading did, in plain words: columns recognised, rows left out and why."""
+    """Notes of reading, in plain words: columns recognised, rows left out and why."""
     backend: Backend = field(default="polars")
     """The kind of dataframe that results are returned as: the kind that came in."""
     facets: tuple[Facet, ...] = ()
     known: KnownAnswers | None = None
-    """What is right for some students and items, whoever rated them."""
+    """The right answers for some students and items."""
     piece: Facet | None = None
     """The piece of work that each rating is of, where students have several; a label counts within its student."""
     draw: Facet | None = None
@@ -159,7 +159,7 @@ class Ratings:
     score_step: float = 1.0
     """The file's score is the code times this: 0.5 where half marks were doubled."""
     _counted: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
-    """What has been counted so far, by its name."""
+    """Cached counts, by name."""
 
     def __post_init__(self) -> None:
         n = len(self.score)
@@ -195,7 +195,7 @@ class Ratings:
         yield self
 
     def tally(self, role: str) -> Tally:
-        """Of the levels of `student`, `rater`, `item` or a further facet, by its name after "facet "."""
+        """Tally of the levels of `student`, `rater`, `item` or a further facet, by its name after "facet "."""
         return self.once(role, lambda: self._by_student() if role == "student" else self._by_cells(role))
 
     def mean_scores(self, role: str) -> NDArray[np.float64]:
@@ -203,7 +203,7 @@ class Ratings:
         return self.tally(role).mean * self.score_step
 
     def once(self, what: str, count: Callable[[], T]) -> T:
-        """What is counted when it is first asked for, and kept."""
+        """Return a count, made when it is first asked for, then cached."""
         if what not in self._counted:
             self._counted[what] = count()
         return self._counted[what]  # type: ignore[no-any-return]
@@ -278,7 +278,7 @@ class Ratings:
         return replace(self, score=places[self.score], known=known)
 
     def drawn(self, n_ratings: int, seed: int = 0) -> NDArray[np.bool_]:
-        """(students,) some of them at random, who have about so many ratings in all."""
+        """(students,) some of them at random, who have about this many ratings in all."""
         return np.random.default_rng(seed).random(self.n_students) < n_ratings / self.n_ratings
 
     def sample(self, n_ratings: int, seed: int = 0) -> "Ratings":

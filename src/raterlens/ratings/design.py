@@ -90,7 +90,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
-    """What the ratings can tell, before any model."""
+    """Description of the design, before any model."""
 
     n_ratings: int
     n_students: int
@@ -233,7 +233,8 @@ def _raters_of(ratings: Ratings, groups: Groups, group: int) -> list[object]:
 
 
 def _warn_extremes(ratings: Ratings, found: Extremes) -> list[str]:
-    """Of raters and items. Extreme students are usual, and the population's distribution keeps them finite."""
+    """Warn of extreme raters and items. Extreme students are usual, and the population's distribution keeps them
+    finite."""
     fails, passes = (
         ("fails", "passes") if ratings.n_categories == 2 else ("the lowest score", "the highest score")
     )
@@ -308,14 +309,15 @@ def pairing_warnings(ratings: Ratings) -> tuple[str, ...]:
 
 
 TARGET_SE = 0.3
-"""Of a severity, in logits: a 95 % interval of +-0.6, the difference between 50 and 65 % passes."""
+"""Target standard error of a severity, in logits: a 95 % interval of ±0.6, the difference between 50 and 65 %
+passes."""
 # Information of a rating about severity, on average: p (1 - p) with p spread over most of its range.
 _PER_RATING = 0.16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Linking:
-    """What to know of a design before a fit: tables (polars) and plain words."""
+    """Links of a design, before a fit: tables (polars) and plain words."""
 
     n_groups: int
     repairs: pl.DataFrame

@@ -103,7 +103,7 @@ class Packed:
     path: Path
     about: dict[str, Any]
     checksum: int
-    """Of the header."""
+    """Checksum of the header."""
     _arrays: dict[str, dict[str, Any]]
 
     def array(self, name: str, start: int = 0, stop: int | None = None) -> AnyArray:
@@ -247,7 +247,7 @@ class StoredRatings(Ratings):
 
     packed: Packed
     places: NDArray[np.int16] | None
-    """What stands for each stored score, where not the score itself."""
+    """The score of each stored code, if not the code itself."""
     part_size: int
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -445,7 +445,7 @@ def part_edges(offsets: Offsets, size: int) -> Offsets:
 
 
 def open_ratings(packed: Packed, in_memory: int = IN_MEMORY) -> Ratings:
-    """Packed ratings: in memory up to so many, else on disk."""
+    """Packed ratings: in memory up to this many, else on disk."""
     stored = StoredRatings(packed)
     return stored.in_memory() if stored.n_ratings <= in_memory else stored
 
@@ -455,7 +455,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """What a file of packed ratings says beside the ratings."""
+    """Labels and notes of a file of packed ratings."""
 
     students: pl.Series
     raters: pl.Series

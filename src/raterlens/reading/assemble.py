@@ -158,7 +158,7 @@ class _Labels:
         return _Labels(students, raters, items, item_codes, facets)
 
     def codes(self, roles: Roles) -> list[Codes]:
-        """What a rating is of: student, rater, item where it has a column, and further facets."""
+        """Codes of student, rater, item if it has a column, and further facets."""
         items = [self.items.codes] if roles.item else []
         return [
             self.students.codes,
@@ -187,7 +187,7 @@ class _Labels:
         return whole
 
     def named(self, roles: Roles) -> dict[str, Levels]:
-        """Of each role that has a column."""
+        """Columns of each role that has one."""
         items = {"item": self.items} if roles.item else {}
         return {"student": self.students, "rater": self.raters, **items, **self.facets}
 
@@ -206,7 +206,7 @@ class _Labels:
 def _ratings(
     table: Table, labels: _Labels, scores: NDArray[np.int16], kept: Mask, notes: list[str]
 ) -> Ratings:
-    """What is of use, with the labels that it uses."""
+    """The usable ratings, with the labels they use."""
     everything = kept.shape[1] == 1 and (is_all_true(kept) or bool(kept.all()))
 
     def used(levels: Levels, codes: Codes) -> Levels:
@@ -243,7 +243,7 @@ def _known(
     coding: ScoreCoding,
     config: ReadConfig,
 ) -> KnownAnswers | None:
-    """What is right, by the codes of the ratings; also from rows that hold no rating."""
+    """Known answers, by the codes of the ratings; also from rows without a rating."""
     if not roles.known:
         return None if config.known is None else table_answers(ratings, roles, coding, config)
 
@@ -284,7 +284,7 @@ _SCORED = re.compile(
 
 
 def item_names(columns: Sequence[str]) -> list[str]:
-    """What columns of scores are of, without a word at the end that only says that they hold scores.
+    """Names of items from columns of scores, without a final word that only says that they hold scores.
 
     Examples
     --------
@@ -360,7 +360,7 @@ def line_breaks(name: str, levels: Levels, place: Callable[[int], str]) -> list[
 
 
 def remarks(labels: Mapping[str, pl.Series]) -> list[str]:
-    """What labels give reason to say, by role."""
+    """Remarks about labels, by role."""
     notes = [note for role, series in labels.items() for note in alike(series, role)]
     if len(raters := labels["rater"]) == 1:
         notes.append(
@@ -400,7 +400,7 @@ FEW, MANY = 5, 8
 def swapped(
     roles: Roles, students: int, raters: int, items: int, given: Collection[str]
 ) -> tuple[list[Finding], list[str]]:
-    """What looks swapped: a question where roles were recognised by weak names, else a note."""
+    """Report roles that look swapped: a question if they were recognised by weak names, else a note."""
     for role, columns, number in (("item", roles.item, items), ("rater", roles.rater, raters)):
         if students > FEW or number < MANY * students or not columns or not roles.student:
             continue

@@ -14,7 +14,7 @@ from raterlens.reading.detection.roles import Recognised
 FIELDS = ("{rater}", "{item}")
 _SEPARATORS = ("_", " ", ".", "-", ":", "/", "|")
 Split = dict[str, tuple[str, ...]]
-"""Of each column that fits, the labels in the order of the fields."""
+"""Labels of each column that matches, in the order of the fields."""
 
 
 def likely_pattern(columns: Sequence[str]) -> str | None:
@@ -121,7 +121,7 @@ def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) 
 
 
 def as_told(by_file: Mapping[str, str | list[str]], config: ReadConfig) -> tuple[ReadConfig, list[str]]:
-    """What the user says, and where the user says nothing, what the file does of columns not yet taken; and notes."""
+    """Roles by the user, else by the file for columns not yet taken; and notes."""
     taken = config.taken(*COLUMN_ROLES)
     filled: dict[str, str | list[str]] = {}
     notes: list[str] = []

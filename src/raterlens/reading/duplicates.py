@@ -30,7 +30,7 @@ ALWAYS = 0.8
 """Share of what repeating raters rated that they rated again, from which on repeats are draws: other essays of the same
 student are seldom as even."""
 DRAWS = "read as draws of the rater, numbered in the order of the rows"
-"""What is done with them."""
+"""Treatments of duplicates."""
 
 
 def settle_duplicates(
@@ -106,7 +106,7 @@ class _Repeats:
         )
 
     def finding(self, n: int, *, drawn: bool) -> Finding | None:
-        """Say or ask what they are, of so many rows in all; `drawn`: whoever repeats does so nearly always."""
+        """Say or ask what they are, of this many rows in all; `drawn`: whoever repeats does so nearly always."""
         n_again, (one, before) = int(self.later.sum()), self.places
         if one == before:  # The file says itself that a rating counts several times: R3 of FACETS.
             return None

@@ -32,7 +32,7 @@ class SmallNumbers:
     """(rows,): how much larger than `base` each is."""
     base: int
     lowest: int
-    """Of the numbers, not of what the column holds."""
+    """Lowest of the numbers, not of what the column holds."""
     size: int
     """All between the lowest and the highest."""
     some: pl.Series

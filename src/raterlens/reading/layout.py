@@ -142,7 +142,7 @@ class MarkerPairs:
     scores: tuple[str, ...]
     """How the columns are called, with {n} for what tells markers apart."""
     places: tuple[str, ...]
-    """What stands for {n}."""
+    """Values of {n}."""
 
     @property
     def option(self) -> Option:
@@ -203,7 +203,7 @@ def _templates(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _alike(first: str, second: str) -> str:
-    """What two names begin with."""
+    """Common start of two names."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
     return "".join(letter for letter, _ in same)
 
@@ -278,7 +278,7 @@ def pairs_to_long(table: Table, pairs: MarkerPairs) -> Table:
 
 
 def item_of(pattern: str) -> str:
-    """What a column of marks is about, without the part that says whose they are."""
+    """The item of a column of marks, without the part that names the marker."""
     return pattern.replace(N, "").strip(" _-:./()") or pattern
 
 
@@ -454,7 +454,8 @@ def _one_row_per_rating(
 
 
 def _name_students(table: Table, found: Recognised, look: Look, spread: Spread) -> None:
-    """Of a row with a score of each rater: the first column that differs from row to row, else its number."""
+    """Name the student of a row with a score of each rater: the first column that differs from row to row, else its
+    number."""
     free = [name for name in table.columns if name not in spread.items and name not in found.roles.values()]
     unique = [
         name

@@ -149,7 +149,7 @@ class _Query:
     rows: pl.LazyFrame
     roles: Roles
     labels: dict[str, pl.Series]
-    """Of each role, sorted."""
+    """Labels of each role, sorted."""
     coded: pl.LazyFrame
     """A column of codes for each role that has columns, and the scores."""
     item_codes: Codes | None
@@ -182,7 +182,7 @@ class _Query:
         return _Query(rows, roles, labels, coded.select(*wanted, *roles.scores), item_codes, coding)
 
     def batches(self, chunk: int) -> Iterator[tuple[Kept, dict[str, Codes], NDArray[np.int16]]]:
-        """What is of use: how much, the codes of each role, and the scores."""
+        """Usable rows: how many, the codes of each role, and the scores."""
         first = 0
         for frame in self.coded.collect_batches(chunk_size=chunk, maintain_order=True, engine="streaming"):
             codes = {

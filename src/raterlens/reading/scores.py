@@ -31,7 +31,7 @@ class ScoreCoding:
     """How what stands in a column becomes a score."""
 
     words: Mapping[str, float | None] = field(default_factory=dict)
-    """What texts other than numbers are worth, blanks around them gone; None where they stand for a missing score."""
+    """Scores of texts other than numbers, stripped of blanks; None for a missing score."""
     numbers: Mapping[float, float | None] = field(default_factory=dict)
     """The same of numbers that stand for others."""
     turned: float | None = None

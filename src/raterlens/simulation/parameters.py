@@ -28,7 +28,7 @@ _RATER_PARAMETERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parameters:
-    """What was asked about the model; None where it is to be drawn. `simulate` documents the fields."""
+    """Requested parameters; None for those to be drawn. `simulate` documents the fields."""
 
     model: str
     link: str

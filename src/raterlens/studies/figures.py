@@ -28,7 +28,7 @@ DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [12, 3], 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
 
 PIXELS_PER_INCH = 120
-"""Of the PNG, for screens; print uses the SVG. The drawing has 96 pixels per inch."""
+"""Resolution of the PNG, for screens; print uses the SVG. The drawing has 96 pixels per inch."""
 
 # A panel of 300 px prints at 8 cm: 12 px type is then 9 pt.
 WIDTH, HEIGHT = 300, 210

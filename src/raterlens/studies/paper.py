@@ -168,7 +168,7 @@ POINT_BISERIAL = {
     "AM:Sport": (0.34, 0.40, 0.59, 0.38, 0.49),
     "CO:School": (0.56, 0.65, 0.58, 0.60, 0.52),
 }
-"""Of each criterion's ratings with the students' estimated abilities."""
+"""Correlations of each criterion's ratings with the students' estimated abilities."""
 
 
 def simulate_study1(seed: list[int], *, severity: Array = ETA, ability: Array | None = None) -> Simulated:

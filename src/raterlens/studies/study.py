@@ -74,7 +74,7 @@ def get_study(name: str) -> Study:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the rows depend on. A folder is resumed only with the same settings."""
+    """Settings that the rows depend on. A folder is resumed only with the same settings."""
 
     study: str
     seed: int

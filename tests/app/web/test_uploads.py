@@ -120,7 +120,7 @@ def test_limits_hold_where_uploads_arrive_at_once():
 
 
 def app_called(body: list[dict], settings: Settings) -> tuple[int, list]:
-    """What the app answers to an upload whose body arrives as these messages and then not at all."""
+    """The app's answer to an upload whose body arrives as these messages and then stops."""
     app = make_app(settings)
     boundary = {"content-type": "multipart/form-data; boundary=b", "host": "127.0.0.1:8765", **ORIGIN}
     scope = {

@@ -1,4 +1,4 @@
-"""What a worker answers: a result, the parts of an error, or a message about a bug."""
+"""Answers of a worker: a result, the parts of an error, or a message about a bug."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What was fitted and how, in words."""
+"""The method section, in words."""
 
 from dataclasses import replace
 

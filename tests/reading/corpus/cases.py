@@ -56,7 +56,7 @@ class Case:
 
 
 def words(*scale: str) -> Callable[[int], str]:
-    """What scores are called, the lowest first."""
+    """Words for scores, the lowest first."""
     return lambda score: scale[score]
 
 
@@ -446,7 +446,7 @@ def sheets(*names_and_cells: tuple[str, Grid]) -> Callable[[Path], None]:
 
 
 def of_rater(rater: str, rows: Rows, **more: Any) -> Grid:
-    """What one rater wrote down."""
+    """One rater's sheet."""
     items = list(dict.fromkeys(i for _, _, i, _ in rows))
     known = {(s, i): y for s, r, i, y in rows if r == rater}
     named = ["Student", *(["Score"] if items == [ALL] else items)]

@@ -29,7 +29,7 @@ class Habit:
     refusal: str = ""
     asks: bool = False
     answer: dict[str, Any] = field(default_factory=dict)
-    """What a person fills in where the proposal leaves something open."""
+    """A person's answer to what the proposal leaves open."""
     known: dict[str, int] | None = None
     """Known answers by student, where the file has them."""
 

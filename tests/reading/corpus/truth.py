@@ -49,7 +49,7 @@ class Grid:
     header: list[str]
     rows: list[list[Any]]
     roles: Mapping[str, str] = field(default_factory=dict)
-    """Of columns that are called by their role: what may be renamed."""
+    """Columns that may be renamed, by their role."""
     above: list[list[Any]] = field(default_factory=list)
     below: list[list[Any]] = field(default_factory=list)
     upper: list[Any] | None = None

@@ -1,4 +1,4 @@
-"""What scores mean: numbers, words, halves, per cent, bands."""
+"""Scales of scores: numbers, words, halves, per cent, bands."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What columns of scores stand for."""
+"""Meanings of columns of scores."""
 
 import polars as pl
 

@@ -122,7 +122,7 @@ def test_a_far_cell_of_opendocument(tmp_path: Path) -> None:
 
 
 def record(kind: int, content: bytes = b"") -> bytes:
-    """Of a binary workbook."""
+    """A record of a binary workbook."""
     start = bytes([kind]) if kind < 128 else bytes([kind & 0x7F | 0x80, kind >> 7])
     return start + bytes([len(content) & 0x7F | 0x80, len(content) >> 7]) + content
 

@@ -28,7 +28,7 @@ COMMANDS = {
     "study": "Run a study: the paper's, beside its printed numbers, and those it left for later.",
     "completion": "Print a shell completion script for bash, zsh or fish.",
 }
-"""What each does, for `raterlens --help`; its function says the same."""
+"""Descriptions for `raterlens --help`; its function says the same."""
 
 MODULES = {
     "demo": "fit_command",

@@ -41,7 +41,7 @@ def convert(
 
 
 def kind_of(out: Path, to: str | None = None) -> str:
-    """What kind of file to write, where that can be done."""
+    """The kind of file to write, by its name or as asked; refused if it cannot be written."""
     kind = to or SUFFIXES.get(out.suffix.lower(), "")
     if not kind:
         raise OptionError(
@@ -105,7 +105,7 @@ def pack(
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ChartOptions:
-    """What a chart shows, and how."""
+    """Contents and style of a chart."""
 
     out: Annotated[Path, Parameter(help="File to write: .svg, .png, .pdf, or .html with tooltips.")]
     ratings: Annotated[

@@ -170,7 +170,7 @@ def _show(output: Output, found: "FittedRequest") -> None:
 
 
 def _stamp(out: Path | None) -> tuple[int, int] | None:
-    """What tells one fit.json in the folder from another; None where there is none."""
+    """Identity of the folder's fit.json; None if there is none."""
     try:
         found = (out or Path()) / "fit.json"
         return None if out is None else (found.stat().st_ino, found.stat().st_mtime_ns)

@@ -22,7 +22,7 @@ DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 
 LEAST_SPACE = 2 << 30
 """Bytes of address space for numpy, polars and their threads."""
 NO_ROOM = ("can't start new thread", "failed to map segment", "allocate memory", "memory allocation")
-"""What libraries say where memory is short, whatever they raise."""
+"""Messages of libraries that run out of memory, whatever they raise."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -38,7 +38,7 @@ FILES = tuple(one.name for one in fields(FitConfig) if one.metadata.get("file"))
 
 
 def _help(option: "Field[Any]") -> str:
-    """What the record says, with the values there are to choose from."""
+    """The field's help, with the values to choose from."""
     if option.name == "model":
         return " ".join(f"{spec.name}: {spec.about}." for spec in MODELS.values())
     text: str = option.metadata["help"]
@@ -107,7 +107,7 @@ def bounds_of(options: BoundOptions) -> Bounds:
 
 
 def _values(config: type, options: Any) -> dict[str, Any]:
-    """What the shell gave, as the configuration takes it."""
+    """The shell's values, as the configuration takes them."""
     found: dict[str, Any] = {}
     for option in fields(config):
         value = getattr(options, option.name)
@@ -163,7 +163,7 @@ class DiagnosticColumns:
 @Parameter(name="*", group=_DECISIONS)
 @dataclass(frozen=True)
 class DecisionOptions:
-    """What is decided about students."""
+    """Options of decisions about students."""
 
     decide: Annotated[
         str | None,
@@ -203,7 +203,7 @@ class LongFitOptions:
 @Parameter(name="*", group=_OUTPUT)
 @dataclass(frozen=True)
 class Output:
-    """What is written and shown."""
+    """Options of files and screen output."""
 
     out: Annotated[
         Path | None,

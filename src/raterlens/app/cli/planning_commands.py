@@ -155,7 +155,7 @@ class PlannedDesign:
 @Parameter(name="*", group=_ASSUMED)
 @dataclass(frozen=True)
 class Assumptions:
-    """What raters and items are like."""
+    """Assumptions about raters and items."""
 
     fit: Annotated[Path | None, Parameter(help="Earlier fit.json whose raters and items are assumed.")] = None
     slope: Annotated[float, Parameter(help="Raters' mean slope, without --fit.")] = 1.5

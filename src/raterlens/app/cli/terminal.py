@@ -1,4 +1,4 @@
-"""What a person sees in the terminal, whatever its width and alphabet."""
+"""Terminal output, for any width and alphabet."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -72,7 +72,7 @@ class Terminal:
         out: Path | None = None,
         everyone: bool = False,
     ) -> None:
-        """What was read, what it means for students, the raters, cautions, and how the fit went."""
+        """Print what was read, what it means for students, the raters, cautions, and how the fit went."""
         # heavy, and no matter to a check
         from raterlens.diagnostics.wording import caveats, common_fault, headline, rater_table
 
@@ -118,7 +118,7 @@ class Terminal:
     def check(
         self, ratings: "Ratings", warnings: tuple[str, ...], questions: tuple[str, ...], command: str
     ) -> None:
-        """What was read, what has to be decided, who can be compared with whom, and the command that fits it."""
+        """Print what was read, what has to be decided, who can be compared with whom, and the command for the fit."""
         self._data(ratings, [note for note in ratings.notes if note not in questions])
         self._bullets("Please confirm or change", questions)
         self._bullets("Cautions", warnings)

@@ -1,4 +1,4 @@
-"""What each column of a table may be, and what is to be asked, by the reader's own understanding."""
+"""Guesses about each column of a table, and open questions, by the reader's own rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,18 +15,18 @@ from raterlens.reading.formats.sources import open_table
 from raterlens.reading.read import understood
 
 TYPED = ("cut", "bands", "map")
-"""What is said of scores in fields of the page."""
+"""Options about scores that have a field on the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What the page shows first."""
+    """First values of the page."""
 
     roles: dict[str, str]
     """A role for every column whose role can be told."""
     config: ReadConfig
     findings: list[dict[str, object]] = field(default_factory=list)
-    """What was seen and done, and whether it is certain."""
+    """Findings: what was seen and done, and whether it is certain."""
 
     @property
     def scores(self) -> list[str]:
@@ -34,7 +34,7 @@ class Guess:
 
     @property
     def patterns(self) -> dict[str, str]:
-        """What score columns can stand for, other than an item each, as the patterns that `rl.read` takes."""
+        """Meanings of score columns other than an item each, as the patterns that `rl.read` takes."""
         known, found = patterns(self.scores), self.config.wide
         if found is None:
             return known
@@ -44,7 +44,7 @@ class Guess:
 
     @property
     def spread(self) -> str:
-        """What they stand for most likely."""
+        """The most likely of them."""
         if self.config.wide is not None:
             return "grid" if "{item}" in self.config.wide else "rater"
         if "rater" in self.roles.values() or len(self.scores) < 2:

@@ -31,7 +31,7 @@ FILES = {
     "remark": "remark.csv",
     "fit": "fit.json",
 }
-"""What can be downloaded, by the name in the address."""
+"""Downloads, by the name in the address."""
 
 
 async def start(request: Request) -> Response:
@@ -119,15 +119,15 @@ async def compare(request: Request) -> Response:
 
 _CHOICES = ("model", "method", "link", "scale", "prior")
 _SWITCHES = {"item_slopes": True, "interactions": ("rater:item",)}
-"""What a box that is ticked asks for."""
+"""Values of ticked boxes."""
 _TYPED = ("decide", "remark")
 DEFAULT_MODEL = FitConfig().model
 DEFAULT = "default"
-"""What a form sends for the model's own."""
+"""The form's value for the model's own link."""
 
 
 def chosen_config(form: dict[str, str]) -> FitConfig:
-    """What a form asks for; what it leaves out is at its default."""
+    """The configuration that a form asks for; missing fields are at their defaults."""
     choose("model", form.get("model", DEFAULT_MODEL), MODELS)
     chosen: dict[str, Any] = {name: form[name] for name in _CHOICES if form.get(name, DEFAULT) != DEFAULT}
     return FitConfig(**chosen | {name: value for name, value in _SWITCHES.items() if form.get(name)})

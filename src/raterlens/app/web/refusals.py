@@ -1,4 +1,4 @@
-"""What a visitor is told when something is refused."""
+"""Refusals, in words for the visitor."""
 
 from raterlens.app.web.option_labels import FIELDS, label
 from raterlens.base.errors import RaterlensError

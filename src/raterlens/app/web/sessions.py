@@ -23,15 +23,15 @@ class Table:
     path: Path
     size: int
     preview: dict[str, Any]
-    """What `tasks.preview` said of it"""
+    """The answer of `tasks.preview`"""
     roles: dict[str, str]
     """The role of each column, as last chosen"""
     spread: str = "item"
-    """What each score column is for: see `column_guesses.patterns`"""
+    """Meaning of score columns: see `column_guesses.patterns`"""
     cut: str = ""
     bands: str = ""
     worth: str = ""
-    """What words are worth: "good=1,bad=0" """
+    """Scores of words: "good=1,bad=0" """
     as_written: bool = False
     model: dict[str, str] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ class Fitted:
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """What one visitor has here."""
+    """One visitor's tables and fits."""
 
     id: str
     folder: Path

@@ -11,7 +11,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def half_of_memory() -> int:
-    """Of this machine, in bytes; 0 where the system does not say."""
+    """Half of this machine's memory, in bytes; 0 if the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, OSError, ValueError):

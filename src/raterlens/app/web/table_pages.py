@@ -66,7 +66,7 @@ async def choose_sheet(request: Request) -> Response:
 
 
 async def check(request: Request) -> Response:
-    """What the chosen columns give, and who can be compared with whom."""
+    """Answer with what the chosen columns give, and who can be compared with whom."""
     state = app_state(request)
     _, table = state.table(request)
     async with request.form(max_fields=2_000) as form:

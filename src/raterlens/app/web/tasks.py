@@ -1,4 +1,4 @@
-"""What a worker can do. Each task reads and writes files of the session; only small answers are sent back."""
+"""Tasks of a worker. Each task reads and writes files of the session; only small answers are sent back."""
 
 import math
 import time
@@ -39,11 +39,11 @@ WIDE, NARROW = 640, 358
 """Pixels of pictures for a desk and for a phone."""
 
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_TEXT = 6, 400, 40
-"""Of a table, in its preview."""
+"""Limits of a table's preview."""
 
 
 def preview(path: str, name: str, sheet: str | None, progress: Say) -> dict[str, Any]:
-    """What a file holds: columns, first rows, number of rows, and which column may be what; of a workbook, the sheet
+    """Preview a file: columns, first rows, number of rows, and guesses about the columns; in a workbook, the sheet
     asked for, else as the reader understands it."""
     with _named(path, name):
         sheets = sheet_names(Path(path)) if path.endswith(WORKBOOKS) else []
@@ -89,7 +89,7 @@ def _seen(path: str, name: str, config: ReadConfig) -> dict[str, Any]:
 
 
 def check(path: str, name: str, read: dict[str, Any], progress: Say) -> dict[str, Any]:
-    """What was understood, and who can be compared with whom."""
+    """Describe how the table was read, and who can be compared with whom."""
     ratings = _read(path, name, ReadConfig(**read))
     warnings = (*examine(ratings).warnings, *pairing_warnings(ratings), *examine_links(ratings).warnings)
     return {

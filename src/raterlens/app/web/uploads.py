@@ -49,7 +49,7 @@ ENVELOPE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """What came: a file of ours, and what the client calls it."""
+    """An upload: our file, and the client's name for it."""
 
     name: str
     path: Path

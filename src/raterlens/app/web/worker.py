@@ -67,7 +67,7 @@ def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """What JSON can carry."""
+    """The value as JSON can carry it."""
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 

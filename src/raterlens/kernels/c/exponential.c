@@ -44,7 +44,7 @@ EXPORT void KERNEL(exponentials)(double *restrict x, int64_t size, double top) {
 }
 
 /* x <- log(x), of positive normal numbers. x = 2^k m with m in [0.707, 1.414), and log m = 2 artanh(u) with
-   u = (m - 1) / (m + 1), a series in u^2, which is at most 0.03: so many terms are exact to rounding. */
+   u = (m - 1) / (m + 1), a series in u^2, which is at most 0.03: this many terms are exact to rounding. */
 EXPORT void KERNEL(logarithms)(double *restrict x, int64_t size) {
     const uint64_t half = 0x3FE6A09E667F3BCDULL; /* the square root of a half */
     for (int64_t q = 0; q < size; q++) {

@@ -18,7 +18,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Rows of nodes are padded to whole blocks of so many numbers. */
+/* Rows of nodes are padded to whole blocks of this many numbers. */
 enum { LANE = 16 };
 
 /* Four doubles at any address: one register where the processor has such, several where it has smaller ones. */
@@ -46,7 +46,7 @@ INLINE Carried carried_by(const double *weight, int64_t size) {
     return at;
 }
 
-/* log(1 + y) for 0 <= y <= 1: 2 artanh(u), a series in u^2, which is at most 1/9: so many terms are exact to rounding. */
+/* log(1 + y) for 0 <= y <= 1: 2 artanh(u), a series in u^2, which is at most 1/9: this many terms are exact to rounding. */
 INLINE double log_one_more(double y) {
     double u = y / (2.0 + y), v = u * u;
     double p = 1.0 / 33.0;

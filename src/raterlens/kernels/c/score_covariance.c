@@ -142,7 +142,7 @@ INLINE Own scores_of(
     const Grid *grid = &scores->grids[which];
     int64_t stride = STRIDE[which], missing = 0;
 
-    /* The nodes that carry the posterior, and so many after them that they fill whole registers. */
+    /* The nodes that carry the posterior, and this many after them that they fill whole registers. */
     int64_t low = 0, high = (scores->n_nodes + stride - 1) / stride;
     while (low + 1 < high && fabs(posterior[low * stride]) < NEGLIGIBLE)
         low++;

@@ -26,7 +26,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.ratings.coded import Codes
 
 STEP = 0.75
-"""Nodes are at most so many omegas apart: the kernel is then off by 2e-12."""
+"""Nodes are at most this many omegas apart: the kernel is then off by 2e-12."""
 SMALL = 0.15
 """An omega below it is integrated by Gauss-Hermite points."""
 _HERMITE, _HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
@@ -40,7 +40,7 @@ _BLOCK = 2**19
 
 
 class Weights(Protocol):
-    """What each point counts at each node."""
+    """Weight of each point at each node."""
 
     @property
     def totals(self) -> Array:
@@ -75,7 +75,7 @@ class ByDistance:
 
 
 class Convolution(ByDistance):
-    """The same of so many nodes that a matrix would fill memory."""
+    """The same of this many nodes that a matrix would fill memory."""
 
     def _prepare(self, values: Array) -> None:
         # Around a circle so long that no end meets the other.
@@ -91,7 +91,7 @@ class Convolution(ByDistance):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Around:
-    """Of points around each node, the same for all."""
+    """Weights of points around each node, the same for all."""
 
     values: Array
     """(points per node,)"""
@@ -109,7 +109,7 @@ class Around:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """What a piece may be worth, given the ability of its student."""
+    """Distribution of a piece's quality, given the ability of its student."""
 
     points: Array
     """(points,): of psi."""
@@ -214,9 +214,9 @@ class PieceEngine:
         return Moments.joined(Moments.by(block.share(known), known.points) for block in blocks)
 
     def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
-        """Of what students' abilities and the worth of their pieces leave open: given ability, the covariance of a
-        piece's score over what it is worth; and over abilities, that of the sum of its pieces' expected scores. The
-        variance of pieces has the score D, and its own second derivative comes along."""
+        """Covariance of scores over students' abilities and the quality of their pieces: given ability, the
+        covariance of a piece's score over what it is worth; and over abilities, that of the sum of its pieces'
+        expected scores. The variance of pieces has the score D, and its own second derivative comes along."""
         piece = scores.piece
         assert piece is not None
         total = np.zeros((scores.n_parameters,) * 2)
@@ -320,7 +320,8 @@ class _Within:
         return np.asarray(np.einsum("pq,pq->p", weight, self._d))
 
     def covariances(self, column: Indices, piece: int) -> "Iterator[tuple[Indices, Array]]":
-        """Of the scores of each piece, with the variance's own: parameters (pieces, rows), (pieces, rows, rows)."""
+        """Covariances of the scores of each piece, with the variance's own: parameters (pieces, rows), (pieces, rows,
+        rows)."""
         share = self._block.share(self._known)
         posterior, d = self._posterior, self._d
         corner = np.sum(

@@ -279,8 +279,8 @@ def _sum(totals: list[Array]) -> Array:
 
 
 def _add_up(covariances: Covariances, totals: list[Array], work: "_Pass", n_rows: int) -> None:
-    """Of all rows, whatever their weights, each thread in a total of its own, by stretches whose posteriors stay in the
-    cache."""
+    """Add up all rows, whatever their weights, each thread in a total of its own, by stretches whose posteriors stay
+    in the cache."""
     n_nodes = work.rows.logs.shape[1]
     step = max(1, _NEAR // n_nodes)
 

@@ -1,4 +1,4 @@
-"""What passes between a model and an engine, and the verbs of every engine."""
+"""Contract between models and engines: the data they exchange, and the verbs of every engine."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -37,14 +37,14 @@ class Moments:
 
     @staticmethod
     def by(posterior: Array, points: Array) -> "Moments":
-        """Of posteriors (students, nodes)."""
+        """Moments of posteriors (students, nodes)."""
         mean = posterior @ points
         # Centred before squaring: E[t^2] - E[t]^2 would cancel for narrow posteriors.
         return Moments(mean, np.sqrt(np.sum(posterior * (points - mean[:, None]) ** 2, axis=1)))
 
     @staticmethod
     def joined(parts: "Iterable[Moments]") -> "Moments":
-        """Of one part of the students after the other."""
+        """Moments of the parts of the students, joined in order."""
         known = list(parts)
         return Moments(np.concatenate([p.mean for p in known]), np.concatenate([p.sd for p in known]))
 

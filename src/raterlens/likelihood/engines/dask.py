@@ -138,7 +138,7 @@ class DaskEngine:
         return list(self._client.map(work, self._parts, sent=everywhere, pure=False))
 
     def _gathered(self, work: Callable[..., Any], sent: Any) -> list[Any]:
-        """What every part gives, in their order."""
+        """Results of the parts, in their order."""
         return list(self._persistently(lambda: self._client.gather(self._mapped(work, sent), errors="raise")))
 
     def _reduced(self, work: Callable[..., Any], plus: Callable[[list[Any]], Any], sent: Any) -> Any:

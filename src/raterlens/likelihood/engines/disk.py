@@ -44,7 +44,7 @@ class Part:
     own: Indices | None
     """Which of all cells those of the part are; None where it has all."""
     n_cells: int
-    """Of all parts together."""
+    """Number of cells of all parts together."""
 
     @staticmethod
     def of(counts: sparse.csr_array, sums: sparse.csr_array | None) -> "Part":
@@ -64,7 +64,7 @@ class Part:
         return tables if self.own is None else Tables(tables.cells[self.own], tables.linear)
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        """What these students add to the whole."""
+        """Part of the whole that comes from these students."""
         found = self.engine().evaluate(self.tables(tables), nodes)
         if self.own is None:
             return found
@@ -116,7 +116,7 @@ class Part:
 
 
 def add(one: Expected, other: Expected) -> Expected:
-    """Of two groups of students together."""
+    """Sum over two groups of students."""
     linear = None if one.linear is None or other.linear is None else one.linear + other.linear
     return Expected(one.loglik + other.loglik, one.counts + other.counts, linear)
 

@@ -35,7 +35,7 @@ class Halo(RaterTerm):
         return self.effect.invert(np.full(given.ratings.n_raters, _START**2))
 
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
-        """Of a reading of n ratings about the variance, half the square of what they tell about its effect."""
+        """Information of a reading of n ratings about the variance: half the square of that about its effect."""
         given, n = model.contexts.given.sum(axis=1), model.n_items
         told = RATING_INFORMATION * n * float(model.lever[-1]) ** 2
         each = 0.5 * (told / (1 + model.halo_variances(parameters) * told)) ** 2

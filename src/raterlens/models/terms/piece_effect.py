@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 PIECE = "piece"
 LARGEST_PIECE = 5.0
-"""Of its spread, in standard deviations of ability."""
+"""Bound of its spread, in standard deviations of ability."""
 _START = 0.5
 # Of a student about the variance.
 _INFORMATION = 0.1

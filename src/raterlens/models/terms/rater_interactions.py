@@ -31,7 +31,7 @@ class Interaction(Term):
     shape: tuple[int, int]
     """Raters and levels."""
     place: int
-    """Of the facet among the further ones; -1 for items."""
+    """Place of the facet among the further ones; -1 for items."""
     name: str
     drawn = True
 

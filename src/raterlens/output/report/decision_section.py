@@ -26,7 +26,7 @@ def decision_tables(document: "Document") -> dict[str, Any]:
 
 
 def decision_section(document: "Document") -> dict[str, Any] | None:
-    """What the section says and shows besides its tables; None where nothing was decided."""
+    """Sentences and pictures of the section besides its tables; None if nothing was decided."""
     found, plan = document.decisions, document.remark
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What makes a report a document: its title and date, the fit before it, and cautions from elsewhere."""
+"""A report as a document: its title and date, the fit before it, and cautions from elsewhere."""
 
 from dataclasses import dataclass, field
 from datetime import date
@@ -23,10 +23,10 @@ class Document:
     previous: "Result | None" = None
     """An earlier fit to compare with."""
     cautions: tuple[str, ...] = ()
-    """What to read the report with, beyond what the fit and the diagnosis say."""
+    """Cautions beyond those of the fit and the diagnosis."""
     decisions: "Decisions | None" = None
     remark: "Remark | None" = None
-    """What was decided about students, and what to mark again, where that was asked for."""
+    """Decisions about students, and what to mark again, if asked for."""
 
     def files(self) -> "dict[str, pl.DataFrame]":
         """Decisions as tables, by file."""

@@ -44,7 +44,7 @@ def both_widths(picture: "Picture | None") -> tuple[Markup, ...]:
 
 
 def frames(fit: "Result", numbers: dict[str, Any]) -> dict[str, Any]:
-    """What scripts draw the curves of a rater's page in; `numbers` has them all."""
+    """Frames in which scripts draw the curves of a rater's page; `numbers` has them all."""
     curve, what_if = numbers["curve"], numbers["what_if"]
     by_severity = what_if_frame(what_if["severity"], _thousandths(what_if["kappa"]), words.RATER["what_if"])
     by_ability = (

@@ -1,4 +1,4 @@
-"""What was fitted, how, under which assumptions, and how to do it again."""
+"""Method section: what was fitted, how, under which assumptions, and how to repeat it."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def settings(fit: "Result") -> tuple[tuple[str, str], ...]:
-    """What was fitted and how it went, as (setting, value)."""
+    """Settings and course of the fit, as (setting, value)."""
     ended = f"{'yes, in' if fit.converged else 'no, after'} {counted(fit.optimiser.iterations, 'iteration')}"
     errors = words.COVARIANCES.get(fit.covariance, fit.covariance)
     found = {
@@ -34,7 +34,7 @@ def settings(fit: "Result") -> tuple[tuple[str, str], ...]:
 
 
 def _effects(fit: "Result") -> dict[str, str]:
-    """What scores share besides ability, where the model has it."""
+    """Effects that scores share besides ability, if the model has any."""
     found: dict[str, str] = {}
     raters, apart = fit.table("raters"), "piece effect" in fit.tables
     if "halo" in raters.columns:

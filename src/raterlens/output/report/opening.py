@@ -28,7 +28,7 @@ NAMED = 12
 
 
 def opening(fit: "Result", found: "PanelFindings", previous: "Result | None" = None) -> dict[str, Any]:
-    """What the first screen says; `previous` is an earlier fit."""
+    """Contents of the first screen; `previous` is an earlier fit."""
     clear = wording.most_urgent(found.raters, "attention")
     flagged = wording.most_urgent(found.raters, "flagged")
     answer = wording.headline(found)
@@ -98,7 +98,7 @@ def facts(found: "Consequences") -> list[tuple[str, str, str]]:
 
 
 def shared(found: "PanelFindings") -> list[str]:
-    """What holds for the panel rather than for single raters, each said once."""
+    """Findings about the panel rather than single raters, each once."""
     fault = wording.common_fault(found)
     return [*([fault] if fault else []), *(() if found.diagnosis is None else found.diagnosis.shared())]
 
@@ -143,7 +143,7 @@ def doubtful(raters: Iterable[RaterFindings]) -> Sequence[Row]:
 
 
 def since(fit: "Result", previous: "Result", found: "PanelFindings") -> dict[str, Any] | None:
-    """What has changed since an earlier fit: raters whose standard or sharpness moved beyond chance, and who came and
+    """Changes since an earlier fit: raters whose standard or sharpness moved beyond chance, and who came and
     went."""
     if found.monitoring is None:
         return None

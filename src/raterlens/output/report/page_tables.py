@@ -26,7 +26,7 @@ def item_table(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, Any]:
 
 
 def interaction_tables(fit: "Result") -> dict[str, dict[str, Any]]:
-    """Of raters with items or facets, the largest first; nothing where the model has none."""
+    """Interactions of raters with items or facets, the largest first; nothing if the model has none."""
     if "interactions" not in fit.tables:
         return {}
     table = fit.table("interactions").sort(pl.col("severity").abs(), descending=True, maintain_order=True)
@@ -45,7 +45,7 @@ def student_table(fit: "Result", diagnosis: "Diagnosis | None" = None) -> dict[s
 
 
 def design_tables(linking: "Linking | None") -> dict[str, dict[str, Any]]:
-    """What would improve the design."""
+    """Tables of improvements to the design."""
     if linking is None:
         return {}
     found = {

@@ -1,4 +1,4 @@
-"""What the page of each rater shows beyond the table, as plain JSON: curve, what-if, fit, surprises, feedback."""
+"""Data of each rater's page beyond the table, as plain JSON: curve, what-if, fit, surprises, feedback."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any

@@ -15,7 +15,7 @@ from raterlens.judging.bounds import Bounds
 IMPORT = "import raterlens as rl"
 SET_ASIDE = "from raterlens.ratings.groupings import set_aside"
 CONTROL_FILE_OPTIONS = ("student", "rater", "item", "facets", "cut", "encoding")
-"""What `rl.read_facets` takes: a control file says the rest itself."""
+"""Options of `rl.read_facets`: a control file says the rest itself."""
 _OPTIONS = (*fields(ReadConfig), *fields(FitConfig), *fields(Bounds))
 SEVERAL = ("groups", *(one.name for one in _OPTIONS if takes_several(one)))
 """Options for which the command line takes several names, with commas between them."""
@@ -29,7 +29,7 @@ FLAGS = {"client": "cluster", "path": "out"} | {
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """What a report shows under "How to reproduce"."""
+    """Contents of "How to reproduce" in a report."""
 
     call: str
     command: str | None = None
@@ -56,7 +56,7 @@ class Request:
     out: str | None = None
     title: str | None = None
     previous: str | None = None
-    """What heads the report, and the earlier fit that it is compared with."""
+    """Title of the report, and the earlier fit that it is compared with."""
     warm: bool = False
     """The fit began from the earlier one, to the same estimates but for rounding."""
     xlsx: bool = False
@@ -80,7 +80,7 @@ class Request:
 
     @property
     def source(self) -> str | list[str]:
-        """What `rl.read` takes."""
+        """Source that `rl.read` takes."""
         return [self.file, *self.more] if self.more else self.file
 
     def call(self) -> str:

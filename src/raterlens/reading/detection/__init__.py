@@ -1,1 +1,1 @@
-"""What a file says without being asked: one detector per module, each from plain values to findings."""
+"""Detectors of layouts, roles and scales: one per module, each from plain values to findings."""

@@ -1,4 +1,4 @@
-"""What was seen in a file, what is done about it, and the request that says the same in so many words."""
+"""Findings about a file, what is done about each, and the options that say the same explicitly."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ class Finding:
     seen: str
     done: str
     options: tuple[Option, ...] = ()
-    """What says it, so that nothing is left to be found out."""
+    """Options that say it explicitly."""
     otherwise: Option | None = None
-    """What says something else."""
+    """Option that says something else."""
     certain: bool = True
     """Whether it is done without asking."""
 
@@ -46,7 +46,7 @@ class Proposal:
 
     @property
     def questions(self) -> tuple[Finding, ...]:
-        """What has to be decided by a person."""
+        """Findings that a person has to decide."""
         return tuple(finding for finding in self.findings if not finding.certain)
 
 
@@ -67,7 +67,7 @@ class UncertainError(InputError):
 
 
 class Understanding:
-    """What has been found out so far, gathered while a file is read."""
+    """Findings so far, gathered while a file is read."""
 
     def __init__(self, config: ReadConfig) -> None:
         self.asked = config

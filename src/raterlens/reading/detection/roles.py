@@ -97,7 +97,7 @@ def profiles(frame: pl.DataFrame) -> dict[str, Profile]:
 
 
 def profile(column: pl.Series) -> Profile:
-    """What one column holds.
+    """Profile one column.
 
     Examples
     --------
@@ -290,7 +290,7 @@ def _identified(fitting: list[str], free: Sequence[str], look: Look, found: Reco
 
 
 def _by_content(role: str, names: Sequence[str], look: Look) -> list[str]:
-    """Of several columns with a name for the role, those that also hold what it takes."""
+    """Columns with a name for the role that also have suitable contents."""
     if role == "score":
         fitting = [name for name in names if look[name].scored]
         if len(fitting) > 1:

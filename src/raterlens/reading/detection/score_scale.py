@@ -1,4 +1,4 @@
-"""What the scores of a file mean: numbers, words, halves, per cent, and how each becomes a whole number from 0."""
+"""Scales of scores: numbers, words, halves, per cent, and how each becomes a whole number from 0."""
 
 import math
 import re
@@ -204,7 +204,7 @@ def _tally(columns: Sequence[pl.Series]) -> Tally:
 def given_worth(
     given: Mapping[str, float | None], texts: Collection[str]
 ) -> tuple[dict[str, float | None], dict[float, float | None]]:
-    """What the user says that words and numbers are worth."""
+    """Scores of words and numbers as the user gives them."""
     folded = {word.casefold(): value for word, value in given.items()}
     words = {
         text: given.get(text, folded.get(text.casefold()))
@@ -248,7 +248,7 @@ def _written_numbers(texts: Collection[str]) -> tuple[dict[str, float | None], l
 def _worded(
     words: Collection[str], names: Collection[str], amid: Collection[float]
 ) -> tuple[dict[str, float], list[Finding]]:
-    """What words are worth, where they say so themselves."""
+    """Scores of words with an obvious order."""
     if not words or len(words) > MOST_WORDS:
         return {}, []
     _refuse_pairs(words, names)

@@ -115,7 +115,7 @@ OTHER = words(
     "region, language, language code, email, e mail, lfd nr, nr, no, #, lfd, num, number, rank, Rang, attempt, "
     "Versuch, split, fold"
 )
-"""What columns of small numbers are called that are no scores."""
+"""Names of columns with small numbers that are not scores."""
 
 GOLD = words(
     "gold, gold label, gold score, gold standard, golden, truth, ground truth, ground truth label, groundtruth, "
@@ -125,7 +125,7 @@ GOLD = words(
     "score, label true, y true, expert label, oracle, Musterlösung, richtig ist, vérité terrain, etiqueta real, "
     "solución"
 )
-"""What known answers are called, which are neither a judge's nor a score."""
+"""Names of known answers, which are neither a judge nor a score."""
 FINAL = words(
     "final, agreed, adjudicated, adjudication, moderated, resolved, consensus, reconciled, awarded, official, "
     "endgültig, Endnote, Endpunkte, Endpunktzahl, Endergebnis, Gesamtnote, definitive, finale, définitive, "
@@ -143,7 +143,7 @@ DRAWS = words(
     "run idx, seed, repeat, repetition, replicate, replication, rep, trial, attempt, iteration, iter, rollout, "
     "resample, pass no, Durchlauf, Wiederholung, répétition, repetición, ripetizione, repetição, herhaling"
 )
-"""What tells apart several answers of a judge to the same question."""
+"""Names of columns that distinguish several answers of a judge to the same question."""
 CLASSES = words(
     "class, category, intent, sentiment, Klasse, Kategorie, catégorie, categoría, categoria, categorie"
 )
@@ -154,7 +154,7 @@ OCCASIONS = words(
     "Woche, Monat, Jahr, jour, séance, année, fecha, sesión, data, sessione, sessão, datum, sessie, when, epoch, "
     "run, sample, seed, file, sheet"
 )
-"""What tells repeated ratings apart that are meant to be several."""
+"""Names of columns that mark intended repeats."""
 RANKS = words(
     "rank, ranking, place, placing, Rang, Platz, Rangplatz, Platzierung, classement, puesto, posición, posto, "
     "posição, plaats"

@@ -31,7 +31,7 @@ _FRAMES = ("{} ({})", "{} [{}]")
 
 @dataclass(slots=True)
 class Spread:
-    """What the score columns of a table stand for."""
+    """Meaning of the score columns of a table."""
 
     items: tuple[str, ...] = ()
     wide: str | None = None
@@ -208,7 +208,7 @@ def _affixed(names: Sequence[str]) -> tuple[str, bool]:
 
 
 def _shared_start(names: Sequence[str]) -> str:
-    """What all names begin with, up to the last sign between words."""
+    """Common start of all names, up to the last sign between words."""
     length = next((n for n, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1), 0)
     return re.sub(r"[^\s_.:\-/()\[\]]*$", "", names[0][:length])
 

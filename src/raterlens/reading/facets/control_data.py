@@ -59,7 +59,7 @@ def observe(control: Control) -> Observations:
 
 
 class _Facet(dict[str, range]):
-    """What stands in the data for elements of a facet -> the elements, each text looked at once."""
+    """Texts in the data for elements of a facet -> the elements, each text parsed once."""
 
     def __init__(self, control: Control, number: int) -> None:
         entered = control.in_data

@@ -66,7 +66,7 @@ def lines_of(text: str, file: str) -> Iterator[Line]:
 
 
 def _without_comment(line: str) -> str:
-    """What stands before the first semicolon that is not between quotes."""
+    """The line up to the first semicolon that is not between quotes."""
     if '"' not in line:
         return line.partition(";")[0]
     semicolon = next((found.start() for found in _COMMENT.finditer(line) if found[1]), None)
@@ -74,7 +74,7 @@ def _without_comment(line: str) -> str:
 
 
 def name_of(line: Line) -> tuple[str, str, str] | None:
-    """Of `Non-centered = 1`: the name as known here ("" if it is not), as written, and the value."""
+    """Split `Non-centered = 1`: the name as known here ("" if it is not), as written, and the value."""
     found = _NAME.match(line.text)
     if not found:
         return None
@@ -353,7 +353,7 @@ _REST = re.compile(r"^[ \t]*(data|models?|labels?)[a-z ]*[=,]", re.IGNORECASE | 
 
 @dataclass(slots=True)
 class Control:
-    """What a control file says, as it is being read."""
+    """State of a control file that is being read."""
 
     path: Path
     title: str = ""

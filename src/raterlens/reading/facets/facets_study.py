@@ -27,7 +27,7 @@ COMMON_SLOPE = "tfm"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
-    """What a control file asks for."""
+    """Study described by a control file."""
 
     ratings: Ratings
     title: str
@@ -45,7 +45,7 @@ class Study:
         return bool(self.severities or self.difficulties or self.facets or self.thresholds)
 
     def anchors(self, model: str = COMMON_SLOPE) -> Anchors | None:
-        """What a fit of this model must hold; None where nothing is anchored.
+        """Anchors for a fit of this model; None if nothing is anchored.
 
         In FACETS the slope of every rater is 1 and the students' mean and spread follow from the anchors. Where raters
         and items are both anchored, they fix the origin of ability, so the slope is held at 1 as well.
@@ -149,7 +149,7 @@ def _held(study: Study) -> list[str]:
 
 
 def _held_measures(control: Control, columns: tuple[str, ...]) -> dict[str, float]:
-    """Of a role that one facet plays."""
+    """Anchored measures of a role that one facet plays."""
     return _measures(control, columns[0]) if len(columns) == 1 else {}
 
 

@@ -1,4 +1,4 @@
-"""What stands around a table: titles above it, one or two header rows, the separator, remarks below it."""
+"""Surroundings of a table: titles above it, one or two header rows, the separator, remarks below it."""
 
 import csv
 import io
@@ -149,7 +149,7 @@ Text = Path | bytes
 
 
 def separator_of(text: Text, prefer: str = "") -> str:
-    """What stands between the fields: the separator that gives most rows the same number of them, at least two."""
+    """The separator that gives most rows the same number of fields, at least two."""
     lines = _start(text)
 
     def fit(guess: str) -> tuple[int, int, bool]:

@@ -23,7 +23,7 @@ from raterlens.reading.detection.vocabulary import (
 from raterlens.reading.formats.table import Rows, Table
 
 ALL_SHEETS = "*"
-"""What is asked for where sheets are to be read together."""
+"""Name of the request to read sheets together."""
 SHEET = "sheet"
 """The column that then says which."""
 SHARED = 0.5

@@ -43,7 +43,7 @@ class Format:
     address: str
     """module:function, within `raterlens.reading`."""
     marks: tuple[bytes, ...] = ()
-    """What stands at `offset` of every such file; none for text."""
+    """Bytes at `offset` of every such file; none for text."""
     offset: int = 0
 
     def fits(self, start: bytes) -> bool:

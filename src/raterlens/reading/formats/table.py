@@ -1,4 +1,4 @@
-"""What every format gives: column names at once, and the rows of chosen columns on demand; any dataframe as one."""
+"""Result of every format: column names at once, and the rows of chosen columns on demand; any dataframe as one."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,12 +47,12 @@ class Table:
     take: Callable[[Sequence[str]], Rows]
     backend: Backend = "polars"
     labels: Mapping[str, Mapping[float | str, str]] = field(default_factory=dict)
-    """Of a column of codes, the words for them: for students, raters and items; scores stay numbers."""
+    """Words for the codes of a column: for students, raters and items; scores stay numbers."""
     notes: tuple[str, ...] = ()
     roles: Mapping[str, str | list[str]] = field(default_factory=dict)
     """Where the file itself says so: the column of a role (student, rater, item, facets)."""
     findings: tuple[Finding, ...] = ()
-    """What was seen when the file was opened, and done about it."""
+    """Findings from opening the file."""
     settled: bool = False
     """Whether `roles` has all that there are: a role that it lacks has no column."""
     in_memory: bool = False
@@ -76,7 +76,7 @@ class Table:
 
 
 def suffix_of(path: Path, config: ReadConfig) -> str:
-    """What the file is: as the user says, else by its extension."""
+    """The format of a file: as the user says, else by its extension."""
     return f".{config.format.lower().removeprefix('.')}" if config.format else path.suffix.lower()
 
 

@@ -1,4 +1,4 @@
-"""What annotation, evaluation and observability tools export as JSON, read without their packages."""
+"""JSON exports of annotation, evaluation and observability tools, read without their packages."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What a tool wrote."""
+    """An export of a tool."""
 
     tool: str
     """In a sentence: "a Prodigy export"."""

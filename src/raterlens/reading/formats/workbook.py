@@ -90,7 +90,7 @@ def _targets(book: zipfile.ZipFile, relations: str) -> dict[str, str]:
 
 
 def _xlsx_size(book: zipfile.ZipFile, part: str) -> Size:
-    """Of a sheet in XML. Rows and cells are only looked at where there is a column beyond Z: fewer are no matter."""
+    """Size of a sheet in XML. Rows and cells are examined only if there is a column beyond Z: fewer do not matter."""
     columns = max([26, *map(_column, _all(_COLUMN, book, part))])
     if columns == 26:
         return 0, columns, 0
@@ -99,7 +99,7 @@ def _xlsx_size(book: zipfile.ZipFile, part: str) -> Size:
 
 
 def _all(pattern: re.Pattern[bytes], book: zipfile.ZipFile, part: str, piece: int = PIECE) -> Counter[bytes]:
-    """What a pattern finds, and how often; a piece ends where an element does."""
+    """Find a pattern, and how often; a piece ends where an element does."""
     found: Counter[bytes] = Counter()
     rest = b""
     with book.open(part) as file:
@@ -123,7 +123,7 @@ def _column(letters: bytes) -> int:
 
 
 def _opendocument(book: zipfile.ZipFile, sheet: str) -> Size:
-    """Of a sheet in OpenDocument, which counts blank cells and rows as repeated."""
+    """Size of a sheet in OpenDocument, which counts blank cells and rows as repeated."""
     place = {"row": 0, "column": 0, "rows": 0, "columns": 0, "cells": 0}
     inside = [False]
 
