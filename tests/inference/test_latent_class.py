@@ -6,6 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
+from raterlens.output.folder import write_results
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,28 @@ def test_the_true_category_of_every_student_item_is_a_table(made, tmp_path):
     assert high > truth.filter(pl.col("mean_score") == 0)["probability"].mean()
     loaded = rl.load(fit.save(tmp_path / "fit.json"))
     assert loaded.table("truth").equals(truth)
+
+
+def test_labels_are_the_more_probable_scores_and_the_doubtful_come_first(made, tmp_path):
+    fit = rl.fit(made.ratings, model="dawid-skene")
+    labels, truth = fit.labels, fit.table("truth")
+    both = labels.join(truth, on=["student", "item"], suffix="_one")
+    one = both["probability_one"]
+    assert (both["label"] == (one >= 0.5).cast(int)).all()
+    np.testing.assert_allclose(both["probability"], np.maximum(one, 1 - one))
+    assert (labels["needs_person"] == (labels["probability"] < 0.9)).all()
+    doubtful = labels.filter("needs_person")
+    assert 0 < doubtful.height < labels.height
+    assert labels.head(doubtful.height).equals(doubtful)
+    assert doubtful["probability"].is_sorted()
+    write_results(fit, tmp_path / "out")
+    assert (
+        (tmp_path / "out" / "labels.csv")
+        .read_text()
+        .startswith("student,item,label,probability,n,needs_person")
+    )
+    with pytest.raises(rl.RaterlensError, match="no true score"):
+        _ = rl.fit(made.ratings, model="tfm", standard_errors=False).labels
 
 
 def test_dawid_skene_has_no_ability(made):

@@ -44,12 +44,13 @@ def test_the_verdict_the_limits_and_p_agree(ratings):
         assert (again.p < 0.05) == (verdict == "yes")
 
 
-def test_the_trusted_raters_of_a_fit_are_the_people(ratings):
+def test_the_trusted_raters_of_a_fit_are_the_people(ratings, tmp_path):
     trusting = rl.fit(ratings, trusted=PEOPLE, standard_errors=False)
-    found = rl.can_replace(trusting, "strict", ratings)
+    found = rl.can_replace(trusting, "strict")
     assert (found.people, found.verdict) == (tuple(PEOPLE), "no")
-    with pytest.raises(OptionError, match="which a fit does not keep"):
-        rl.can_replace(trusting, "strict")
+    trusting.save(tmp_path / "fit.json")
+    with pytest.raises(OptionError, match="loaded from a file"):
+        rl.can_replace(rl.load(tmp_path / "fit.json"), "strict")
 
 
 def test_words_table_and_notebook(ratings):

@@ -64,6 +64,8 @@ def test_it_is_what_judge_says():
     data = answers(3)
     found = rl.pass_rate(data, **COLUMNS, by="system", known="gold")
     assert found.rates.equals(rl.judge(data, **COLUMNS, by="system", known="gold").systems)
+    fit = rl.fit(ratings(data), model="tfm", shared=False, halo="none", ability="normal")
+    assert found.rates.equals(rl.pass_rate(fit, by="system").rates)
 
 
 def test_groups_may_be_a_mapping_of_students():

@@ -36,6 +36,10 @@ _LONG = 64
 _ELSEWHERE = ("config", "optimiser", "tables", "sigma_se", "yardstick", "calibration")
 
 
+SURE_LABEL = 0.9
+"""Probability from which on a label stands without a person."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Result:
     """Estimates with their uncertainty, as dataframes of the kind that came in."""
@@ -121,6 +125,43 @@ class Result:
         terms of the model (`rl.fit(..., interactions=)`): rater, facet, level, n, mean_score, severity, severity_se.
         `table("spreads")` has how much they vary, with a test."""
         return to_backend(self.table("interactions"), self.backend)
+
+    @property
+    def labels(self) -> Any:
+        """The consensus of `hrm` and `dawid-skene` on each student and item, those that a person should look at first:
+        student, item, label (the more probable score), probability (of this label), n (ratings) and needs_person
+        (the label is less than 90 % probable).
+
+        Examples
+        --------
+        >>> import raterlens as rl
+        >>> ratings = rl.simulate(model="dawid-skene", students=100, raters=4, items=1, seed=1).ratings
+        >>> rl.fit(ratings, model="dawid-skene").labels.columns
+        ['student', 'item', 'label', 'probability', 'n', 'needs_person']
+        """
+        return to_backend(self.label_table(), self.backend)
+
+    def label_table(self) -> pl.DataFrame:
+        """`labels` as a polars DataFrame."""
+        if "truth" not in self.tables:
+            raise OptionError(
+                f"model {self.model!r} has no true score of a student and item, only abilities",
+                "fit 'dawid-skene' or 'hrm', or use rl.judge with known answers",
+                option="model",
+            )
+        p = pl.col("probability")
+        return (
+            self.tables["truth"]
+            .select(
+                "student",
+                "item",
+                label=(p >= 0.5).cast(pl.Int64),
+                probability=pl.max_horizontal(p, 1 - p),
+                n="n",
+            )
+            .with_columns(needs_person=p < SURE_LABEL)
+            .sort("needs_person", -p, descending=True, maintain_order=True)
+        )
 
     def table(self, name: str) -> pl.DataFrame:
         """`raters`, `items`, `students` and what else the model has (`thresholds`, `facets`, `covariates`) as a

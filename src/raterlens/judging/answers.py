@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from raterlens.base.arrays import Indices
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, counted, listed, shortened
+from raterlens.inference.result import Result
 from raterlens.judging.truth import UNKNOWN, Verdicts
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
@@ -23,6 +24,14 @@ FEWEST_OF_A_KIND = 3
 
 def read_verdicts(source: Any, known: Any, by: Any, columns: Mapping[str, Any]) -> Ratings:
     """The ratings themselves, or as `rl.read` reads them, with the column of systems among the facets."""
+    if isinstance(source, Result):
+        source = getattr(source, "ratings", None)  # a fit keeps those that it was fitted to
+        if source is None:
+            raise OptionError(
+                "this fit was loaded from a file, which does not contain the ratings",
+                "give the ratings instead of the fit",
+                option="ratings",
+            )
     if isinstance(source, Ratings):
         if known is not None or columns:
             raise OptionError(

@@ -198,7 +198,7 @@ def can_replace(
     judge
         The rater in question.
     ratings
-        The ratings, where `source` is a fit.
+        The ratings, where `source` is a fit that was loaded from a file.
     people
         Whom the judge would stand in for, at least two; the trusted raters where left out. Their agreement with each
         other sets the scale; no judge has a say in it.
@@ -228,11 +228,11 @@ def can_replace(
         raise OptionError(
             Message(Option("margin", margin)), "give a number between 0 and 1", value=margin, option="margin"
         )
-    data = source if isinstance(source, Ratings) else ratings
+    data = source if isinstance(source, Ratings) else ratings or source.ratings
     if data is None:
         raise OptionError(
-            "a judge is compared with people on the ratings, which a fit does not keep",
-            "give them too: rl.can_replace(ratings, judge, people=...)",
+            "this fit was loaded from a file, which does not contain the ratings",
+            "give them instead: rl.can_replace(ratings, judge, people=...)",
             option="ratings",
         )
     named = people

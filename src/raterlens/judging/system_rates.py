@@ -110,7 +110,7 @@ def pass_rate(source: Any, *, by: str | Mapping[Any, Any], known: Any = None, **
     Parameters
     ----------
     source
-        Ratings (`rl.read(..., known=)`), or what `rl.read` takes: a path or a dataframe. Scores are pass or fail.
+        A fit, ratings (`rl.read(..., known=)`), or what `rl.read` takes: a path or a dataframe. Pass or fail only.
     by
         A facet or column, such as the system that wrote an answer; `"item"`; or a mapping from students to groups.
     known

@@ -28,8 +28,16 @@ FURTHER = ("interactions",)
 FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
 _SHEETS = {"decisions.csv": "Decisions", "accuracy.csv": "Accuracy", "remark.csv": "Mark again"}
 DECIDED = tuple(_SHEETS)
-ALARMS = "alarms.csv"
-DIAGNOSED = (*(f"{table}.csv" for table in FURTHER), FLAGS, "bias.csv", "change.csv", "drift.csv", ALARMS)
+ALARMS, LABELS = "alarms.csv", "labels.csv"
+DIAGNOSED = (
+    *(f"{table}.csv" for table in FURTHER),
+    FLAGS,
+    "bias.csv",
+    "change.csv",
+    "drift.csv",
+    ALARMS,
+    LABELS,
+)
 FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
 
 
@@ -66,7 +74,7 @@ def write_results(
     xlsx: bool = False,
 ) -> None:
     """Write raters.csv, items.csv, students.csv, fit.json and report.html; interactions.csv where the model has
-    interactions; with a diagnosis also flags.csv (and
+    interactions, labels.csv where it has true scores (`hrm`, `dawid-skene`); with a diagnosis also flags.csv (and
     bias.csv, change.csv, drift.csv and alarms.csv where it looked for them); decisions.csv, accuracy.csv, remark.csv
     and results.xlsx where asked for.
 
@@ -87,6 +95,7 @@ def write_results(
             (draft / "report.html").write_text(page, encoding="utf-8")
             fit_is_written()
         diagnosed = {f"{part}.csv": fit.table(part) for part in FURTHER if part in fit.tables}
+        diagnosed |= {LABELS: fit.label_table()} if "truth" in fit.tables else {}
         diagnosed |= {} if found is None or found.diagnosis is None else found.diagnosis.files()
         diagnosed |= {} if document is None else document.files()
         if found is not None and found.monitoring is not None and found.monitoring.alarms is not None:
