@@ -46,6 +46,13 @@ CHARTS = {
     ),
     "wright": ChartInputs("students, raters and items on one scale", "wright"),
     "information": ChartInputs("what items tell about ability, and where", "information"),
+    "categories": ChartInputs("how likely each score is, by ability (ordered scores)", "category_curves"),
+    "category_use": ChartInputs(
+        "shares of each score, observed and expected: all raters or --show some (--ratings)",
+        "category_use",
+        ratings=True,
+        most=40,
+    ),
     "network": ChartInputs(
         "raters joined by common students (--ratings)", "rater_network", fit=False, ratings=True
     ),
@@ -255,6 +262,67 @@ def information(fit: Result, *, width: int = _WIDTH) -> Any:
     'Information about ability of 5 items: all t'
     """
     return _chart(width, "information", fit)
+
+
+def categories(fit: Result, *, width: int = _WIDTH) -> Any:
+    """Is each score the likeliest for some students?
+
+    Category probability curves of ordered scores, for a rater of average severity and discrimination; a panel per item
+    where items have thresholds of their own. Dotted lines are where a score and the next one are equally likely.
+
+    Parameters
+    ----------
+    fit
+        Of a facets model (`gmf`, `tfm`, `probit`) with ordered scores.
+    width
+        Width of the whole chart in pixels; 380 suits a phone.
+
+    Returns
+    -------
+    altair chart
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> ratings = rl.simulate(students=80, raters=3, thresholds=[-1.0, 1.0], seed=1).ratings
+    >>> rl.charts.categories(rl.fit(ratings)).to_dict()["description"]
+    'Probabilities of 3 scores by ability; each is the likeliest somewhere.'
+    """
+    return _chart(width, "categories", fit)
+
+
+def category_use(
+    fit: Result, ratings: Ratings, raters: Sequence[object] | None = None, *, width: int = _WIDTH
+) -> Any:
+    """How does each rater use the scale?
+
+    Shares of each ordered score, observed beside what the model expects of a rater with this severity and
+    discrimination who marks this work. One rater is shown with 95 % margins, several side by side.
+
+    Parameters
+    ----------
+    fit
+        Of a facets model (`gmf`, `tfm`, `probit`) with ordered scores.
+    ratings
+        Those that were fitted.
+    raters
+        One or several; by default all, those who differ most from what is expected first.
+    width
+        Width of the whole chart in pixels; 380 suits a phone.
+
+    Returns
+    -------
+    altair chart
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> ratings = rl.simulate(students=80, raters=3, thresholds=[-1.0, 1.0], seed=1).ratings
+    >>> chart = rl.charts.category_use(rl.fit(ratings), ratings)
+    >>> chart.to_dict()["description"][:34]
+    'Shares of each score by 3 raters, '
+    """
+    return _chart(width, "category_use", fit, ratings, raters)
 
 
 def network(ratings: Ratings, *, width: int = _WIDTH) -> Any:

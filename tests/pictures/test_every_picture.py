@@ -12,7 +12,7 @@ from raterlens.base.style import PALETTE
 from raterlens.charts import CHART_HELP, CHARTS
 from raterlens.pictures.ranking import capability_data
 from raterlens.pictures.severity import severity_data
-from tests.support.chart_cases import DRAWINGS, texts, titles, with_raters
+from tests.support.chart_cases import DRAWINGS, ORDERED, texts, titles, with_raters
 
 LATENT_CHARTS = ("capability", "severity", "network")
 
@@ -38,6 +38,10 @@ def test_every_chart_is_drawn_for_every_kind_of_fit_or_says_which_is(name, kind,
         ):
             DRAWINGS[name](case, 640)
         return
+    if kind == "example" and name in ORDERED:
+        with pytest.raises(OptionError, match=f"the chart '{name}' is for ordered scores"):
+            DRAWINGS[name](case, 640)
+        return
     width = 380 if kind == "ordered" else 640
     chart = DRAWINGS[name](case, width)
     root = ElementTree.fromstring(rl.charts.svg(chart))
@@ -45,14 +49,14 @@ def test_every_chart_is_drawn_for_every_kind_of_fit_or_says_which_is(name, kind,
     paints = {element.get(paint) for element in root.iter() for paint in ("fill", "stroke")} - {None, "none"}
     assert paints <= {f"var(--{role})" for role in PALETTE}
     assert len(list(root.iter())) > 20
-    if kind == "example":
+    if kind == "example" or name in ORDERED:
         chart.to_dict(validate=True)
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_the_altair_chart_has_what_the_picture_has(name, example):
+def test_the_altair_chart_has_what_the_picture_has(name, example, ordered):
     """Drawn by Vega, offline as in a notebook: every point with its words, every label and name."""
-    chart = DRAWINGS[name](example, 640)
+    chart = DRAWINGS[name](ordered if name in ORDERED else example, 640)
     bundle = chart._repr_mimebundle_()
     vega = ElementTree.fromstring(bundle["image/svg+xml"])
     said = {element.get("aria-label") for element in vega.iter()}

@@ -7,7 +7,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.style import css
-from tests.support.chart_cases import DRAWINGS, Case
+from tests.support.chart_cases import DRAWINGS, ORDERED, Case
 from tests.support.screens import look
 
 WIDTHS = {"desk": 600, "phone": 360}
@@ -31,7 +31,9 @@ def thousands() -> Case:
     return Case(rl.fit(drawn.ratings, anchors=held, standard_errors=False), drawn.ratings)
 
 
-NIGHTLY = [pytest.param(kind, marks=pytest.mark.nightly) for kind in ("three", "many", "thousands")]
+NIGHTLY = [
+    pytest.param(kind, marks=pytest.mark.nightly) for kind in ("three", "ordered", "many", "thousands")
+]
 
 
 @pytest.mark.parametrize("kind", ["example", *NIGHTLY])
@@ -40,9 +42,8 @@ def test_every_chart_can_be_read(kind: str, page, request, tmp_path: Path):
     for size, width in WIDTHS.items():
         if size == "desk" and kind != "example":
             continue  # what fits a phone fits a desk, and drawing takes its time
-        charts = [
-            draw(case, width) for name, draw in DRAWINGS.items() if kind != "thousands" or name not in SLOW
-        ]
+        left_out = (*SLOW, *ORDERED) if kind == "thousands" else () if kind == "ordered" else ORDERED
+        charts = [draw(case, width) for name, draw in DRAWINGS.items() if name not in left_out]
         figures = (f"<figure style='width:{width}px'>{rl.charts.svg(chart)}</figure>" for chart in charts)
         path = tmp_path / f"{size}.html"
         head = f"<!doctype html><html lang=en><meta charset=utf-8><title>Charts</title><style>{css()}{STYLE}</style>"

@@ -21,6 +21,8 @@ from raterlens.pictures.capability_curves import (
     students_data,
     what_if_data,
 )
+from raterlens.pictures.category_curves import categories, categories_data
+from raterlens.pictures.category_use import MOST_ROWS, category_use, category_use_data
 from raterlens.pictures.decision_chart import BETTER, SAME, two_fits, two_fits_data
 from raterlens.pictures.drift_panels import drift_data
 from raterlens.pictures.misfit import NOISY, diagnosis_table, expected_data, fit_statistics_data
@@ -337,3 +339,86 @@ def test_two_fits_compared_say_who_is_capable_in_one_only(example):
     assert (data.filter(kind=BETTER)["two"] > data.filter(kind=BETTER)["one"]).all()
     drawn = two_fits(both.raters, names).svg(358)
     assert drawn.count("<title>") >= example.fit.n_raters
+
+
+# ----------------------------------------------------------------------------------------------- how scores are used
+
+
+@pytest.mark.parametrize("scale", ["rating scale", "partial credit", "graded"])
+def test_category_probabilities_are_those_of_the_formulas(ordered, scale):
+    fit = rl.fit(ordered.ratings, scale=scale, standard_errors=False)
+    known, data = fit.calibration, categories_data(fit)
+    items = data["item"].unique(maintain_order=True).to_list()
+    assert items == (fit.items["item"].to_list() if scale == "partial credit" else ["all"])
+    for place, item in enumerate(items):
+        rows = data.filter(item=item).pivot("category", index="theta", values="probability")
+        difficulty = 0.0 if item == "all" else known.effects["difficulty"][place]
+        s = (
+            known.effects["slope"].mean() * rows["theta"].to_numpy()
+            - known.effects["severity"].mean()
+            - difficulty
+        )
+        tau = known.effects["threshold"][place]
+        if scale == "graded":
+            above = [np.ones_like(s), *(1 / (1 + np.exp(t - s)) for t in tau), np.zeros_like(s)]
+            wanted = -np.diff(above, axis=0)
+        else:
+            logits = np.array([k * s - tau[:k].sum() for k in range(len(tau) + 1)])
+            wanted = np.exp(logits) / np.exp(logits).sum(axis=0)
+        np.testing.assert_allclose(rows.drop("theta").to_numpy().T, wanted, atol=1e-9)
+    assert categories(fit).description.startswith("Probabilities of 4 scores")
+
+
+def test_expected_shares_are_the_sums_over_a_fine_grid_of_abilities(ordered):
+    """By brute force from the formula, over a grid of its own."""
+    fit, ratings = ordered.fit, ordered.ratings
+    effects, theta = fit.calibration.effects, np.linspace(-7, 7, 1401)
+    tau = np.append(0.0, np.cumsum(effects["threshold"][0]))
+    s = (
+        effects["slope"][ratings.rater][:, None] * theta
+        - effects["severity"][ratings.rater][:, None]
+        - effects["difficulty"][ratings.item][:, None]
+    )
+    logits = np.arange(4)[:, None, None] * s - tau[:, None, None]
+    p = np.exp(logits - logits.max(axis=0))
+    p /= p.sum(axis=0)
+    log_posterior = np.tile(-(theta**2) / 2, (ratings.n_students, 1))
+    np.add.at(log_posterior, ratings.student, np.log(p[ratings.score, np.arange(ratings.n_ratings)]))
+    posterior = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    each = np.einsum("knq,nq->nk", p, posterior[ratings.student])
+    data = category_use_data(fit, ratings)
+    for code, name in enumerate(ratings.raters):
+        rows = data.filter(rater=str(name)).sort("place")
+        np.testing.assert_allclose(rows["expected"], each[ratings.rater == code].mean(axis=0), atol=1e-6)
+        given = np.bincount(ratings.score[ratings.rater == code], minlength=4)
+        np.testing.assert_allclose(rows["observed"], given / given.sum())
+
+
+def test_a_rater_who_keeps_to_the_middle_comes_first_and_is_outside_the_margin():
+    found = rl.simulate(
+        students=300, raters=5, items=2, raters_per_student=3, thresholds=[-1.5, -0.5, 0.5, 1.5], seed=2
+    ).ratings
+    score = found.score.copy()
+    mine = found.rater == 3
+    score[mine] = np.clip(score[mine], 1, 3)
+    ratings = replace(found, score=score)
+    fit = rl.fit(ratings)
+    name = str(ratings.raters[3])
+    first = category_use(fit, ratings).panels[0].y.labels
+    assert first is not None
+    assert first[0][1] == name
+    alone = category_use(fit, ratings, [name]).description
+    assert "outside the 95 % margin: 0, " in alone
+    assert alone.endswith(", 4.")
+
+
+def test_a_large_panel_shows_those_who_differ_most():
+    ratings = rl.simulate(
+        students=400, raters=60, items=1, raters_per_student=4, thresholds=[-1.0, 1.0], seed=2
+    ).ratings
+    fit = rl.fit(ratings, standard_errors=False, halo="none", ability="normal")
+    picture = category_use(fit, ratings)
+    assert len(picture.panels[0].y.labels or ()) == MOST_ROWS
+    with pytest.raises(OptionError, match="no rater is given"):
+        category_use(fit, ratings, [])

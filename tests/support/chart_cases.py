@@ -33,6 +33,8 @@ class Case:
 
 DRAWINGS: dict[str, Callable[[Case, int], Any]] = {
     "capability": lambda case, width: rl.charts.capability(case.fit, width=width),
+    "categories": lambda case, width: rl.charts.categories(case.fit, width=width),
+    "category_use": lambda case, width: rl.charts.category_use(case.fit, case.ratings, width=width),
     "curves": lambda case, width: rl.charts.curves(case.fit, width=width),
     "drift": lambda case, width: rl.charts.drift(case.fit, case.ratings, case.times, width=width),
     "expected": lambda case, width: rl.charts.expected(case.fit, case.ratings, case.weakest, width=width),
@@ -43,6 +45,10 @@ DRAWINGS: dict[str, Callable[[Case, int], Any]] = {
     "what_if": lambda case, width: rl.charts.what_if(case.fit, case.weakest, width=width),
     "wright": lambda case, width: rl.charts.wright(case.fit, width=width),
 }
+
+
+ORDERED = ("categories", "category_use")
+"""Charts of ordered scores alone."""
 
 
 def texts(chart: Any) -> list[str]:

@@ -9,6 +9,8 @@ from markupsafe import Markup
 from raterlens.base.arrays import Array
 from raterlens.output.report import english as words
 from raterlens.pictures.capability_curves import abilities, curve_frame, what_if_frame
+from raterlens.pictures.category_curves import categories
+from raterlens.pictures.category_use import category_use
 from raterlens.pictures.decision_chart import decisions
 from raterlens.pictures.ranking import capability
 from raterlens.pictures.severity import severity
@@ -18,18 +20,25 @@ if TYPE_CHECKING:
     from raterlens.base.picture import Picture
     from raterlens.grading.decisions import Decisions
     from raterlens.inference.result import Result
+    from raterlens.ratings.coded import Ratings
 
 WIDE, NARROW = 960, 360
 _FRAME = 400
+MAX_CATEGORY_USE = 2_000_000
+"""Ratings up to which the report looks at how raters use the scale, which takes 1.4 s per million."""
 
 
-def pictures(fit: "Result", *, ranked: bool = True) -> dict[str, Any]:
-    """`map`, `abilities`, `capability` and `severity`, each wide and narrow."""
+def pictures(fit: "Result", ratings: "Ratings | None" = None, *, ranked: bool = True) -> dict[str, Any]:
+    """`map`, `abilities`, `capability`, `severity`, `categories` and `category_use`, each wide and narrow."""
+    ordered = "thresholds" in fit.tables and fit.calibration is not None
+    used = ordered and ratings is not None and ratings.n_ratings <= MAX_CATEGORY_USE
     return {
         "map": both_widths(None if fit.calibration is None else wright(fit)),
         "abilities": both_widths(abilities(fit)),
         "capability": both_widths(capability(fit, ranked=ranked)),
         "severity": both_widths(severity(fit)),
+        "categories": both_widths(categories(fit) if ordered else None),
+        "category_use": both_widths(category_use(fit, ratings) if used else None),  # type: ignore[arg-type]
     }
 
 

@@ -178,6 +178,7 @@ SECTIONS = {
     "abilities": "The students' distribution",
     "capability": "Capability",
     "severity": "Severity and discrimination",
+    "categories": "How the scores are used",
     "raters": "All raters",
     "items": "Items",
     "interactions": "Interactions",
@@ -221,6 +222,14 @@ CAPABILITY_LEAD = (
 )
 SEVERITY_LEAD = (
     "What limits a rater: severity (left is lenient, right is severe) or discrimination (higher is better)."
+)
+CATEGORIES_LEAD = (
+    "How likely each score is by ability, from a rater of average severity. A score that is nowhere the likeliest adds "
+    "little; dotted lines are where a score and the next one are equally likely."
+)
+CATEGORY_USE_LEAD = (
+    "How each rater uses the scale: the thick bar is what was given, the thin one what a rater of this severity and "
+    "discrimination is expected to give for the same work. The raters who differ most come first."
 )
 SEVERITY_CONTOURS = "Capability is constant along each curve."
 LETTERS, LETTER = "Print letters to raters", "Print letter"

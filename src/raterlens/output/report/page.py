@@ -79,7 +79,7 @@ def content(
     diagnosis, ranked = found.diagnosis, found.ranked
     raters = panel_rows(fit, found)
     with in_background(lambda: (curves(fit, raters), _links(ratings))) as beside:
-        drawn = pictures(fit, ranked=ranked)
+        drawn = pictures(fit, ratings, ranked=ranked)
         numbers = rater_data(fit, found, raters, lambda: beside()[0])
         drawn["frames"] = frames(fit, numbers)
         _, linking = beside()
