@@ -87,7 +87,8 @@ def _written_out(ratings: rl.Ratings, spread: float) -> tuple[float, float]:
     h = x[-n_cells:]
     at = loglik(x)[0] - h @ h / (2 * spread**2) - n_cells * np.log(spread)
     own, every = second[-n_cells:, -n_cells:], second + np.outer(middle, middle)
-    return tuple(float(at - np.linalg.slogdet(part)[1] / 2) for part in (own, every))
+    by_own, by_every = (float(at - np.linalg.slogdet(part)[1] / 2) for part in (own, every))
+    return by_own, by_every
 
 
 def test_planted_interactions_are_found():
