@@ -408,9 +408,10 @@ def test_a_rater_who_keeps_to_the_middle_comes_first_and_is_outside_the_margin()
     first = category_use(fit, ratings).panels[0].y.labels
     assert first is not None
     assert first[0][1] == name
-    alone = category_use(fit, ratings, [name]).description
-    assert "outside the 95 % margin: 0, " in alone
-    assert alone.endswith(", 4.")
+    for one in (fit, rl.fit(ratings, scale="rater")):  # also where the model knows of it
+        alone = category_use(one, ratings, [name]).description
+        assert "outside the 95 % margin: 0, " in alone
+        assert alone.endswith(", 4.")
 
 
 def test_a_large_panel_shows_those_who_differ_most():

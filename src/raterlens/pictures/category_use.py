@@ -1,8 +1,9 @@
-"""How raters use the scale: shares of each score, observed beside what the model expects of the same rater."""
+"""How raters use the scale: shares of each score, observed beside those of a rater who uses it as the panel does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,12 +17,14 @@ from raterlens.base.picture import Panel, Picture, plot
 from raterlens.base.style import mark
 from raterlens.base.text import counted, distinct, printable
 from raterlens.diagnostics.ability_expectation import of_abilities
+from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.pictures.category_curves import ordered_scores, score_names
 from raterlens.pictures.ranking import rater_name
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.expectation import Expectation
     from raterlens.inference.result import Result
+    from raterlens.models.calibration import Calibration
     from raterlens.ratings.coded import Ratings
 
 MOST_ROWS = 40
@@ -35,11 +38,12 @@ def category_use_data(fit: Result, ratings: Ratings) -> pl.DataFrame:
     """One row per rater and score: rater, category, place (of the score), n (ratings of the rater), observed and
     expected shares, se (of the observed share, given abilities).
 
-    Expected is what the model says of a rater with this severity and discrimination who marks this work: a rater who
-    keeps to the middle has more observed than expected there.
+    Expected is what a rater with this severity and discrimination, who uses the scale as the panel does, would give for
+    this work: a rater who keeps to the middle has more observed than expected there.
     """
     known = ordered_scores(fit, "category_use")
-    observed, shares, variance = _counts(of_abilities(known, ratings))
+    model = of_abilities(known, ratings)
+    observed, shares, variance = _counts(model, _usual(known, model, ratings))
     n = observed.sum(axis=1)
     some = np.flatnonzero(n)
     names, each = score_names(known), np.maximum(n, 1)[:, None]
@@ -61,7 +65,16 @@ def category_use_data(fit: Result, ratings: Ratings) -> pl.DataFrame:
     )
 
 
-def _counts(model: Expectation) -> tuple[Array, Array, Array]:
+def _usual(known: Calibration, model: Expectation, ratings: Ratings) -> Array:
+    """(contexts, categories, nodes): the probability of each score if all raters had the panel's thresholds."""
+    if RATER_THRESHOLD in known.effects:
+        own = np.zeros_like(known.effects[RATER_THRESHOLD])
+        alike = of_abilities(replace(known, effects={**known.effects, RATER_THRESHOLD: own}), ratings)
+        return np.exp(alike.response.log_prob(alike.predictor, model.nodes.points))
+    return np.exp(model.response.log_prob(model.predictor, model.nodes.points))
+
+
+def _counts(model: Expectation, usual: Array) -> tuple[Array, Array, Array]:
     """(raters, categories) each: scores given, scores expected over the posteriors of abilities, and their variance
     given abilities."""
     ratings, context = model.ratings, model.contexts.places(model.ratings)
@@ -72,8 +85,7 @@ def _counts(model: Expectation) -> tuple[Array, Array, Array]:
     given = sparse.csr_array((one, (model.judged, cell)), shape=(model.n_judged, n_contexts * k))
     posterior = special.softmax(model.prior + given @ log_prob.reshape(-1, size), axis=1)
     seen = sparse.csr_array((one, (context, model.judged)), shape=(n_contexts, model.n_judged)) @ posterior
-    p = np.exp(log_prob)
-    by_context = [np.einsum("cq,ckq->ck", seen, part) for part in (p, p * (1 - p))]
+    by_context = [np.einsum("cq,ckq->ck", seen, part) for part in (usual, usual * (1 - usual))]
     found = [np.zeros((ratings.n_raters, k)) for _ in range(3)]
     np.add.at(found[0], (ratings.rater, ratings.score), 1.0)
     for total, part in zip(found[1:], by_context, strict=True):

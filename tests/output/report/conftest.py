@@ -37,7 +37,7 @@ def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words and tables only: drawing takes a second."""
     nothing = dict.fromkeys(("map", "abilities", "capability", "severity", "categories", "category_use"))
     blank = {"curve": None, "what_if": "", "band": False}
-    monkeypatch.setattr("raterlens.output.report.page.pictures", lambda fit, ranked: {**nothing})
+    monkeypatch.setattr("raterlens.output.report.page.pictures", lambda fit, ratings, ranked: {**nothing})
     monkeypatch.setattr("raterlens.output.report.page.frames", lambda fit, numbers: blank)
 
 

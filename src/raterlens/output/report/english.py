@@ -229,7 +229,7 @@ CATEGORIES_LEAD = (
 )
 CATEGORY_USE_LEAD = (
     "How each rater uses the scale: the thick bar is what was given, the thin one what a rater of this severity and "
-    "discrimination is expected to give for the same work. The raters who differ most come first."
+    "discrimination who uses the scale as the panel does would give for the same work. Who differs most comes first."
 )
 SEVERITY_CONTOURS = "Capability is constant along each curve."
 LETTERS, LETTER = "Print letters to raters", "Print letter"
