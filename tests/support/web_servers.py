@@ -35,7 +35,14 @@ class Server:
 @contextmanager
 def serving(folder: Path, *options: str) -> Iterator[Server]:
     run = "from raterlens.app.cli.main import main; raise SystemExit(main())"
-    command = [sys.executable, "-c", run, "serve", "--port", "0", *options]
+    command = [
+        sys.executable,
+        "-c",
+        run,
+        "serve",
+        *(() if "--port" in options else ("--port", "0")),
+        *options,
+    ]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": str(folder)}
     )

@@ -8,11 +8,11 @@ text, 3 to 1 for marks (tests/pictures/test_style.py measures it).
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Literal, NamedTuple
+from math import inf
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import numpy as np
-
-from raterlens.base.arrays import Array
+if TYPE_CHECKING:
+    from raterlens.base.arrays import Array
 
 Theme = Literal["light", "dark"]
 THEMES: tuple[Theme, ...] = ("light", "dark")
@@ -159,7 +159,11 @@ class Label(NamedTuple):
 
 
 def place_labels(
-    names: Sequence[str], anchors: Array, marks: Array, size: tuple[float, float], taken: Iterable[Box] = ()
+    names: Sequence[str],
+    anchors: "Array",
+    marks: "Array",
+    size: tuple[float, float],
+    taken: Iterable[Box] = (),
 ) -> list[Label]:
     """Place names in the given order; one without a free side at its point is left out.
 
@@ -206,7 +210,7 @@ def _free(
     if left < 0 or right > width or top < -LINE or bottom > height:
         return False
     near = CLEARANCE / 2
-    first, last = bisect_right(obstacles, (left - near, np.inf)), bisect_left(obstacles, (right + near,))
+    first, last = bisect_right(obstacles, (left - near, inf)), bisect_left(obstacles, (right + near,))
     above, below = top - near, bottom + near
     for _, y in obstacles[first:last]:
         if above < y < below:

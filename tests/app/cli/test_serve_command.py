@@ -2,7 +2,8 @@
 
 import pytest
 
-from raterlens.app.cli.serve_command import Limits, serve
+from raterlens.app.cli.serve_command import serve, server_settings
+from raterlens.app.web.settings import Settings
 from raterlens.base.errors import OptionError
 from raterlens.output.report.reproduce import as_flag
 
@@ -10,15 +11,16 @@ from raterlens.output.report.reproduce import as_flag
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (Limits(port=70_000), "--port 70000 is out of range; give a number from 0 to 65535"),
-        (Limits(max_rows=0), "--max-rows 0 is out of range; give a number above 0"),
-        (Limits(max_memory=-1.0), "--max-memory=-1 is out of range; give a number above 0"),
-        (Limits(fits=0), "--fits 0 is out of range; give a number above 0"),
+        (Settings(port=70_000), "--port 70000 is out of range; give a number from 0 to 65,535"),
+        (Settings(max_rows=0), "--max-rows 0 is out of range; give a number of at least 1"),
+        (Settings(max_memory=-1.0), "--max-memory=-1 is out of range; give a number of at least 0.1"),
+        (Settings(max_minutes=0.0), "--max-minutes 0 is out of range; give a number of at least 0.01"),
+        (Settings(fits=0), "--fits 0 is out of range; give a number of at least 1"),
     ],
 )
-def test_limits_out_of_range(limits: Limits, message: str) -> None:
+def test_limits_out_of_range(limits: Settings, message: str) -> None:
     with pytest.raises(OptionError) as refused:
-        serve(limits=limits)
+        server_settings(limits)
     assert refused.value.worded(as_flag) == message
 
 

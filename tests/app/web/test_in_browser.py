@@ -251,6 +251,6 @@ def test_a_server_that_went_away_is_told(tmp_path, new_page):
         page.goto(server.address)
         page.get_by_role("button", name="Try it with example data").click()
         page.wait_for_selector("#findings strong", timeout=WAIT)
-    page.select_option("select[name=role-2]", "facet")
+    page.select_option("select[name=role-2]", "facets")
     page.wait_for_selector("#lost:not(:empty)", timeout=WAIT)
     assert "Raterlens does not answer" in page.inner_text("#lost")

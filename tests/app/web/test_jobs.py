@@ -5,11 +5,15 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from raterlens.app.web.jobs import JobState, Pool
-from raterlens.app.web.refusals import RefusedError
+from raterlens.app.web.jobs import Job, JobState, Limits, Pool
+from raterlens.app.web.page_words import PageError
+from raterlens.app.web.worker import _do
+from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option
 from raterlens.simulation.simulate import simulate
 
 
@@ -55,20 +59,20 @@ async def until(true, seconds=30.0):
 
 def test_fits_are_bounded_queued_cancelled_and_told_when_interrupted(tmp_path, slow):
     async def story():
-        pool = Pool(tmp_path, size=1, max_waiting=2)
+        pool = Pool(tmp_path, Limits(1, waiting=2))
         first, second, third = (pool.submit("fit", **slow) for _ in range(3))
         assert [job.state for job in (first, second, third)] == [
             JobState.RUNNING,
             JobState.WAITING,
             JobState.WAITING,
         ]
-        assert [pool.ahead(job) for job in (first, second, third)] == [0, 1, 2]
-        with pytest.raises(RefusedError, match="2 tasks are already waiting"):
+        assert [pool.ahead(job) for job in (first, second, third)] == [0, 0, 1]
+        with pytest.raises(PageError, match="2 tasks are already waiting"):
             pool.submit("fit", **slow)
 
         await pool.cancel(second)
         assert second.state is JobState.CANCELLED
-        assert pool.ahead(third) == 1
+        assert pool.ahead(third) == 0
 
         await until(lambda: first.progress)
         process = pool._workers[first]._process.pid
@@ -82,12 +86,12 @@ def test_fits_are_bounded_queued_cancelled_and_told_when_interrupted(tmp_path, s
         await asyncio.wait_for(third.over.wait(), 10)
         assert third.state is JobState.FAILED
         assert "interrupted" in third.message
-        with pytest.raises(RefusedError, match="interrupted"):
+        with pytest.raises(PageError, match="interrupted"):
             await third.answer()
 
         # The pool goes on: a task at fault says so, and its worker is kept for the next.
         fault = pool.submit("preview", path=str(tmp_path / "table.csv"), name="gone.csv", sheet=None)
-        with pytest.raises(RefusedError, match=r"no such file: 'gone\.csv'"):
+        with pytest.raises(PageError, match=r"no such file: 'gone\.csv'"):
             await fault.answer()
         (worker,) = pool._idle
         assert worker.ready
@@ -104,7 +108,7 @@ def test_workers_end_with_their_server_and_remove_its_files(tmp_path):
         root = tmp_path / "root"
         root.mkdir()
         (root / "secret.csv").write_text("x")
-        pool = Pool(root, size=1, max_waiting=1)
+        pool = Pool(root, Limits(1))
         await pool.warm()
         process = pool._idle[0]._process
         process.stdin.close()
@@ -119,12 +123,85 @@ def test_workers_end_with_their_server_and_remove_its_files(tmp_path):
 )
 def test_a_fit_that_takes_too_much_memory_is_ended_and_told(tmp_path, slow):
     async def story():
-        pool = Pool(tmp_path, size=1, max_waiting=1, max_memory=60_000_000)  # less than the imports take
+        pool = Pool(tmp_path, Limits(1, memory=60_000_000))  # less than the imports take
         greedy = pool.submit("fit", **slow)
-        with pytest.raises(RefusedError, match=r"more than 0\.06 GB of memory.*--max-memory N") as refused:
+        with pytest.raises(PageError, match=r"more than 0\.06 GB of memory.*--max-memory N") as refused:
             await asyncio.wait_for(greedy.answer(), 60)
         assert refused.value.status == 422
         await until(lambda: not pool._workers)
         await pool.close()
 
     asyncio.run(story())
+
+
+def test_a_job_that_takes_too_long_is_ended_and_its_worker_replaced(tmp_path, slow):
+    async def story():
+        pool = Pool(tmp_path, Limits(1, seconds=0.3, too_long="longer than allowed here"))
+        endless = pool.submit("fit", **slow)
+        with pytest.raises(PageError, match="longer than allowed here") as refused:
+            await asyncio.wait_for(endless.answer(), 60)
+        assert refused.value.status == 422
+        await until(lambda: not pool._running)
+        assert not [worker for worker in pool._idle if worker.ready]
+        pool._limits = Limits(1)
+        after = pool.submit("preview", path=str(tmp_path / "table.csv"), name="gone.csv", sheet=None)
+        with pytest.raises(PageError, match="no such file"):
+            await after.answer()
+        await pool.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("ages", "place"),
+    [([], True), ([1], False), ([9], True), ([9, 1], False), ([9, 9], True), ([9, 9, 9], False)],
+)
+def test_slow_jobs_let_others_pass_up_to_a_number(tmp_path, ages, place):
+    pool = Pool(tmp_path, Limits(1, slow=5, slow_places=2))
+    for age in ages:
+        pool._running[Job("preview", {}, begun=time.monotonic() - age)] = None  # type: ignore[assignment]
+    assert pool._has_place() is place
+
+
+def test_visitors_take_turns(tmp_path, slow):
+    async def story():
+        pool = Pool(tmp_path, Limits(1))
+        pool.submit("fit", "greedy", **slow)
+        more = [pool.submit("fit", "greedy", **slow) for _ in range(2)]
+        other = pool.submit("fit", "other", **slow)
+        assert [pool.ahead(job) for job in (*more, other)] == [1, 2, 0]
+        await pool.close()
+
+    asyncio.run(story())
+
+
+def answer(task: Any) -> dict[str, Any]:
+    return _do({"task": task}, {"task": "task", "arguments": {"name": "x"}}, lambda said: None)
+
+
+def test_a_result() -> None:
+    assert answer(lambda name, progress: name * 2) == {"state": "done", "result": "xx"}
+
+
+def test_the_parts_of_an_error_in_the_words_of_the_pages() -> None:
+    def fault(name: str, progress: object) -> None:
+        raise InputError(
+            "scores go from 0 to 3", Message("give ", Option("cut", 3)), value={"a": 1}, option="cut"
+        )
+
+    assert answer(fault) == {
+        "state": "fault",
+        "what": "scores go from 0 to 3",
+        "remedy": "give the pass mark 3",
+        "option": "cut",
+        "value": "{'a': 1}",
+    }
+
+
+def test_a_bug_is_told_as_one() -> None:
+    def bug(name: str, progress: object) -> None:
+        raise ZeroDivisionError
+
+    found = answer(bug)
+    assert found["state"] == "failed"
+    assert "This is a bug in Raterlens" in found["what"]

@@ -1,6 +1,7 @@
 """`raterlens serve` as a process: quick to answer, light, clean when it goes."""
 
 import signal
+import socket
 import time
 from http.client import HTTPConnection
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from raterlens.app.web.server import serve
 from raterlens.app.web.settings import Settings
 from raterlens.base.errors import OptionError
+from tests.support.web_clients import LONG, ORIGIN, send, visiting
 from tests.support.web_servers import serving
 
 
@@ -65,3 +67,50 @@ def test_a_port_in_use_is_told(tmp_path):
         with pytest.raises(OptionError, match=f"port {port}.*port=0") as refused:
             serve(Settings(port=port))
     assert refused.value.option == "port"
+
+
+START = b'--b\r\nContent-Disposition: form-data; name="file"; filename="x.csv"\r\n\r\nstudent,ra'
+
+
+def test_it_stops_within_seconds_of_sigterm_and_its_port_is_free_again(tmp_path):
+    """With an upload half-open, which it would otherwise wait for."""
+    with serving(tmp_path) as server:
+        here = urlsplit(server.address)
+        head = (
+            f"POST /tables HTTP/1.1\r\nHost: {here.netloc}\r\nOrigin: http://{here.netloc}\r\n"
+            "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 9999\r\n\r\n"
+        )
+        with socket.create_connection((here.hostname, here.port)) as held:
+            held.sendall(head.encode() + START)
+            time.sleep(0.3)
+            begun = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            server.process.wait(20)
+            assert time.monotonic() - begun < 5
+    with serving(tmp_path, "--port", str(here.port)) as again:
+        assert ask(again.address)[0] == 200
+
+
+def test_a_hundred_bad_uploads_take_no_place():
+    """Some cannot be read at all; of others the columns are shown, and their sessions make room for the next."""
+    bad = [
+        ("x.csv", ""),
+        ("x.exe", "MZ"),
+        ("x.csv", "only one column\n1\n"),
+        ("x.parquet", "PAR1"),
+        ("x.csv", "a,b,c\n1,2,x\n3,4,y\n"),
+    ]
+    with visiting(Settings(max_sessions=2)) as client:
+        good = send(client, LONG)
+        where, cookie = good.headers["location"], dict(client.cookies)
+        roles = {f"role-{n}": role for n, role in enumerate(("student", "rater", "item", "score"))}
+        assert client.post(f"{where}/check", data=roles, headers=ORIGIN).status_code == 200
+        for number in range(100):
+            client.cookies.clear()
+            name, content = bad[number % len(bad)]
+            send(client, content, name)
+        client.cookies.clear()
+        assert send(client, LONG).status_code == 303
+        client.cookies.clear()
+        client.cookies.update(cookie)
+        assert client.get(where).status_code == 200

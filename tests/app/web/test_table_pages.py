@@ -10,7 +10,7 @@ import polars as pl
 from openpyxl import Workbook
 
 from raterlens.app.cli.main import main
-from raterlens.app.web.column_roles import read_config
+from raterlens.app.web.form import read_config
 from raterlens.app.web.tasks import check, preview
 from raterlens.app.web.tasks import fit as fit_table
 from raterlens.fitting.api import load
@@ -73,7 +73,7 @@ def test_the_command_in_the_report_does_the_same(tmp_path: Path, monkeypatch):
     chosen = {
         "path": str(path),
         "name": path.name,
-        "read": read_config(roles, sheet="Marks").given(),
+        "read": read_config(roles, {}, sheet="Marks").given(),
     }
     assert "of 12 students by 3 raters on 2 items" in check(**chosen, progress=print)["data"]
     (tmp_path / "app").mkdir()
@@ -110,7 +110,7 @@ def test_a_column_for_each_rater_is_guessed_fitted_and_told(tmp_path: Path, monk
         chosen = {
             "path": str(path),
             "name": path.name,
-            "read": read_config(seen["roles"], wide=wide).given(),
+            "read": read_config(seen["roles"], {}, wide=wide).given(),
         }
         assert check(**chosen, progress=print)["data"] == size
         (tmp_path / name).mkdir()

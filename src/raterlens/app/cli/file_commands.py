@@ -235,10 +235,10 @@ def compare(
             f"{counted(len(files), 'fit')} to compare", "give the paths of two or more fit.json"
         )
     # heavy, so not before it is needed
-    from raterlens.diagnostics.comparison import compare as map_in_processes
+    from raterlens.diagnostics.comparison import compare as compare_fits
     from raterlens.fitting.api import load
 
-    found = map_in_processes(*(load(path) for path in files), names=_names(files))
+    found = compare_fits(*(load(path) for path in files), names=_names(files))
     if json:
         print_json(found.to_json())
     else:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from cyclopts import Group, Parameter
 
+from raterlens.app.web.settings import Settings
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, between_commas
 from raterlens.config import FitConfig, ReadConfig
@@ -26,6 +27,7 @@ _GATE = Group("Gate", sort_key=3)
 _DECISIONS = Group("Decisions", sort_key=4)
 _WORK = Group("Long fits", sort_key=4)
 _OUTPUT = Group("Output", sort_key=5)
+_SERVER = Group("Server", sort_key=1)
 
 
 def one_of(names: Sequence[str]) -> str:
@@ -67,7 +69,7 @@ def _option(option: "Field[Any]") -> tuple[str, Any, Any]:
 
 
 def _record(config: type, group: Group) -> Any:
-    options = [_option(option) for option in fields(config)]
+    options = [_option(option) for option in fields(config) if "help" in option.metadata]
     # With a docstring: Python would make one of all types and defaults, which takes longer than all else here.
     known = {"__doc__": f"The options of {config.__name__}, as a shell gives them."}
     made = make_dataclass(
@@ -81,10 +83,12 @@ if TYPE_CHECKING:
     ReadOptions = ReadConfig
     FitOptions = FitConfig
     BoundOptions = Bounds
+    ServerOptions = Settings
 else:
     ReadOptions = _record(ReadConfig, _TABLE)
     FitOptions = _record(FitConfig, _MODEL)
     BoundOptions = _record(Bounds, _GATE)
+    ServerOptions = _record(Settings, _SERVER)
 
 
 def read_config(options: ReadOptions) -> ReadConfig:

@@ -8,16 +8,12 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from raterlens.app.web.form import decisions, fit_config
 from raterlens.app.web.jobs import Job, JobState
+from raterlens.app.web.page_words import TABLE, WORDS, PageError
 from raterlens.app.web.pages import page
-from raterlens.app.web.refusals import RefusedError
-from raterlens.app.web.sessions import Fitted, Session
-from raterlens.app.web.state import AppState, app_state
-from raterlens.app.web.table_pages import reading, take_choices
-from raterlens.app.web.words import WORDS
-from raterlens.base.errors import choose
-from raterlens.config import FitConfig
-from raterlens.models.registry import MODELS
+from raterlens.app.web.sessions import AppState, FitJob, Session, app_state
+from raterlens.app.web.table_pages import FIELDS, read_arguments, update_from_form
 
 FILES = {
     "report": "report.html",
@@ -31,29 +27,26 @@ FILES = {
     "remark": "remark.csv",
     "fit": "fit.json",
 }
-"""Downloads, by the name in the address."""
+"""What can be downloaded, by the name in the address."""
 
 
 async def start(request: Request) -> Response:
     state = app_state(request)
     session, table = state.table(request)
     if len(session.fits) >= state.settings.max_fits:
-        raise RefusedError(
+        raise PageError(
             f"{len(session.fits)} fits are kept, the limit; remove a table on the start page", 409
         )
-    async with request.form(max_fields=2_000) as form:
-        take_choices(table, form)
-        table.model = {
-            name: str(value) for name, value in form.items() if name in (*_CHOICES, *_SWITCHES, *_TYPED)
-        }
-    config, asked = chosen_config(table.model), reading(table)
-    decide, remark = chosen_decisions(table.model)
+    async with request.form(max_fields=FIELDS) as form:
+        update_from_form(table, form)
+    config, asked = fit_config(table.given), read_arguments(table)
+    decide, remark = decisions(table.given)
     folder = session.new_folder()
     job = state.fits.submit(
-        "fit", **asked, fit=config.given(), decide=decide, remark=remark, folder=str(folder)
+        "fit", session.id, **asked, fit=config.given(), decide=decide, remark=remark, folder=str(folder)
     )
     session.counted += 1
-    fitted = Fitted(folder.name, session.counted, table, config.model, folder, job)
+    fitted = FitJob(folder.name, session.counted, table, config.model, folder, job)
     session.fits[fitted.id] = fitted
     return RedirectResponse(f"/fits/{fitted.id}", 303)
 
@@ -95,7 +88,7 @@ async def download(request: Request) -> Response:
     _, fitted = app_state(request).fitted(request)
     file = FILES.get(request.path_params["what"])
     if file is None or fitted.job.state is not JobState.DONE or not (fitted.folder / file).exists():
-        raise RefusedError("this fit has no such file; go back and choose one from the list", 404)
+        raise PageError("this fit has no such file; go back and choose one from the list", 404)
     return FileResponse(fitted.folder / file, filename=file, content_disposition_type="attachment")
 
 
@@ -108,47 +101,22 @@ async def compare(request: Request) -> Response:
         return page(request, "compare.html", fits=done, asked=_proposed(done, asked[0]), found=None)
     pair = [fitted for id in asked for fitted in done if fitted.id == id]
     if len(pair) < 2:
-        raise RefusedError("one of these fits is no longer here; choose two from the list", 404)
+        raise PageError("one of these fits is no longer here; choose two from the list", 404)
     if pair[0] is pair[1]:
-        raise RefusedError(f"both are the same fit, {pair[0].name!r}; choose two that differ")
+        raise PageError(f"both are the same fit, {pair[0].name!r}; choose two that differ")
     names = [fitted.short for fitted in pair]
-    job = state.quick.submit("compare", folders=[str(fitted.folder) for fitted in pair], names=names)
+    job = state.quick.submit(
+        "compare", session.id, folders=[str(fitted.folder) for fitted in pair], names=names
+    )
     found = await job.answer()
     return page(request, "compare.html", fits=done, asked=asked, found=found, names=names)
-
-
-_CHOICES = ("model", "method", "link", "scale", "prior")
-_SWITCHES = {"item_slopes": True, "interactions": ("rater:item",)}
-"""Values of ticked boxes."""
-_TYPED = ("decide", "remark")
-DEFAULT_MODEL = FitConfig().model
-DEFAULT = "default"
-"""The form's value for the model's own link."""
-
-
-def chosen_config(form: dict[str, str]) -> FitConfig:
-    """The configuration that a form asks for; missing fields are at their defaults."""
-    choose("model", form.get("model", DEFAULT_MODEL), MODELS)
-    chosen: dict[str, Any] = {name: form[name] for name in _CHOICES if form.get(name, DEFAULT) != DEFAULT}
-    return FitConfig(**chosen | {name: value for name, value in _SWITCHES.items() if form.get(name)})
-
-
-def chosen_decisions(form: dict[str, str]) -> tuple[str | None, int | None]:
-    """The cuts, as text, and how many further marks to plan; None where a field is empty."""
-    decide, marks = (form.get(name, "").strip() for name in _TYPED)
-    if marks and not marks.isdecimal():
-        raise RefusedError(
-            f"the number of further marks, {marks[:40]!r}, is not a whole number; give one, or leave it empty",
-            field="remark",
-        )
-    return decide or None, int(marks) if marks else None
 
 
 def progress_of(state: AppState, job: Job) -> dict[str, Any]:
     """How far a job has come, in words and as a share of 1."""
     said, words = job.progress, WORDS.progress
     if job.state is JobState.WAITING:
-        ahead = state.fits.ahead(job) - 1
+        ahead = state.fits.ahead(job)
         return {
             "phase": words.waiting.format(ahead=ahead) if ahead else words.next,
             "share": 0.0,
@@ -157,21 +125,21 @@ def progress_of(state: AppState, job: Job) -> dict[str, Any]:
     if not said:
         return {"phase": words.starting, "share": 0.0, "detail": ""}
     detail = words.detail.format(step=said["step"], loglik=said["loglik"]) if "step" in said else ""
-    return {"phase": getattr(words, said["phase"]), "share": said["share"], "detail": detail}
+    return {"phase": TABLE["stages"][said["stage"]], "share": said["share"], "detail": detail}
 
 
-def _shown(fitted: Fitted) -> Markup:
+def _shown(fitted: FitJob) -> Markup:
     """The report without its head, to stand in a page of ours: the same markup, style and scripts. Labels are escaped
     in it, so there is one <main>."""
     whole = (fitted.folder / FILES["report"]).read_text(encoding="utf-8")
     return Markup(whole.partition("<main>")[2].rpartition("</main>")[0])
 
 
-def _done(session: Session) -> set[Fitted]:
+def _done(session: Session) -> set[FitJob]:
     return {fitted for fitted in session.fits.values() if fitted.job.state is JobState.DONE}
 
 
-def _proposed(done: list[Fitted], first: str) -> list[str]:
+def _proposed(done: list[FitJob], first: str) -> list[str]:
     """Two to begin with: the one asked for, if any, and the latest other."""
     ids = [fitted.id for fitted in done]
     one = first if first in ids else next(iter(ids[-2:]), "")

@@ -1,24 +1,26 @@
-"""Work in a bounded number of processes: queued, watched, and stopped for good when cancelled."""
+"""Work in a bounded number of processes: queued, watched, and stopped when cancelled or beyond a limit."""
 
 import asyncio
 import json
+import math
 import os
 import sys
+import time
 from asyncio.subprocess import PIPE, Process
-from collections import deque
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from raterlens.app.web.option_labels import FIELDS
-from raterlens.app.web.refusals import RefusedError
+from raterlens.app.web.page_words import PageError, field_of
 from raterlens.app.web.settings import GIGABYTE
 from raterlens.base.processes import ONE_THREAD
 
 LOOK = 0.25
-"""Seconds between two looks at the memory of a process."""
+"""Seconds between two looks at the time and memory that a job has taken."""
 
 WIDEST = 1 << 26
 """Bytes in one answer of a worker; results themselves are files."""
@@ -39,6 +41,10 @@ class Job:
 
     task: str
     arguments: dict[str, Any]
+    visitor: str = ""
+    """Whose it is: visitors take turns."""
+    begun: float = math.inf
+    """When its worker, ready at last, turned to it."""
     state: JobState = JobState.WAITING
     progress: dict[str, Any] = field(default_factory=dict)
     result: Any = None
@@ -61,7 +67,7 @@ class Job:
     @property
     def field(self) -> str | None:
         """The id of the field on the page that is at fault."""
-        return FIELDS.get(self.option or "")
+        return field_of(self.option)
 
     async def answer(self) -> Any:
         """The result; whatever else came of it is refused with its message."""
@@ -69,7 +75,25 @@ class Job:
         if self.state is JobState.DONE:
             return self.result
         status = 422 if self.state is JobState.FAULT else 500
-        raise RefusedError(self.message, status, field=self.field)
+        raise PageError(self.message, status, field=self.field)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a job may take, and how many may run at a time."""
+
+    places: int
+    waiting: int = 20
+    """Jobs in the queue."""
+    seconds: float = 0.0
+    memory: int = 0
+    """Bytes; 0, as for seconds, is no limit."""
+    too_long: str = ""
+    """Message to a visitor whose job takes longer."""
+    slow: float = 0.0
+    """Seconds after which a job no longer counts among `places`; 0 for never."""
+    slow_places: int = 0
+    """How many such jobs may run besides."""
 
 
 class Worker:
@@ -77,7 +101,7 @@ class Worker:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._tired = False
+        self._too_large = False
 
     @staticmethod
     async def start(root: Path) -> "Worker":
@@ -90,23 +114,27 @@ class Worker:
             )
         )
 
-    async def do(self, job: Job, max_memory: int = 0) -> None:
+    async def do(self, job: Job, limits: Limits, on_look: Callable[[], None]) -> None:
         """Follow a task to its end; a process that dies on the way leaves the job without one."""
-        watching = asyncio.create_task(self._watch(job, max_memory))
+        watching = asyncio.create_task(self._watch(job, limits, on_look))
         try:
             await self._follow(job)
         finally:
             watching.cancel()
 
-    async def _watch(self, job: Job, most: int) -> None:
-        """End a process that takes too much memory, before the machine suffers. From outside: what is at work in it
-        may be compiled code that cannot be asked to stop."""
-        while most:
+    async def _watch(self, job: Job, limits: Limits, on_look: Callable[[], None]) -> None:
+        """End a process that takes too long or too much memory, before others suffer. From outside: what is at work in
+        it may be compiled code that cannot be asked to stop."""
+        while True:
             await asyncio.sleep(LOOK)
-            if memory_of(self._process.pid) > most:
-                job.end(JobState.FAULT, message=TOO_LARGE.format(most / GIGABYTE))
+            if limits.memory and memory_of(self._process.pid) > limits.memory:
+                job.end(JobState.FAULT, message=TOO_LARGE.format(limits.memory / GIGABYTE))
+            elif limits.seconds and time.monotonic() - job.begun > limits.seconds:
+                job.end(JobState.FAULT, message=limits.too_long)
+            if job.ended:
                 await self.kill()
                 return
+            on_look()
 
     async def _follow(self, job: Job) -> None:
         assert self._process.stdin is not None
@@ -118,9 +146,10 @@ class Worker:
             async for line in self._process.stdout:
                 said = json.loads(line)
                 if "progress" in said:
+                    job.begun = min(job.begun, time.monotonic())
                     job.progress = said["progress"]
                     continue
-                self._tired = said["tired"]
+                self._too_large = said["too_large"]
                 message = "; ".join(part for name in ("what", "remedy") if (part := said.get(name)))
                 job.end(
                     JobState(said["state"]),
@@ -133,7 +162,7 @@ class Worker:
     @property
     def ready(self) -> bool:
         """Whether it can take another task: it lives, and has not grown too large."""
-        return self._process.returncode is None and not self._tired
+        return self._process.returncode is None and not self._too_large
 
     async def kill(self) -> None:
         with suppress(ProcessLookupError):
@@ -151,33 +180,34 @@ def memory_of(process: int) -> int:
 
 
 class Pool:
-    """At most `size` tasks at a time; the others wait. Workers are kept for the next task."""
+    """Jobs within limits; the others wait. Workers are kept for the next task."""
 
-    def __init__(self, root: Path, size: int, max_waiting: int, max_memory: int = 0) -> None:
-        self._root, self._size, self._max_waiting, self._max_memory = root, size, max_waiting, max_memory
-        self._waiting: deque[Job] = deque()
+    def __init__(self, root: Path, limits: Limits) -> None:
+        self._root, self._limits = root, limits
+        self._waiting: list[Job] = []
         self._running: dict[Job, asyncio.Task[None]] = {}
         self._workers: dict[Job, Worker] = {}
         self._idle: list[Worker] = []
 
     async def warm(self) -> None:
         """Have a worker ready, its imports done, before the next task comes."""
-        if not self._idle and len(self._running) < self._size:
+        if not self._idle and self._has_place():
             self._idle.append(await Worker.start(self._root))
 
-    def submit(self, task: str, **arguments: Any) -> Job:
-        if len(self._waiting) >= self._max_waiting:
-            raise RefusedError(
+    def submit(self, task: str, visitor: str = "", **arguments: Any) -> Job:
+        if len(self._waiting) >= self._limits.waiting:
+            raise PageError(
                 f"{len(self._waiting)} tasks are already waiting, the limit; try again in a few minutes", 503
             )
-        job = Job(task, arguments)
+        job = Job(task, arguments, visitor)
         self._waiting.append(job)
         self._advance()
         return job
 
     def ahead(self, job: Job) -> int:
-        """How many must end before this one can begin."""
-        return self._waiting.index(job) + 1 if job in self._waiting else 0
+        """How many of those waiting come before this one."""
+        order = self._order()
+        return order.index(job) if job in order else 0
 
     async def cancel(self, job: Job) -> None:
         """Stop it, whatever it is doing: its process is killed."""
@@ -197,9 +227,24 @@ class Pool:
             await worker.kill()
         self._idle.clear()
 
+    def _order(self) -> list[Job]:
+        """Those waiting, in turn: of every visitor the first, then of every visitor the second."""
+        turns = Counter(job.visitor for job in self._running)
+        turn: dict[Job, int] = {}
+        for job in self._waiting:
+            turn[job] = turns[job.visitor]
+            turns[job.visitor] += bool(job.visitor)
+        return sorted(self._waiting, key=turn.__getitem__)
+
+    def _has_place(self) -> bool:
+        now, slow = time.monotonic(), self._limits.slow
+        beside = sum(bool(slow) and now - job.begun >= slow for job in self._running)
+        return len(self._running) - min(beside, self._limits.slow_places) < self._limits.places
+
     def _advance(self) -> None:
-        while self._waiting and len(self._running) < self._size:
-            job = self._waiting.popleft()
+        while self._waiting and self._has_place():
+            job = self._order()[0]
+            self._waiting.remove(job)
             job.state = JobState.RUNNING
             self._running[job] = asyncio.create_task(self._run(job))
 
@@ -208,8 +253,9 @@ class Pool:
             worker = await self._worker()
             self._workers[job] = worker
             if not job.ended:
-                await worker.do(job, self._max_memory)
-            if worker.ready and job.state is not JobState.CANCELLED and job.ended:
+                await worker.do(job, self._limits, self._advance)  # it may have become slow
+            spare = len(self._idle) < self._limits.places
+            if spare and worker.ready and job.ended and job.state is not JobState.CANCELLED:
                 self._idle.append(worker)
             else:
                 await worker.kill()

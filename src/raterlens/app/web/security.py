@@ -5,6 +5,7 @@ one is set, and whatever changes something must come from our own pages (Origin)
 """
 
 import secrets
+from asyncio import wait_for
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 from socket import gethostname
@@ -15,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from raterlens.app.web.refusals import RefusedError
+from raterlens.app.web.page_words import PageError
 from raterlens.app.web.settings import LOOPBACK, Settings
 
 READING = ("GET", "HEAD")
@@ -40,14 +41,14 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 
-RefusalPage = Callable[[Request, RefusedError], Awaitable[Response]]
+ErrorPage = Callable[[Request, PageError], Awaitable[Response]]
 
 
 class Guard:
     """The only way in: wraps the whole app."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, refusal_page: RefusalPage) -> None:
-        self._app, self._settings, self._refusal_page = app, settings, refusal_page
+    def __init__(self, app: ASGIApp, settings: Settings, error_page: ErrorPage) -> None:
+        self._app, self._settings, self._error_page = app, settings, error_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -61,30 +62,28 @@ class Guard:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
+        if scope["path"] == UPLOAD:
+            receive = _within(receive, self._settings.upload_timeout)
         request = Request(scope, receive)
         try:
             response = self.admit(request)
-        except RefusedError as refusal:
-            response = await self._refusal_page(request, refusal)
+        except PageError as refused:
+            response = await self._error_page(request, refused)
         await (response or self._app)(scope, receive, send_safely)
 
     def admit(self, request: Request) -> Response | None:
         """Refuse, answer, or (None) let the app answer."""
         if not own_host(request.headers.get("host", ""), self._settings.host):
-            raise RefusedError(
+            raise PageError(
                 f"Raterlens does not answer to this address, {request.headers.get('host', '')!r}; open the one that "
                 "was printed when it was started",
                 421,
             )
         entry = self._enter(request)
         if request.method not in READING and not same_origin(request):
-            raise RefusedError(
-                "this request did not come from a page of Raterlens; go back and try again", 403
-            )
+            raise PageError("this request did not come from a page of Raterlens; go back and try again", 403)
         if request.method not in READING and request.url.path != UPLOAD and not _small(request):
-            raise RefusedError(
-                "this form is larger than any that Raterlens sends; go back and try again", 413
-            )
+            raise PageError("this form is larger than any that Raterlens sends; go back and try again", 413)
         return entry
 
     def _enter(self, request: Request) -> Response | None:
@@ -98,12 +97,26 @@ class Guard:
             answer.set_cookie(cookie, token, httponly=True, samesite="strict", path="/")
             return answer
         if not _same(request.cookies.get(cookie, ""), token):
-            raise RefusedError(
+            raise PageError(
                 "this Raterlens needs a token; open the whole address, with ?token=..., that was printed when it was "
                 "started",
                 401,
             )
         return None
+
+
+def _within(receive: Receive, seconds: float) -> Receive:
+    """Give up a body of which nothing arrives for so long."""
+
+    async def soon() -> Message:
+        try:
+            return await wait_for(receive(), seconds)
+        except TimeoutError:
+            raise PageError(
+                f"nothing more of the upload arrived for {seconds:g} seconds; try again", 408
+            ) from None
+
+    return soon
 
 
 def _small(request: Request) -> bool:

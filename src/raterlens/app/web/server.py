@@ -2,7 +2,6 @@
 
 import secrets
 import socket
-import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,18 +11,17 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from raterlens.app.web import fit_pages as fits
 from raterlens.app.web import table_pages as tables
-from raterlens.app.web.pages import HERE, refusal_page
-from raterlens.app.web.refusals import RefusedError, refused
+from raterlens.app.web.pages import HANDLERS, HERE, error_page
 from raterlens.app.web.security import Guard
+from raterlens.app.web.sessions import AppState
 from raterlens.app.web.settings import LOOPBACK, Settings
-from raterlens.app.web.state import AppState
-from raterlens.base.errors import OptionError, RaterlensError
+from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.output.report.assets import script, style
 
@@ -48,23 +46,17 @@ def make_app(settings: Settings) -> Guard:
 
     app = Starlette(
         routes=[*tables.ROUTES, *fits.ROUTES, Route("/static/{name}", asset)],
-        exception_handlers={
-            RefusedError: _refused,
-            RaterlensError: _at_fault,
-            ClientDisconnect: _gone_away,
-            HTTPException: _unknown,
-            Exception: _unforeseen,
-        },
+        exception_handlers=HANDLERS,
         lifespan=lifespan,
     )
     app.state.raterlens = state
-    return Guard(app, settings, refusal_page)
+    return Guard(app, settings, error_page)
 
 
 def serve(settings: Settings, *, open_browser: bool = False) -> None:
     """Listen until interrupted; print the address."""
     with _listening(settings) as listener:
-        settings = _settled(settings, listener.getsockname()[1])
+        settings = _with_token(settings, listener.getsockname()[1])
         address = _address(settings)
         print(f"Raterlens is running at {address}", flush=True)
         print("Press Ctrl+C to stop it and remove everything that was uploaded.", flush=True)
@@ -74,7 +66,12 @@ def serve(settings: Settings, *, open_browser: bool = False) -> None:
 
             threading.Timer(0.5, webbrowser.open, [address]).start()
         config = uvicorn.Config(
-            make_app(settings), log_level="warning", access_log=False, server_header=False, lifespan="on"
+            make_app(settings),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            timeout_graceful_shutdown=settings.ending,
         )
         uvicorn.Server(config).run(sockets=[listener])
 
@@ -86,7 +83,7 @@ async def asset(request: Request) -> Response:
     return Response(ASSETS[name], media_type=KINDS[Path(name).suffix])
 
 
-def _settled(settings: Settings, port: int) -> Settings:
+def _with_token(settings: Settings, port: int) -> Settings:
     shared = settings.host not in LOOPBACK
     return replace(settings, port=port, token=secrets.token_urlsafe(24) if shared else None)
 
@@ -109,40 +106,3 @@ def _address(settings: Settings) -> str:
     host = socket.gethostname() if any_address else settings.host
     token = f"?token={settings.token}" if settings.token else ""
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}/{token}"
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RefusedError)
-    return await refusal_page(request, error)
-
-
-async def _at_fault(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RaterlensError)
-    return await refusal_page(request, refused(error))
-
-
-async def _unknown(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    words = {
-        404: f"there is no page {request.url.path[:80]!r}; go to the start page",
-        405: "this address cannot be opened directly; go to the start page",
-    }
-    return await refusal_page(
-        request, RefusedError(words.get(error.status_code, error.detail), error.status_code)
-    )
-
-
-async def _gone_away(request: Request, error: Exception) -> Response:
-    return Response(status_code=400)  # which nobody reads
-
-
-async def _unforeseen(request: Request, error: Exception) -> Response:
-    print(f"raterlens: {type(error).__name__}: {error}", file=sys.stderr)
-    return await refusal_page(
-        request,
-        RefusedError(
-            f"unexpected error ({type(error).__name__}). This is a bug in Raterlens, not in your data; go back and try "
-            "again",
-            500,
-        ),
-    )

@@ -1,17 +1,29 @@
-"""Each visitor's tables and fits, in a folder that is removed with the session."""
+"""Everything a running server has: visitors with their tables and fits, and workers, in one work folder that is removed
+with it."""
 
+import asyncio
 import secrets
 import shutil
+import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from raterlens.app.web.jobs import Job
-from raterlens.app.web.refusals import RefusedError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from raterlens.app.web.jobs import Job, Limits, Pool
+from raterlens.app.web.page_words import PageError
 from raterlens.app.web.settings import Settings
+
+READING, SLOW_READING = 2, 4
+"""Previews, checks and comparisons at a time, and how many slow ones besides; they do not wait for fits."""
+
+SWEEP = 60.0
+"""Seconds between checks for idle sessions."""
 
 
 @dataclass(slots=True, eq=False)
@@ -21,24 +33,19 @@ class Table:
     id: str
     name: str
     path: Path
-    size: int
     preview: dict[str, Any]
-    """The answer of `tasks.preview`"""
+    """What `tasks.preview` found in it."""
     roles: dict[str, str]
-    """The role of each column, as last chosen"""
+    """The role of each column, as last chosen."""
     spread: str = "item"
-    """Meaning of score columns: see `column_guesses.patterns`"""
-    cut: str = ""
-    bands: str = ""
-    worth: str = ""
-    """Scores of words: "good=1,bad=0" """
-    as_written: bool = False
-    model: dict[str, str] = field(default_factory=dict)
+    """What each score column is for: see `tasks.patterns`."""
+    given: dict[str, str] = field(default_factory=dict)
+    """The fields of the form, as last sent."""
 
 
 @dataclass(slots=True, eq=False)
-class Fitted:
-    """A fit: asked for, under way or done."""
+class FitJob:
+    """A fit: asked for, running or done."""
 
     id: str
     number: int
@@ -59,15 +66,17 @@ class Fitted:
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """One visitor's tables and fits."""
+    """What one visitor has here."""
 
     id: str
     folder: Path
     used: float
     tables: dict[str, Table] = field(default_factory=dict)
-    fits: dict[str, Fitted] = field(default_factory=dict)
+    fits: dict[str, FitJob] = field(default_factory=dict)
     counted: int = 0
     """Fits so far, removed ones included: no number is given twice."""
+    tentative: bool = True
+    """Whether none of its tables could be read as ratings yet: such a session makes room for others."""
 
     @property
     def busy(self) -> bool:
@@ -115,7 +124,7 @@ class Sessions:
     def create(self) -> Session:
         self.sweep()
         if len(self._all) >= self._settings.max_sessions and not self._give_up_oldest():
-            raise RefusedError(
+            raise PageError(
                 f"{len(self._all)} people are already using this Raterlens, its limit; try again later", 503
             )
         session = Session(new_id(), self._root / new_id(), self._clock())
@@ -134,13 +143,15 @@ class Sessions:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _give_up_oldest(self) -> bool:
-        """Remove the session that has been idle for longest, if it has been for a while; whether there was one."""
-        idle = [session for session in self if not session.busy]
-        oldest = min(idle, key=lambda session: session.used, default=None)
-        if oldest is None or self._clock() - oldest.used <= self._settings.spared:
-            return False
-        self.remove(oldest)
-        return True
+        """Remove a session to make room: the oldest in which nothing could be read, else the one that has been idle for
+        longest, if it has been for a while; whether there was one."""
+        idle = sorted((session for session in self if not session.busy), key=lambda session: session.used)
+        oldest = next((session for session in idle if session.tentative), None)
+        if oldest is None and idle and self._clock() - idle[0].used > self._settings.grace_period:
+            oldest = idle[0]
+        if oldest is not None:
+            self.remove(oldest)
+        return oldest is not None
 
     def remove(self, session: Session) -> list[Job]:
         """Forget everything of a visitor; return the jobs, which the caller has to stop."""
@@ -158,3 +169,105 @@ class Sessions:
 def new_id() -> str:
     """128 random bits: an id cannot be guessed."""
     return secrets.token_urlsafe(16)
+
+
+class AppState:
+    """Visitors and workers. `open` starts them, and leaves nothing behind."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.sessions: Sessions
+        self.quick: Pool
+        self.fits: Pool
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        root = Path(tempfile.mkdtemp(prefix="raterlens-"))  # readable by its owner only
+        settings = self.settings
+        self.sessions = Sessions(root, settings)
+        self.quick = Pool(
+            root,
+            Limits(
+                READING,
+                settings.max_waiting,
+                settings.max_reading,
+                settings.job_memory,
+                TOO_LONG.format(f"{settings.max_reading:g} seconds", "max-reading"),
+                settings.slow,
+                SLOW_READING,
+            ),
+        )
+        self.fits = Pool(
+            root,
+            Limits(
+                settings.fits_at_once,
+                settings.max_waiting,
+                settings.max_minutes * 60,
+                settings.job_memory,
+                TOO_LONG.format(f"{settings.max_minutes:g} minutes", "max-minutes"),
+            ),
+        )
+        await self.quick.warm()
+        await self.fits.warm()
+        sweeping = asyncio.create_task(self._sweep())
+        try:
+            yield
+        finally:
+            sweeping.cancel()
+            await self.quick.close()
+            await self.fits.close()
+            shutil.rmtree(root, ignore_errors=True)
+
+    def visitor(self, request: Request) -> Session | None:
+        return self.sessions.find(request.cookies.get(self.settings.cookie))
+
+    def remember(self, response: Response, session: Session) -> Response:
+        """Set the session cookie; scripts cannot read it, and other sites cannot make a browser send it."""
+        response.set_cookie(self.settings.cookie, session.id, httponly=True, samesite="strict", path="/")
+        return response
+
+    def table(self, request: Request) -> tuple[Session, Table]:
+        """The table that the address names, if it is the visitor's own."""
+        session = self.visitor(request)
+        table = session.tables.get(request.path_params["id"]) if session else None
+        if session is None or table is None:
+            raise _gone("table")
+        return session, table
+
+    def fitted(self, request: Request) -> tuple[Session, FitJob]:
+        """The fit that the address names, if it is the visitor's own."""
+        session = self.visitor(request)
+        fitted = session.fits.get(request.path_params["id"]) if session else None
+        if session is None or fitted is None:
+            raise _gone("fit")
+        return session, fitted
+
+    async def stop(self, jobs: list[Job]) -> None:
+        for job in jobs:
+            if not job.ended:
+                await self.fits.cancel(job)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP)
+            self.sessions.sweep()
+
+
+def app_state(request: Request) -> AppState:
+    """The state of the app that a request came to."""
+    found: AppState = request.app.state.raterlens
+    return found
+
+
+TOO_LONG = (
+    "this takes longer than {}, the limit here; use part of the data or a simpler model, use raterlens fit on the "
+    "command line, or raise the limit: raterlens serve --{} N"
+)
+
+
+def _gone(what: str) -> PageError:
+    return PageError(
+        f"this {what} is no longer here: it was removed, or Raterlens was restarted; go to the start page and upload "
+        "the file again",
+        404,
+    )

@@ -1,38 +1,42 @@
-"""A server's limits, in one record."""
+"""A server's limits, in one record; those with a help text are options of `raterlens serve`."""
 
 import os
 from dataclasses import dataclass, field
 
 from raterlens.base.threads import available_cores
+from raterlens.config.option_fields import option
 
 MEGABYTE = 1_000_000
 GIGABYTE = 1_000_000_000
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def half_of_memory() -> int:
-    """Half of this machine's memory, in bytes; 0 if the system does not say."""
+def quarter_of_memory() -> float:
+    """GB of this machine's memory that a job may take; 0, for no limit, where the system does not say."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 4 / GIGABYTE
     except (AttributeError, OSError, ValueError):
-        return 0
+        return 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Limits, and who has access."""
+    """Where to listen, who has access, and how much is allowed."""
 
-    host: str = "127.0.0.1"
-    port: int = 8765
+    port: int = option(8765, "Port to listen on; 0 picks a free one.", least=0, most=65_535)
+    host: str = option("127.0.0.1", "Address to listen on; another one lets other machines in.")
+    max_megabytes: float = option(200, "Maximum upload size (MB).", least=0.001)
+    max_rows: int = option(5_000_000, "Maximum rows per table.", least=1)
+    max_memory: float | None = option(
+        None, "Maximum memory per job (GB); default: a quarter of the machine's.", least=0.1
+    )
+    max_minutes: float = option(60, "Maximum time per fit (minutes).", least=0.01)
+    max_reading: float = option(
+        60, "Maximum time to read or check a table, or to compare fits (seconds).", least=1
+    )
+    fits: int | None = option(None, "Fits at a time; default: one per core.", least=1)
     token: str | None = None
     """Every visitor needs it where it is set."""
-    max_bytes: int = 200 * MEGABYTE
-    """Per file."""
-    max_rows: int = 5_000_000
-    """Per table."""
-    max_memory: int = field(default_factory=half_of_memory)
-    """Bytes per process that reads or fits; 0 for no limit."""
-    fits_at_once: int = field(default_factory=available_cores)
     max_waiting: int = 20
     """Fits in the queue, over all sessions."""
     max_sessions: int = 50
@@ -41,10 +45,30 @@ class Settings:
     max_fits: int = 30
     idle: float = 8 * 3600.0
     """Seconds after which an idle session is removed with all its files."""
-    spared: float = 15 * 60.0
+    grace_period: float = 15 * 60.0
     """Seconds for which an idle session is safe even where all places are taken and a visitor waits for one."""
-    stalled: float = 60.0
+    upload_timeout: float = 60.0
     """Seconds without a byte after which an upload is given up."""
+    slow: float = 2.0
+    """Seconds after which reading a table no longer keeps others waiting: another may begin beside it."""
+    ending: int = 3
+    """Seconds that open connections have to end when the server stops."""
+    memory: float = field(default_factory=quarter_of_memory)
+    """GB per job where `max_memory` is not given."""
+
+    @property
+    def max_bytes(self) -> int:
+        """Per file."""
+        return int(self.max_megabytes * MEGABYTE)
+
+    @property
+    def job_memory(self) -> int:
+        """Bytes per job; 0 for no limit."""
+        return int((self.memory if self.max_memory is None else self.max_memory) * GIGABYTE)
+
+    @property
+    def fits_at_once(self) -> int:
+        return self.fits or available_cores()
 
     @property
     def cookie(self) -> str:

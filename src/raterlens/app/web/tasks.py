@@ -1,37 +1,37 @@
-"""Tasks of a worker. Each task reads and writes files of the session; only small answers are sent back."""
+"""What a worker can do. Each task reads and writes files of the session; only small answers are sent back."""
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from raterlens.app.web.column_guesses import TYPED, guess
-from raterlens.app.web.option_labels import label
+from raterlens.app.progress import Iteration, Watch
+from raterlens.app.web.form import shown
+from raterlens.app.web.page_words import label
 from raterlens.base.errors import InputError, OptionError, RaterlensError
 from raterlens.base.text import Message, counted, listed, sentence, worded
-from raterlens.config import FitConfig, ReadConfig
-from raterlens.diagnostics.comparison import compare as side_by_side
-from raterlens.diagnostics.findings import panel_findings
+from raterlens.config import COLUMN_ROLES, ROW, FitConfig, ReadConfig
+from raterlens.diagnostics.comparison import compare as compare_fits
 from raterlens.diagnostics.wording import headline
-from raterlens.estimation.optimiser import TOLERANCE, Progress
-from raterlens.fitting.api import fit_as_clear, load
-from raterlens.fitting.line import check as check_request
+from raterlens.fitting.api import load
+from raterlens.fitting.run import check_request, fit_request
 from raterlens.fitting.steps import Run
-from raterlens.grading.asked_decisions import AskedDecisions
+from raterlens.output.data_check import check as check_data
 from raterlens.output.excel import check_excel
-from raterlens.output.folder import write_results
-from raterlens.output.report.document import Document
 from raterlens.output.report.reproduce import Request
 from raterlens.pictures.decision_chart import two_fits
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.design import examine, examine_links, pairing_warnings
+from raterlens.reading.columns import likely_pattern
+from raterlens.reading.detection.roles import Look, recognise
+from raterlens.reading.detection.wide_layouts import score_columns, swapped_pattern
 from raterlens.reading.formats.several_tables import ALL_SHEETS
 from raterlens.reading.formats.sources import open_table
+from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
-from raterlens.reading.read import read as read_ratings
+from raterlens.reading.read import understood
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -39,64 +39,145 @@ WIDE, NARROW = 640, 358
 """Pixels of pictures for a desk and for a phone."""
 
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_TEXT = 6, 400, 40
-"""Limits of a table's preview."""
+"""Of a table, in its preview."""
+
+PAUSE = 0.1
+"""Seconds between two reports of progress."""
 
 
 def preview(path: str, name: str, sheet: str | None, progress: Say) -> dict[str, Any]:
-    """Preview a file: columns, first rows, number of rows, and guesses about the columns; in a workbook, the sheet
+    """What a file holds: columns, first rows, number of rows, and which column may be what; of a workbook, the sheet
     asked for, else as the reader understands it."""
+    config = ReadConfig(table=sheet)
     with _named(path, name):
         sheets = sheet_names(Path(path)) if path.endswith(WORKBOOKS) else []
-        found = guess(path, ReadConfig(table=sheet))
-        config = ReadConfig(table=found.config.table, encoding=found.config.encoding)
-        seen = _seen(path, name, config)
-    several = [*sheets, ALL_SHEETS] if len(sheets) > 1 else []
-    chosen = (found.config.table or sheets[0]) if several else None
-    typed = {option: str(value) for option, value in found.config.given().items() if option in TYPED}
-    return seen | {
+        with open_table(path, config) as table:
+            rows = _all_rows(table, name)
+            found = guess(_in_memory(table, rows), config)
+    frame, several = rows.frame, [*sheets, ALL_SHEETS] if len(sheets) > 1 else []
+    return {
+        "columns": list(frame.columns),
+        "rows": [
+            ["" if cell is None else str(cell)[:SHOWN_TEXT] for cell in row]
+            for row in frame.head(SHOWN_ROWS).iter_rows()
+        ],
+        "n_rows": frame.height,
         "sheets": several,
-        "sheet": chosen,
-        "roles": {column: role for column, role in found.roles.items() if column in seen["columns"]},
+        "sheet": (found.config.table or sheets[0]) if several else None,
+        "roles": {column: role for column, role in found.roles.items() if column in frame.columns},
         "patterns": found.patterns,
         "spread": found.spread,
-        "typed": typed,
-        "encoding": found.config.encoding,
+        "given": shown(found.config),
         "findings": found.findings,
     }
 
 
-def _seen(path: str, name: str, config: ReadConfig) -> dict[str, Any]:
-    with open_table(path, config) as table:
-        if len(table.columns) > SHOWN_COLUMNS:
-            raise InputError(
-                f"{name!r} has {len(table.columns):,} columns, and this page shows {SHOWN_COLUMNS}",
-                "keep the student, rater, item and score columns, or use raterlens fit on the command line",
-                value=len(table.columns),
-            )
-        frame = table.take(table.columns).frame
-    if frame.is_empty():
+def _all_rows(table: Table, name: str) -> Rows:
+    if len(table.columns) > SHOWN_COLUMNS:
+        raise InputError(
+            f"{name!r} has {len(table.columns):,} columns, and this page shows {SHOWN_COLUMNS}",
+            "keep the student, rater, item and score columns, or use raterlens fit on the command line",
+            value=len(table.columns),
+        )
+    rows = table.take(table.columns)
+    if rows.frame.is_empty():
         raise InputError(
             f"{table.name} has a header ({listed(table.columns)}) but no rows", "add the ratings below it"
         )
-    head = frame.head(SHOWN_ROWS)
-    return {
-        "columns": list(frame.columns),
-        "rows": [
-            ["" if cell is None else str(cell)[:SHOWN_TEXT] for cell in row] for row in head.iter_rows()
-        ],
-        "n_rows": frame.height,
+    return rows
+
+
+def _in_memory(table: Table, rows: Rows) -> Table:
+    """The same table, whose rows have been read and are not read again."""
+    return replace(
+        table,
+        take=lambda wanted: replace(rows, frame=rows.frame.select(wanted)),
+        query=None,
+        large=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What the page shows first."""
+
+    roles: dict[str, str]
+    """A role for every column whose role can be told."""
+    config: ReadConfig
+    findings: list[dict[str, object]] = field(default_factory=list)
+    """What was seen and done, and whether it is certain."""
+
+    @property
+    def scores(self) -> list[str]:
+        return [column for column, role in self.roles.items() if role == "score"]
+
+    @property
+    def patterns(self) -> dict[str, str]:
+        """What score columns can stand for, other than an item each, as the patterns that `rl.read` takes."""
+        known, found = patterns(self.scores), self.config.wide
+        if found is None:
+            return known
+        if "{item}" not in found:
+            return known | {"rater": found}
+        return known | {"grid": found, "turned": swapped_pattern(found)}
+
+    @property
+    def spread(self) -> str:
+        """What they stand for most likely."""
+        if self.config.wide is not None:
+            return "grid" if "{item}" in self.config.wide else "rater"
+        if "rater" in self.roles.values() or len(self.scores) < 2:
+            return "item"
+        return "grid" if "grid" in self.patterns else "rater"
+
+
+def guess(source: object, config: ReadConfig) -> Guess:
+    """Roles by the reader's understanding; where it cannot read the table, as many as can be told."""
+    try:
+        _, understanding = understood(source, config)
+    except InputError:
+        return Guess(_partly(source, config), config)
+    found = understanding.config
+    roles = {
+        column: "score" if role == "items" else role for role in COLUMN_ROLES for column in found.names(role)
     }
+    roles.pop(ROW, None)
+    findings: list[dict[str, object]] = [
+        {"text": sentence(worded(finding.note, label)), "certain": finding.certain}
+        for finding in understanding.findings
+    ]
+    return Guess(roles, found, findings)
+
+
+def patterns(scores: Sequence[str]) -> dict[str, str]:
+    """One rater each, or, where the names make a grid, a rater and an item, in either order."""
+    known = {"rater": "{rater}"}
+    if (grid := likely_pattern(scores)) is not None:
+        known |= {"grid": grid, "turned": swapped_pattern(grid)}
+    return known
+
+
+def _partly(source: object, config: ReadConfig) -> dict[str, str]:
+    with open_table(source, config) as table:
+        look = Look(table)
+        found = recognise(table.columns, config, look)
+        roles = {name: role for role, name in found.roles.items()}
+        if "score" not in found.roles:
+            scores, _ = score_columns([name for name in table.columns if name not in roles], look)
+            roles |= dict.fromkeys(scores, "score")
+    return roles
 
 
 def check(path: str, name: str, read: dict[str, Any], progress: Say) -> dict[str, Any]:
-    """Describe how the table was read, and who can be compared with whom."""
-    ratings = _read(path, name, ReadConfig(**read))
-    warnings = (*examine(ratings).warnings, *pairing_warnings(ratings), *examine_links(ratings).warnings)
+    """How the table is read, what is still to be confirmed, and who can be compared with whom."""
+    with _named(path, name):
+        found = check_data(path, **read)
     return {
-        "data": _size(ratings),
-        "notes": [sentence(worded(note, label)) for note in ratings.notes],
-        "warnings": [sentence(worded(text, label)) for text in warnings],
-        "categories": ratings.n_categories,
+        "data": _size(found.ratings),
+        "notes": [sentence(worded(note, label)) for note in found.notes],
+        "questions": [sentence(worded(text, label)) for text in found.questions],
+        "warnings": [sentence(worded(text, label)) for text in found.warnings],
+        "categories": found.ratings.n_categories,
     }
 
 
@@ -112,37 +193,25 @@ def fit(
     remark: int | None = None,
 ) -> dict[str, Any]:
     """Fit, diagnose and write everything that can be looked at or downloaded."""
-    request = Request(
-        file=name, read=ReadConfig(**read), fit=FitConfig(**fit), out="results", decide=decide, remark=remark
-    )
-    asked = AskedDecisions(decide, remark)
-    asked.check(request.fit)
-    check_request(request.fit, Run())
-    progress({"phase": "reading", "share": 0.02})
-    ratings = _read(path, name, request.read)
-    asked.check_scores(ratings)
-    result, said, shape = fit_as_clear(ratings, request.fit, Run(_Share(progress)))
-    request = replace(request, fit=result.config)
-    progress({"phase": "checking", "share": 0.75})
-    decided, plan = asked.made(result, ratings)
-    cuts = None if decided is None else decided.cuts.score.tolist()
-    found = panel_findings(result, ratings, cuts=cuts, shape=shape)
-    progress({"phase": "writing", "share": 0.85})
-    write_results(
-        result,
-        Path(folder),
-        reproduction=request.reproduction(),
-        ratings=ratings,
-        found=found,
-        document=Document(cautions=said, decisions=decided, remark=plan),
-        xlsx=_fits_excel(ratings),
-    )
-    return {"headline": headline(found).text, "data": _size(ratings), "converged": result.converged}
+    watch = Watch(_reports(progress))
+    request = Request(file=name, read=ReadConfig(**read), fit=FitConfig(**fit), decide=decide, remark=remark)
+    run = Run(watch.on_iteration, on_stage=watch.start_stage)
+    check_request(request, run)
+    with _named(path, name):
+        found = fit_request(request, run, Path(path))
+    watch.start_stage("writing")
+    reproduction = replace(found.request, out="results").reproduction()
+    found.write(Path(folder), reproduction=reproduction, xlsx=_fits_excel(found.ratings))
+    return {
+        "headline": headline(found.found).text,
+        "data": _size(found.ratings),
+        "converged": found.fit.converged,
+    }
 
 
 def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, Any]:
     """Fits side by side: models, what the comparison says in words, and every rater in each."""
-    found = side_by_side(*(load(Path(folder) / "fit.json") for folder in folders), names=names)
+    found = compare_fits(*(load(Path(folder) / "fit.json") for folder in folders), names=names)
     picture = two_fits(found.tables["raters"], names)
     return {
         "models": [
@@ -169,39 +238,20 @@ def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, An
 TASKS = {"preview": preview, "check": check, "fit": fit, "compare": compare}
 
 
-class _Share:
-    """How much of a fit is done: the gradient falls from its start to the tolerance, about evenly in logarithms."""
+def _reports(say: Say) -> Callable[[float, str, Iteration | None], None]:
+    """Progress for the page: every stage, and iterations not too often."""
+    last = 0.0
 
-    FROM, TO, PAUSE = 0.1, 0.7, 0.1
+    def show(done: float, stage: str, iteration: Iteration | None) -> None:
+        nonlocal last
+        if iteration is None:
+            say({"stage": stage, "share": done})
+        elif time.monotonic() - last >= PAUSE:
+            last = time.monotonic()
+            step = {"step": iteration.iteration, "loglik": f"{iteration.loglik:,.2f}"}
+            say({"stage": stage, "share": done, **step})
 
-    def __init__(self, say: Say) -> None:
-        self._say = say
-        self._first: float | None = None
-        self._share = self.FROM
-        self._said = 0.0
-
-    def __call__(self, record: Progress) -> None:
-        left = max(record.gradient, TOLERANCE)
-        self._first = max(self._first or left, left, 2 * TOLERANCE)
-        come = math.log(self._first / left) / math.log(self._first / TOLERANCE)
-        # Stages begin anew on a finer grid; a bar that goes back would alarm.
-        self._share = max(self._share, self.FROM + (self.TO - self.FROM) * come)
-        if time.monotonic() - self._said < self.PAUSE:
-            return
-        self._said = time.monotonic()
-        self._say(
-            {
-                "phase": "fitting",
-                "share": self._share,
-                "step": record.iteration,
-                "loglik": f"{record.loglik:,.2f}",
-            }
-        )
-
-
-def _read(path: str, name: str, config: ReadConfig) -> Ratings:
-    with _named(path, name):
-        return read_ratings(path, **config.given())
+    return show
 
 
 @contextmanager

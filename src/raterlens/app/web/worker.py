@@ -36,7 +36,8 @@ def main(root: Path) -> None:
         def say(said: dict[str, Any]) -> None:
             print(json.dumps(said), file=answers, flush=True)
 
-        say(_do(TASKS, task, say) | {"tired": _memory() > LARGE})
+        say({"progress": {}})  # it has begun
+        say(_do(TASKS, task, say) | {"too_large": _memory() > LARGE})
         task = None
 
 
@@ -50,7 +51,7 @@ def _first(tasks: "SimpleQueue[dict[str, Any]]") -> dict[str, Any] | None:
 def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
     # With the tasks, after the first page.
     from raterlens.app.cli.main import bug_message
-    from raterlens.app.web.option_labels import label
+    from raterlens.app.web.page_words import label
     from raterlens.base.errors import RaterlensError
     from raterlens.base.text import worded
 

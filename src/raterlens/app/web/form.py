@@ -1,0 +1,194 @@
+"""The form of a table: its fields follow from the options' records, and what it sends becomes these records again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, get_args
+
+from raterlens.app.web.page_words import TABLE, PageError
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import listed
+from raterlens.config import COLUMN_ROLES, ROW, FitConfig, ReadConfig
+from raterlens.config.option_fields import choices
+from raterlens.models.registry import MODELS
+
+ROLES = tuple(role for role in COLUMN_ROLES if role != "items")
+"""A table whose rows have several scores has several columns with the role `score`: each is an item."""
+SCORES = ("cut",)
+READING = (
+    *("bands", "map", "best", "pattern", "known_cut", "known_map"),
+    *("markers", "duplicates", "encoding", "as_written"),
+)
+FITTING = (
+    *("method", "link", "scale", "prior", "halo", "ability"),
+    *("trusted", "interactions", "item_slopes", "allow_reversed"),
+)
+DECISIONS = ("decide", "remark")
+"""Fields of the form, in the order in which it shows them; a new one needs its name here and its words."""
+DEFAULT = ""
+"""What a form sends where nothing is chosen."""
+LONGEST = 40
+"""Characters of a wrong value that a message repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A field of the form, as its option's type asks for it."""
+
+    name: str
+    values: Mapping[str, str] | None = None
+    """What there is to choose from, in words; None where it is typed or ticked."""
+    box: bool = False
+    default: str = DEFAULT
+
+    @property
+    def words(self) -> dict[str, str]:
+        found: dict[str, str] = TABLE["fields"][self.name]
+        return found
+
+
+def _controls() -> dict[str, Control]:
+    found = {name: Control(name) for name in DECISIONS}
+    for one in (*fields(ReadConfig), *fields(FitConfig)):
+        if one.name not in (*SCORES, *READING, *FITTING):
+            continue
+        offered = choices(one.type)
+        words = TABLE["choices"].get(one.name, {})
+        values = {value: words.get(value, value) for value in offered}
+        if offered and one.default is None:
+            values = {DEFAULT: words["default"], **values}
+        default = one.default if isinstance(one.default, str) else DEFAULT
+        found[one.name] = Control(one.name, values or None, one.type is bool, default)
+    return found
+
+
+CONTROLS = _controls()
+_FLOATS = {
+    one.name for one in fields(ReadConfig) if float in get_args(one.type) and str not in get_args(one.type)
+}
+
+
+def sent(form: Mapping[str, Any]) -> dict[str, str]:
+    """The fields that are filled in, as text."""
+    known = ("model", *CONTROLS)
+    return {name: text for name in known if (text := str(form.get(name, "")).strip()) != DEFAULT}
+
+
+def shown(config: ReadConfig) -> dict[str, str]:
+    """What the reader understood, as the form shows it."""
+    return {
+        name: "yes" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
+        for name, value in config.given().items()
+        if name in CONTROLS
+    }
+
+
+def fit_config(given: Mapping[str, str]) -> FitConfig:
+    """What to fit; what the form leaves out is at its default."""
+    model = given.get("model", FitConfig().model)
+    choose("model", model, MODELS)
+    return FitConfig(model=model, **_values(given, FITTING))
+
+
+def decisions(given: Mapping[str, str]) -> tuple[str | None, int | None]:
+    """The cuts, as text, and how many further marks to plan; None where a field is empty."""
+    marks = given.get("remark")
+    if marks is not None and not marks.isdecimal():
+        raise PageError(
+            f"the number of further marks, {marks[:LONGEST]!r}, is not a whole number; give one, or leave it empty",
+            field="remark",
+        )
+    return given.get("decide"), None if marks is None else int(marks)
+
+
+def read_config(
+    roles: Mapping[str, str], given: Mapping[str, str], wide: str | None = None, sheet: str | None = None
+) -> ReadConfig:
+    """How to read the table: nothing is left to be recognised, what was chosen is what is read.
+
+    Parameters
+    ----------
+    roles
+        The role of each column.
+    given
+        The fields of the form.
+    wide
+        The pattern of column names where score columns are for one rater each.
+    sheet
+        Of a workbook.
+    """
+    columns = {role: [name for name, played in roles.items() if played == role] for role in ROLES}
+    options = _values(given, (*SCORES, *READING))
+    single = ("piece", "draw", "group", "known", "trusted_column")
+    named: dict[str, Any] = {role: _one(role, columns[role]) for role in single}
+    shared = ReadConfig(
+        student=columns["student"] or [ROW],
+        facets=columns["facets"] or None,
+        table=sheet,
+        wide=wide,
+        **named,
+        **options,
+    )
+    if "markers" in options:
+        return shared.changed(item=columns["item"] or None)
+    _check_roles(columns, wide)
+    if wide:
+        return shared.changed(items=columns["score"], item=columns["item"] or None)
+    if columns["item"]:
+        return shared.changed(rater=columns["rater"], item=columns["item"], score=columns["score"][0])
+    return shared.changed(rater=columns["rater"], items=columns["score"])
+
+
+def _values(given: Mapping[str, str], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: _value(name, given[name]) for name in names if name in given}
+
+
+def _value(name: str, text: str) -> Any:
+    if CONTROLS[name].box:
+        return text == "yes"
+    if name in ("trusted", "interactions"):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if name not in _FLOATS:
+        return text
+    try:
+        value = float(text.replace(",", "."))
+    except ValueError:
+        noun = TABLE["fields"][name]["noun"]
+        raise PageError(
+            f"{noun} {text[:LONGEST]!r} is not a number; give one, or leave it empty", field=name
+        ) from None
+    return int(value) if value.is_integer() else value
+
+
+def _one(role: str, names: list[str]) -> str | None:
+    if len(names) > 1:
+        raise OptionError(
+            f"{listed(names)} are all marked as “{TABLE['roles'][role]}”", "mark one of them", option=role
+        )
+    return names[0] if names else None
+
+
+def _check_roles(columns: Mapping[str, list[str]], wide: str | None) -> None:
+    """Raise where roles are missing, or at odds with each other."""
+    scores = columns["score"]
+    for role in ("score",) if wide else ("student", "rater", "score"):
+        if not columns[role]:
+            each = role == "rater" and len(scores) > 1
+            raise OptionError(
+                f"no column is marked as the {role}",
+                "mark one" + ", or say below the table that each score column is for one rater" * each,
+                option=role,
+            )
+    if wide:
+        for role, other in (("rater", "item"), ("item", "rater")):
+            if columns[role] and f"{{{role}}}" in wide:
+                raise OptionError(
+                    f"{listed(columns[role])} is marked as the {role}, and so are the score columns",
+                    f"choose 'not used' for it, or let each score column be for one {other}",
+                    option=role,
+                )
+    elif columns["item"] and len(scores) > 1:
+        raise OptionError(
+            f"{listed(scores)} are all marked as scores, and {listed(columns['item'])} as the item",
+            "mark one score column, or no item column: then each score column is an item",
+            option="item",
+        )
