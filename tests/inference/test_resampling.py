@@ -9,9 +9,8 @@ import pytest
 import raterlens as rl
 from raterlens.estimation.scoring import place
 from raterlens.inference.resampling import redrawn, resampled
-from raterlens.likelihood.marginal import SHAPE_RIDGE
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.shape import SHAPE, SHAPE_RIDGE
 from tests.support.facets_models import make, ordered, somewhere
 from tests.support.piece_ratings import ratings_of as pieces_of
 from tests.support.shared_panels import panel

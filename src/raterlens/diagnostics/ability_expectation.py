@@ -57,7 +57,7 @@ def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], G
         if HALO in model:
             variance = variance + model.halo_variances(placed.parameters)[model.contexts.rater]
         response = AveragedResponse(response, np.sqrt(variance))
-    prior = placed.problem.log_prior(placed.parameters, nodes)[None]
+    prior = placed.problem.log_prior(placed.parameters, nodes)
     contexts = model.contexts
     if known is not None:
         prior = prior + _told(coded, model, placed.problem.response, predictor, nodes.points)

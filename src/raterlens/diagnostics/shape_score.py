@@ -20,9 +20,9 @@ from raterlens.base.arrays import Array
 from raterlens.capability.ability_shape import AbilityShape
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.covariance import covariance, in_full
-from raterlens.likelihood.marginal import SHAPE_RIDGE
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.redundancy import redundancy
+from raterlens.models.terms.shape import SHAPE_RIDGE
 
 # Of a central difference in c: what it leaves out is of its square.
 _STEP = 1e-4

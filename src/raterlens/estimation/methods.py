@@ -110,8 +110,9 @@ def _mml(task: Task) -> FacetsEstimate:
     else:
         found = fit_mml(task.problem, task.start, task.space, starting_widths(task.ratings), task.search)
     problem = found.problem
-    moments = sharp_moments(problem, found.optimum.parameters, found.moments)
+    # Centring moves abilities where groups of students have means of their own.
     parameters = centre(problem.model, found.optimum.parameters, task.held)
+    moments = sharp_moments(problem, parameters, found.moments)
     at_limit = problem.model.at_limit(found.optimum.parameters) & ~task.held
     return FacetsEstimate(
         problem,

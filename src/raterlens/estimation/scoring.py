@@ -25,6 +25,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.registry import facets_spec, own_slopes
 from raterlens.models.term import Term
+from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.known import KnownAnswers
 from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.rater_interactions import interacting_facets
@@ -102,6 +103,12 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
             Message("read them with ", Option("piece")),
             option="piece",
         )
+    if GROUP_MEAN in calibration.effects and coded.group is None:
+        raise InputError(
+            "the fit has a mean ability for each group of students, and these ratings name no groups",
+            Message("read them with ", Option("group")),
+            option="group",
+        )
     options = Options(
         spec,
         link,
@@ -111,6 +118,7 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
         smooth=smooth,
         pieces=pieces,
         interactions=interacting_facets(calibration.effects),
+        groups=GROUP_MEAN in calibration.effects,
         rater_thresholds="drawn" if RATER_THRESHOLD in calibration.effects else "none",
     )
     model, response = build(coded, options, len(calibration.scores), known_highest(calibration, coded))
@@ -225,6 +233,9 @@ def _check_known(term: Term, table: Array, ratings: Ratings, scores: tuple[int, 
 
 def level_places(calibration: Calibration, ratings: Ratings, facet: str) -> Codes:
     """Where each level of a facet (`rater`, `item`, `facet NAME`) stands among those of the fit."""
+    if facet == "group":
+        assert ratings.group is not None
+        return places_of(ratings.group.labels, calibration.labels[facet], "groups")
     if facet in ("rater", "item"):
         labels = ratings.raters if facet == "rater" else ratings.items
         return places_of(labels, calibration.labels[facet], f"{facet}s")

@@ -154,6 +154,33 @@ def piece_effect(ratings: Ratings, config: FitConfig, run: Run) -> bool:
     return True
 
 
+def group_means(ratings: Ratings, config: FitConfig) -> bool:
+    """Whether groups of students have means of their own: wherever groups are named. Raises on options that do not go
+    with it, and where there is a single group."""
+    if ratings.group is None:
+        return False
+    name = ratings.group.name
+    if len(ratings.group.labels) < 2:
+        raise InputError(
+            f"all students are of one group (column {name!r}), which has nothing to be compared with",
+            Message("leave out ", Option("group")),
+            value=name,
+            option="group",
+        )
+    refuse_together(
+        Option("group", name),
+        (
+            (Option("method", config.method), config.method != "mml"),
+            (Option("link", config.link), config.link == "log"),
+            (Option("ability", config.ability), config.ability == "smooth"),
+            (Option("piece"), ratings.piece is not None),
+            (Option("trusted"), config.trusted is not None),
+            (Option("shared", config.shared), config.shared == "yes"),
+        ),
+    )
+    return True
+
+
 FEWEST, FEWEST_SHARING = 5, 3
 """Raters, and raters who are not trusted, below which nothing tells what they share from what each sees."""
 
@@ -172,7 +199,11 @@ def trusted_raters(ratings: Ratings, config: FitConfig) -> Mask:
 
 def wants_shared(ratings: Ratings, config: FitConfig) -> bool:
     """Whether a shared dimension is to be tried; raises where it is asked for and cannot be had."""
-    if config.shared == "no" or (config.shared == "auto" and ratings.known is None and not config.trusted):
+    if (
+        ratings.group is not None
+        or config.shared == "no"
+        or (config.shared == "auto" and ratings.known is None and not config.trusted)
+    ):
         return False
     clashes = _clashes(config)
     if config.shared == "yes":

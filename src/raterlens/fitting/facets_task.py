@@ -26,6 +26,7 @@ from raterlens.fitting.facets_checks import (
     check_readings,
     check_scores,
     default_yardstick,
+    group_means,
     known_scores,
     model_options,
     piece_effect,
@@ -95,7 +96,9 @@ class FacetsTask:
         check_readings(ratings, config.halo)
         check_known(ratings, config)
         check_interactions(ratings, config)
-        options = replace(options, pieces=piece_effect(ratings, config, run))
+        options = replace(
+            options, pieces=piece_effect(ratings, config, run), groups=group_means(ratings, config)
+        )
         yardstick = Yardstick.chosen(
             default_yardstick(config, options),
             ratings.raters,
@@ -325,6 +328,7 @@ class FacetsTask:
                 "rater": ratings.raters,
                 "item": ratings.items,
                 **{f"facet {facet.name}": facet.labels for facet in ratings.facets},
+                **({} if ratings.group is None else {"group": ratings.group.labels}),
             },
             effects=named,
             covariance=spread,
@@ -339,6 +343,7 @@ class FacetsTask:
             spread=spread_of(estimate, covariance),
             known_slope=model.known_slope,
             item_variance=None if covariance is None else item_variance(model, covariance),
+            between_variance=model.between_variance(x),
             curve_covariance=None if covariance is None else curve_covariance(model, covariance),
         )
         if found.spread is None:

@@ -23,7 +23,6 @@ from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.forms import EssayMarginal
 from raterlens.models.terms.piece_effect import PIECE
-from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.students import POPULATION
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
@@ -77,7 +76,7 @@ def _by_cells(found: FacetsEstimate, spread: Array) -> Array | None:
     problem, nodes = found.problem, found.nodes
     x = found.model.off_zero(found.parameters)
     # Of a shape with two peaks, posteriors are not as smooth as compiled code takes them to be.
-    essays = isinstance(problem, EssayMarginal) and SHAPE not in found.model
+    essays = isinstance(problem, EssayMarginal) and not found.model.n_groups
     essays = essays and POPULATION not in found.model.blocks
     if PIECE not in found.model and not (essays and problem.for_scores(x, nodes) is problem):
         return None

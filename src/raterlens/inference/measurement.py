@@ -109,7 +109,11 @@ def measured(
     """Put a panel on a yardstick; abilities and their errors for the population `estimated`."""
     panel, raters = calibration.panel(item), calibration.labels["rater"]
     students = students_of(
-        yardstick.population, ability, error, calibration.effects.get(SHAPE), calibration.piece_variance
+        yardstick.population,
+        ability,
+        error,
+        calibration.effects.get(SHAPE),
+        calibration.piece_variance + calibration.between_variance,
     )
     sigma = _slope(yardstick, raters, panel)
     origin = severity_of_origin(yardstick.origin, len(raters), panel.aside)

@@ -13,6 +13,7 @@ from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response
+from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.halo import HALO
 from raterlens.models.terms.known import KNOWN, with_answers
 from raterlens.models.terms.piece_effect import PIECE
@@ -57,6 +58,8 @@ def _scores(
     ability = random.standard_normal(ratings.n_students)
     if SHAPE in model:
         ability = model.shape(parameters).at(special.ndtr(ability))
+    if GROUP_MEAN in model:
+        ability = ability + parameters[model.blocks[GROUP_MEAN]][ratings.student_groups]
     predictor = model.predictor(parameters)
     score = np.empty(ratings.n_ratings, dtype=np.int16)
     contexts = model.contexts.places(ratings)

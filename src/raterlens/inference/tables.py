@@ -20,6 +20,7 @@ from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor
+from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.halo import HALO
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.piece_effect import PIECE
@@ -123,6 +124,16 @@ def _student_tables(
     if PIECE in found.model:
         tables["pieces"] = _piece_table(ratings, found)
         tables["piece effect"] = _piece_effect(found, spread)
+    if GROUP_MEAN in found.model and ratings.group is not None:
+        at, students = blocks[GROUP_MEAN], found.model.term(GROUP_MEAN, GroupMeans).n_students
+        tables["groups"] = pl.DataFrame(
+            {
+                "group": ratings.group.labels.cast(pl.String),
+                "n": students.astype(np.int64),
+                "mean": x[at],
+                "mean_se": se[at],
+            }
+        )
     if SHAPE in found.model:
         shape = dict(zip(("c3", "c4"), x[blocks[SHAPE]].tolist(), strict=True))
         errors = dict(zip(("c3_se", "c4_se"), se[blocks[SHAPE]].tolist(), strict=True))

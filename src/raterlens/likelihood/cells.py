@@ -18,21 +18,25 @@ from raterlens.ratings.groupings import by_piece, occurrence
 
 
 def rating_cells(
-    ratings: Ratings, contexts: Contexts, n_categories: int, *, everyone: bool = False
+    ratings: Ratings, contexts: Contexts, n_categories: int, *, n_groups: int = 0
 ) -> sparse.csr_array:
     """(students, contexts x categories): how often a student has each score of each context.
 
-    `everyone`, here and below: one more cell, the last, which every student has once. Its table says how students are
-    distributed, where that is estimated.
+    `n_groups`, here and below: so many more cells, the last ones, one for each group of students, which its students
+    have once. Their tables say how students are distributed, where that is estimated.
     """
     cell = contexts.places(ratings).astype(np.int64) * n_categories + ratings.score
     shape = ratings.n_students, len(contexts) * n_categories
     found = _summed(ratings.student, cell, np.ones(ratings.n_ratings), shape)
-    return _with_everyone(found) if everyone else found
+    return _with_people(found, ratings, n_groups)
 
 
-def _with_everyone(counts: sparse.csr_array) -> sparse.csr_array:
-    once = sparse.csr_array(np.ones((counts.shape[0], 1)))
+def _with_people(counts: sparse.csr_array, ratings: Ratings, n_groups: int) -> sparse.csr_array:
+    if not n_groups:
+        return counts
+    n, groups = counts.shape[0], ratings.student_groups
+    group = np.zeros(n, dtype=np.int64) if n_groups == 1 or groups is None else groups
+    once = sparse.csr_array((np.ones(n), group, np.arange(n + 1)), shape=(n, n_groups))
     return sparse.csr_array(sparse.hstack([counts, once], format="csr"))
 
 
@@ -66,7 +70,7 @@ class Grouped:
     """Students by the kinds of their groups of ratings."""
 
     counts: sparse.csr_array
-    """(students, kinds), and the cell that everyone has, where there is one"""
+    """(students, kinds), and the cells of groups of students, where there are some"""
     sums: sparse.csr_array | None
     """(students, slopes): sum of a student's scores among the ratings that share a slope, where cells leave it out."""
     kinds: Kinds
@@ -84,7 +88,7 @@ def essays(
     slope_of_context: NDArray[np.int64],
     n_categories: int,
     *,
-    everyone: bool = False,
+    n_groups: int = 0,
 ) -> Grouped:
     """All ratings of a student by a rater as one cell, known by the items (and how often each): for log-probabilities
     that depend on the scores only through their sum, linearly."""
@@ -100,7 +104,7 @@ def essays(
     members = _members(ratings, columns, row, len(contexts), per_rater, shown_by, in_order=in_order)
     given = _given(ratings, contexts, n_categories)
     kinds = Kinds(keys, members, np.zeros(len(keys)), given, counts.nnz)
-    return Grouped(_with_everyone(counts) if everyone else counts, sums, kinds)
+    return Grouped(_with_people(counts, ratings, n_groups), sums, kinds)
 
 
 def _groups(
@@ -150,7 +154,7 @@ def _compiled_groups(
 
 
 def readings(
-    ratings: Ratings, contexts: Contexts, n_categories: int, *, by_total: bool, everyone: bool = False
+    ratings: Ratings, contexts: Contexts, n_categories: int, *, by_total: bool, n_groups: int = 0
 ) -> Grouped:
     """The same where something else than ability is shared within a reading, so that the sum of the scores is part of
     the kind (`by_total`), or else every single score."""
@@ -174,7 +178,7 @@ def readings(
         score = ratings.score.astype(np.float64)
         total = _summed(ratings.student, columns.of, score, per_reading.shape).data[shown_by]
     kinds = Kinds(keys, members, total, _given(ratings, contexts, n_categories), counts.nnz)
-    return Grouped(_with_everyone(counts) if everyone else counts, None, kinds)
+    return Grouped(_with_people(counts, ratings, n_groups), None, kinds)
 
 
 class Columns(NamedTuple):

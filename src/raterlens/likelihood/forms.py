@@ -28,7 +28,6 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.models.terms.halo import HALO
 from raterlens.models.terms.piece_effect import PIECE
-from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import IN_MEMORY, StoredRatings
@@ -75,9 +74,9 @@ class CellMarginal(FacetsMarginal):
         client: "Client | None" = None,
     ) -> None:
         super().__init__(ratings, model, response, pseudo)
-        cells_of = partial(rating_cells, n_categories=response.n_categories, everyone=SHAPE in model)
+        cells_of = partial(rating_cells, n_categories=response.n_categories, n_groups=model.n_groups)
         arrange = partial(cell_engine, ratings, model.contexts, cells_of, client, pieces=PIECE in model)
-        asked = "cells", model.contexts.codes, response.n_categories, SHAPE in model
+        asked = "cells", model.contexts.codes, response.n_categories, model.n_groups
         self.engine = _arranged(ratings, asked, arrange, kept=client is None and PIECE not in model)
 
     def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
@@ -114,10 +113,10 @@ class EssayMarginal(FacetsMarginal):
             essays,
             slope_of_context=model.slope_of_context,
             n_categories=response.n_categories,
-            everyone=SHAPE in model,
+            n_groups=model.n_groups,
         )
         arrange = partial(kind_engine, ratings, model.contexts, grouping, client, pieces=PIECE in model)
-        asked = "essays", model.contexts.codes, model.slope_of_context, response.n_categories, SHAPE in model
+        asked = "essays", model.contexts.codes, model.slope_of_context, response.n_categories, model.n_groups
         kept = client is None and PIECE not in model
         self.engine, self.kinds = _arranged(ratings, asked, arrange, kept=kept)
         members = self.kinds.members

@@ -34,7 +34,6 @@ from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.terms.piece_effect import PIECE
-from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class Derivatives:
     d_halo: Array | None = None
     """(raters,): in the variances of the reading effect, where the model has one."""
     everyone: Array | None = None
-    """(nodes,): expected students at each node, where the shape of their distribution is estimated."""
+    """(groups, nodes): expected students of each group at each node, where their distributions are estimated."""
     d_piece: float | None = None
     """In the variance of the piece effect, where the model has one."""
     readings: Array | None = None
@@ -82,12 +81,6 @@ class Derivatives:
 
 KEPT = 2**20
 """Numbers of tables that are kept for the next who asks: 8 MB."""
-# How firmly that shape is held at a normal one: as if this many students were known to be from it.
-_NORMAL_STUDENTS = 5.0
-# How fast the scores by the shape change with ability, as the slope of a rater whose scores change as fast.
-_SHAPE_STEEPNESS = 2.0
-SHAPE_RIDGE = _NORMAL_STUDENTS * np.array([6.0, 24.0])
-"""(2,): times the variances of the two polynomials, the information of a student whose ability is known."""
 
 
 class FacetsMarginal:
@@ -147,26 +140,28 @@ class FacetsMarginal:
         return self.moments(parameters, nodes)
 
     def peopled(self, tables: Tables, parameters: Array, nodes: Nodes) -> Tables:
-        """With the cell that every student has once: how students are distributed, where that is estimated."""
+        """With a cell for each group of students, which its students have once: how they are distributed."""
         if PIECE in self.model:
             return replace(tables, piece_variance=self.model.piece_variance(parameters))
-        if SHAPE not in self.model:
+        people = self.model.people(parameters, nodes.points)
+        if people is None:
             return tables
-        row = self.model.shape(parameters).log_ratio(nodes.points)
-        return replace(tables, cells=np.concatenate([tables.cells, row[None]]))
+        return replace(tables, cells=np.concatenate([tables.cells, people[1].log_ratio]))
 
     def evaluated(self, tables: Tables, nodes: Nodes) -> tuple[Expected, Array | None]:
-        """Expected counts of the cells of ratings, and of the one that every student has."""
-        found = self.engine.evaluate(tables, nodes)
-        if SHAPE not in self.model:
+        """Expected counts of the cells of ratings, and of those of groups of students."""
+        found, n = self.engine.evaluate(tables, nodes), self.model.n_groups
+        if not n:
             return found, None
-        return replace(found, counts=found.counts[:-1]), found.counts[-1]
+        return replace(found, counts=found.counts[:-n]), found.counts[-n:]
 
     def log_prior(self, parameters: Array, nodes: Nodes) -> Array:
-        """(nodes,): log weights of the students' distribution."""
-        if SHAPE not in self.model:
-            return nodes.log_weights
-        return nodes.log_weights + self.model.shape(parameters).log_ratio(nodes.points)
+        """(1 or students, nodes): log weights of the students' distribution."""
+        people = self.model.people(parameters, nodes.points)
+        if people is None:
+            return nodes.log_weights[None]
+        of_groups, groups = nodes.log_weights + people[1].log_ratio, self.ratings.student_groups
+        return of_groups if groups is None or len(of_groups) == 1 else of_groups[groups]
 
     @property
     def n_students(self) -> int:
@@ -212,11 +207,13 @@ class FacetsMarginal:
         found = self.derivatives(parameters, nodes)
         gradient = self.model.pullback(parameters, found.d_slope, found.d_intercepts, found.d_halo)
         extra, extra_gradient = self.pseudo.value(self.model, self.response, parameters)
-        if found.everyone is not None:
-            at = self.model.blocks[SHAPE]
-            pull = SHAPE_RIDGE * parameters[at]
+        people = self.model.people(parameters, nodes.points)
+        if found.everyone is not None and people is not None:
+            at, by = people
+            pull = by.ridge * parameters[at]
             extra -= float(pull @ parameters[at]) / 2
-            gradient[at] = self.model.shape(parameters).scores(nodes.points) @ found.everyone - pull
+            each = np.einsum("gkq,gq->gk", by.scores, found.everyone)
+            gradient[at] = np.bincount(by.parameter.ravel(), each.ravel(), at.stop - at.start) - pull
         if found.d_piece is not None:
             gradient[self.model.blocks[PIECE]] = found.d_piece
         return Value(found.loglik, found.loglik + extra, gradient + extra_gradient)
@@ -272,10 +269,11 @@ class FacetsMarginal:
         second = jacobian.T @ curvature @ jacobian
         if not model.straight:
             second = second + model.second(parameters, d_slope, d_intercepts)
-        if found.everyone is None:
+        people = model.people(parameters, nodes.points)
+        if found.everyone is None or people is None:
             return sparse.csr_array(second)
-        own = model.shape(parameters).curvature(nodes.points) @ found.everyone - np.diag(SHAPE_RIDGE)
-        return sparse.csr_array(second + placed_at(own, model.blocks[SHAPE], model.blocks.size))
+        own = people[1].curvature(found.everyone) - np.diag(people[1].ridge)
+        return sparse.csr_array(second + placed_at(own, people[0], model.blocks.size))
 
     def own_nodes(self, parameters: Array) -> Nodes | None:
         """The grid that this likelihood asks for; None where it follows from the posteriors of one ability."""
@@ -295,15 +293,17 @@ class FacetsMarginal:
         scores, model = self._scores(parameters, self.inner(parameters, nodes)), self.model
         if PIECE in model:
             return replace(scores, piece=model.blocks[PIECE].start)
-        if SHAPE not in model:
+        people = model.people(parameters, nodes.points)
+        if people is None:
             return scores
-        at = model.blocks[SHAPE]
+        at, by = people
+        groups, own = by.parameter.shape
         return replace(
             scores,
-            first=np.append(scores.first, scores.first[-1] + 2),
-            parameter=np.append(scores.parameter, np.arange(at.start, at.stop)),
-            table=np.concatenate([scores.table, model.shape(parameters).scores(nodes.points)]),
-            steepest=np.append(scores.steepest, _SHAPE_STEEPNESS),
+            first=np.append(scores.first, scores.first[-1] + own * np.arange(1, groups + 1)),
+            parameter=np.append(scores.parameter, at.start + by.parameter.ravel()),
+            table=np.concatenate([scores.table, by.scores.reshape(groups * own, -1)]),
+            steepest=np.append(scores.steepest, np.full(groups, by.steepness)),
         )
 
     def student_scores(
@@ -317,14 +317,18 @@ class FacetsMarginal:
         with the posterior itself, the student's part of the gradient. `posteriors`: on these nodes, where known."""
         if posteriors is None:
             posteriors = self.engine.posteriors(self.tables(parameters, nodes), nodes)
-        if SHAPE not in self.model:
+        people = self.model.people(parameters, nodes.points)
+        if people is None:
             return self._student_scores(parameters, nodes, (posteriors, weighted))
-        by_shape, kept = self.model.shape(parameters).scores(nodes.points), list(posteriors)
+        (at, by), kept = people, list(posteriors)
         found = self._student_scores(parameters, nodes, (kept, weighted))
-        own = np.concatenate([weighted(posterior) @ by_shape.T for _, posterior, _ in kept])
-        place = np.arange(found.shape[1])[self.model.blocks[SHAPE]]
-        to_place = sparse.csr_array((np.ones(2), (np.arange(2), place)), shape=(2, found.shape[1]))
-        return sparse.csr_array(found + sparse.csr_array(own) @ to_place)
+        weights = np.concatenate([weighted(posterior) for _, posterior, _ in kept])
+        groups = self.ratings.student_groups
+        group = np.zeros(len(weights), dtype=np.int64) if groups is None or len(by.parameter) == 1 else groups
+        own = np.einsum("nkq,nq->nk", by.scores[group], weights)
+        student = np.repeat(np.arange(len(own)), own.shape[1])
+        place = at.start + by.parameter[group].ravel()
+        return sparse.csr_array(found + sparse.csr_array((own.ravel(), (student, place)), shape=found.shape))
 
     # -- by the kind of cells -------------------------------------------------------------------------------
 

@@ -36,7 +36,6 @@ from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.models.terms.piece_effect import PIECE
-from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -211,7 +210,7 @@ class HaloMarginal(FacetsMarginal):
         super().__init__(ratings, model, response, pseudo)
         self.by_total = response.by_sums and model.one_slope_per_rater
         self.grouped: KindsOf = partial(
-            readings, n_categories=response.n_categories, by_total=self.by_total, everyone=SHAPE in model
+            readings, n_categories=response.n_categories, by_total=self.by_total, n_groups=model.n_groups
         )
         self.engine, self.kinds = kind_engine(
             ratings, model.contexts, self.grouped, client, pieces=PIECE in model

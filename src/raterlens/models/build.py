@@ -14,6 +14,7 @@ from raterlens.models.registry import FacetsSpec
 from raterlens.models.responses import Adjacent, Graded, Linked, Response
 from raterlens.models.term import Term
 from raterlens.models.terms.difficulties import Difficulties, FacetLevels
+from raterlens.models.terms.group_means import GroupMeans
 from raterlens.models.terms.halo import Halo
 from raterlens.models.terms.item_slopes import ItemSlopes
 from raterlens.models.terms.known import KNOWN, KnownAnswers, with_answers
@@ -48,6 +49,8 @@ class Options:
     """Whether a student's pieces of work differ."""
     interactions: tuple[str, ...] = ()
     """Facets that raters interact with, `item` among them."""
+    groups: bool = False
+    """Whether groups of students have means of their own."""
     rater_thresholds: Literal["none", "drawn", "free"] = "none"
     """Whether raters have thresholds of their own around those of all, from a distribution or each by itself."""
 
@@ -66,12 +69,16 @@ def build(
     contexts = Contexts.of(ratings)
     response = _response(n_categories or ratings.n_categories, options)
     return FacetsModel(
-        contexts, tuple(_terms(contexts, response, options, known_highest)), response.lever
+        contexts, tuple(_terms(ratings, contexts, response, options, known_highest)), response.lever
     ), response
 
 
 def _terms(
-    contexts: Contexts, response: Response, options: Options, known_highest: Indices | None
+    ratings: Ratings,
+    contexts: Contexts,
+    response: Response,
+    options: Options,
+    known_highest: Indices | None,
 ) -> Iterator[Term]:
     """In the order of the parameters."""
     n, on_ability = contexts.n_raters, options.spec.difficulty_on_ability_scale
@@ -92,6 +99,8 @@ def _terms(
             yield Thresholds.shared(n_steps, graded=options.scale == "graded")
     if options.smooth:
         yield Shape()
+    if options.groups:
+        yield GroupMeans.of(ratings)
     if options.pieces:
         yield Pieces()
     for facet in options.interactions:

@@ -71,6 +71,9 @@ class Calibration:
     """(raters, 2 + contrasts, 2 + contrasts): of each rater's slope, severity and own thresholds, where they have
     some."""
 
+    between_variance: float = 0.0
+    """Of the means of groups of students, where they have means of their own; 1 within groups."""
+
     score_step: float = 1.0
     """The file's score is the code times this: 0.5 where half marks were doubled."""
 
@@ -266,6 +269,7 @@ class Calibration:
             "extreme": None if self.extreme is None else self.extreme.tolist(),
             "item_variance": None if self.item_variance is None else self.item_variance.tolist(),
             "curve_covariance": None if self.curve_covariance is None else self.curve_covariance.tolist(),
+            "between_variance": self.between_variance,
             "score_step": self.score_step,
             "limits": None
             if self.limits is None
@@ -308,6 +312,7 @@ class Calibration:
             if content.get("limits") is None
             else SlopeLimits(**{name: np.array(values, float) for name, values in content["limits"].items()}),
             None if content.get("curve_covariance") is None else np.array(content["curve_covariance"], float),
+            content.get("between_variance", 0.0),
             content.get("score_step", 1.0),
         )
 

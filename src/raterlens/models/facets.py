@@ -20,7 +20,8 @@ from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.capability.ability_shape import AbilityShape
 from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.responses import Predictor
-from raterlens.models.term import Beginning, PredictorName, Term
+from raterlens.models.term import Beginning, People, PredictorName, Term
+from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.halo import HALO
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.known import KNOWN, KnownAnswers
@@ -208,6 +209,27 @@ class FacetsModel:
     def shape(self, parameters: Array) -> AbilityShape:
         """Shape of the students' distribution, if it is estimated."""
         return AbilityShape.of(*parameters[self.blocks[SHAPE]].tolist())
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of students with distributions of their own; 0 where all are standard normal."""
+        return max(term.n_groups for term in self.terms)
+
+    def people(self, parameters: Array, points: Array) -> tuple[slice, People] | None:
+        """How students are distributed on nodes, and by which parameters; None where they are standard normal."""
+        for term in self.terms:
+            at = self.blocks[term.name]
+            found = term.people(parameters[at], points)
+            if found is not None:
+                return at, found
+        return None
+
+    def between_variance(self, parameters: Array) -> float:
+        """Of the means of groups, over all students; 0 where there are none."""
+        if GROUP_MEAN not in self:
+            return 0.0
+        means, n = parameters[self.blocks[GROUP_MEAN]], self.term(GROUP_MEAN, GroupMeans).n_students
+        return float(np.average((means - np.average(means, weights=n)) ** 2, weights=n))
 
     def piece_variance(self, parameters: Array) -> float:
         """omega^2, in units of the variance of abilities; 0 where pieces are not told apart."""

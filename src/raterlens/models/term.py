@@ -13,7 +13,7 @@ sparse design. `loading` and `halo` are predictors of what a likelihood integrat
 context follows what raters share, and the variance of the impression that the scores of a reading share.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -38,6 +38,24 @@ Offsets = Mapping[PredictorName, Array]
 START_SLOPE = 1.0
 # Information of one rating about its predictor: p (1 - p) of a logistic model, averaged over a typical panel.
 RATING_INFORMATION = 0.15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class People:
+    """How the students of each group are distributed, relative to a standard normal distribution, on nodes."""
+
+    log_ratio: Array
+    """(groups, nodes)"""
+    scores: Array
+    """(groups, own parameters, nodes): its derivatives."""
+    parameter: Indices
+    """(groups, own parameters): which of the term's parameters these are."""
+    curvature: Callable[[Array], Array]
+    """Of (groups, nodes) students: second derivatives of the log-likelihood in the term's parameters."""
+    ridge: Array
+    """(parameters,): precision with which each is held at 0."""
+    steepness: float
+    """How fast scores change with ability, as the slope of a rater whose scores change as fast."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +93,15 @@ class Term:
     def offsets(self, rows: Contexts) -> Offsets:
         """(rows,): what it adds to predictors whatever its parameters."""
         return {}
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of students that have distributions of their own by this term; 0 where it says nothing of them."""
+        return 0
+
+    def people(self, x: Array, points: Array) -> People | None:
+        """How students are distributed, where that is what the term is about."""
+        return None
 
     # -- estimation -----------------------------------------------------------------------------------------
 

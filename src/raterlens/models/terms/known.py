@@ -9,7 +9,7 @@ To an engine these are contexts like the others, which come last (`Contexts.n_ra
 not a rater's, and their levels are beyond those of raters, items and facets.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -111,11 +111,20 @@ def with_answers(ratings: Ratings) -> Ratings:
         raters=_longer(ratings.raters, 1),
         items=_longer(ratings.items, len(items)),
         backend=ratings.backend,
+        group=None
+        if ratings.group is None
+        else replace(ratings.group, codes=_groups(ratings, student)[order]),
         facets=tuple(
             Facet(facet.name, added(facet.codes, np.full(n, len(facet.labels))), _longer(facet.labels, 1))
             for facet in ratings.facets
         ),
     )
+
+
+def _groups(ratings: Ratings, student: NDArray[np.int32]) -> NDArray[np.int32]:
+    groups = ratings.student_groups
+    assert groups is not None
+    return groups[student]
 
 
 def _longer(labels: pl.Series, more: int) -> pl.Series:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raterlens.base.arrays import Array
-from raterlens.capability.ability_shape import LARGEST_SHAPE
-from raterlens.models.term import Term
+from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
+from raterlens.models.term import People, Term
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 SHAPE = "ability"
 # Of what the shape could be known by, were abilities known, so much is.
 _INFORMATION = 0.2
+# How firmly the shape is held at a normal one: as if so many students were known to be from it.
+_NORMAL_STUDENTS = 5.0
+SHAPE_RIDGE = _NORMAL_STUDENTS * np.array([6.0, 24.0])
+"""(2,): times the variances of the two polynomials, the information of a student whose ability is known."""
+# How fast its scores change with ability, as the slope of a rater whose scores change as fast.
+_STEEPNESS = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +32,21 @@ class Shape(Term):
     @property
     def size(self) -> int:
         return 2
+
+    @property
+    def n_groups(self) -> int:
+        return 1
+
+    def people(self, x: Array, points: Array) -> People:
+        shape = AbilityShape.of(*x.tolist())
+        return People(
+            shape.log_ratio(points)[None],
+            shape.scores(points)[None],
+            np.arange(2)[None],
+            lambda counts: shape.curvature(points) @ counts[0],
+            SHAPE_RIDGE,
+            _STEEPNESS,
+        )
 
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         return np.asarray(_INFORMATION * n_students * np.array([6.0, 24.0]))

@@ -1,0 +1,149 @@
+"""Groups of students with means of their own: against plain loops, differences, engines, and the truth."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import special
+
+import raterlens as rl
+from raterlens.base.errors import RaterlensError
+from raterlens.capability.links import get_link
+from raterlens.inference.covariance import in_full
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.models.build import Options, build
+from raterlens.models.redundancy import redundancy
+from raterlens.models.registry import facets_spec
+from tests.support.facets_models import assert_gradient, by_differences, somewhere
+
+PLAIN = {"halo": "none", "ability": "normal"}
+NODES = Nodes.equally_spaced(-7, 7, 0.2)
+
+
+def schools(
+    students: int = 120,
+    n_schools: int = 4,
+    seed: int = 1,
+    crossed: float = 0.4,
+    sd: float = 0.8,
+    high: int = 1,
+) -> tuple[pl.DataFrame, np.ndarray]:
+    """Two raters per school, who mark its students; a part of these is marked by another rater as well."""
+    random = np.random.default_rng(seed)
+    means = sd * random.standard_normal(n_schools)
+    raters = 2 * n_schools
+    severity, rows = 0.5 * random.standard_normal(raters), []
+    for student in range(students):
+        school = student % n_schools
+        ability = means[school] + random.standard_normal()
+        chosen = {2 * school + int(random.integers(2))}
+        if random.random() < crossed:
+            chosen.add(int(random.integers(raters)))
+        for rater in chosen:
+            for item in range(3):
+                reach = 1.3 * ability - severity[rater] - 0.4 * (item - 1)
+                score = int(random.binomial(high, special.expit(reach)))
+                rows.append((student, f"r{rater}", f"i{item}", f"s{school}", score))
+    names = ["student", "rater", "item", "school", "score"]
+    return pl.DataFrame(rows, schema=names, orient="row"), means - means.mean()
+
+
+def read(table: pl.DataFrame) -> rl.Ratings:
+    return rl.read(table, student="student", rater="rater", item="item", score="score", group="school")
+
+
+@pytest.mark.parametrize(
+    ("link", "scale", "high", "halo"),
+    [
+        ("logit", "rating scale", 1, "none"),
+        ("probit", "rating scale", 1, "none"),
+        ("logit", "partial credit", 2, "none"),
+        ("logit", "rating scale", 2, "rater"),
+    ],
+)
+def test_gradient_and_information_agree_with_differences(link, scale, high, halo) -> None:
+    ratings = read(schools(24, high=high)[0])
+    options = Options(facets_spec("gmf"), get_link(link), scale, halo=halo, groups=True)
+    model, response = build(ratings, options)
+    problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
+    x = somewhere(model)
+    if halo != "none":
+        x[model.blocks["halo"]] = 0.5 + np.abs(x[model.blocks["halo"]])
+    assert_gradient(lambda y: problem.value(y, NODES), x)
+    expected = by_differences(problem, x, NODES)
+    np.testing.assert_allclose(
+        in_full(problem.information(x, NODES)), expected, atol=1e-5 * np.abs(expected).max()
+    )
+    scores = problem.student_scores(x, NODES).toarray().sum(axis=0)
+    np.testing.assert_allclose(
+        scores[model.blocks["group"]], problem.value(x, NODES).gradient[model.blocks["group"]], atol=1e-8
+    )
+    known = redundancy(model, x)
+    for direction in known.directions:
+        moved = x + 1e-5 * direction
+        assert problem.value(moved, NODES).loglik == pytest.approx(problem.value(x, NODES).loglik, abs=1e-6)
+
+
+def test_the_likelihood_is_that_of_plain_loops_and_means_are_found() -> None:
+    table, means = schools(400, sd=1.0)
+    ratings = read(table)
+    fit = rl.fit(ratings, "gmf", **PLAIN)
+    effects, labels = fit.calibration.effects, fit.calibration.labels
+    t = np.linspace(-9, 9, 1501)
+    weight = np.log(t[1] - t[0]) - np.log(2 * np.pi) / 2
+    places = {name: {label: place for place, label in enumerate(labels[name])} for name in labels}
+    whole = 0.0
+    for _, rows in table.group_by("student"):
+        rater = [places["rater"][each] for each in rows["rater"]]
+        item = [places["item"][each] for each in rows["item"]]
+        s = np.multiply.outer(effects["slope"][rater], t)
+        s -= (effects["severity"][rater] + effects["difficulty"][item])[:, None]
+        y = rows["score"].to_numpy()[:, None]
+        mean = effects["group"][places["group"][rows["school"][0]]]
+        log = special.log_expit(np.where(y == 1, s, -s)).sum(axis=0) - (t - mean) ** 2 / 2 + weight
+        whole += float(special.logsumexp(log))
+    assert fit.loglik == pytest.approx(whole, abs=1e-3)
+    groups = fit.table("groups")
+    assert groups["n"].to_list() == [100] * 4
+    np.testing.assert_allclose(groups["n"] @ groups["mean"], 0, atol=1e-6)
+    assert (np.abs(groups["mean"].to_numpy() - means) < 4 * groups["mean_se"].to_numpy()).all()
+    np.testing.assert_allclose(fit.score(ratings)["theta"], fit.students["theta"], atol=1e-8)
+    assert fit.n_parameters == rl.fit(read(table), "gmf", **PLAIN).n_parameters
+    assert fit.calibration.between_variance == pytest.approx(np.mean(groups["mean"].to_numpy() ** 2))
+
+
+def test_a_fit_with_groups_is_saved_and_asks_for_them(tmp_path) -> None:
+    table, _ = schools()
+    ratings = read(table)
+    fit = rl.fit(ratings, "tfm", **PLAIN)
+    fit.save(tmp_path / "fit.json")
+    again = rl.load(tmp_path / "fit.json")
+    np.testing.assert_allclose(again.score(ratings)["theta"], fit.students["theta"], atol=1e-8)
+    with pytest.raises(RaterlensError, match="name no groups"):
+        again.score(rl.read(table.drop("school")))
+
+
+def test_many_groups_are_a_sample() -> None:
+    table, means = schools(600, n_schools=30, sd=0.7)
+    fit = rl.fit(read(table), "tfm", **PLAIN)
+    (spread,) = fit.table("spreads").iter_rows(named=True)
+    assert spread["term"] == "group"
+    assert spread["low"] < 0.7 < spread["high"]
+    assert spread["p"] < 1e-6
+    school = fit.table("groups")["group"].str.slice(1).cast(int).to_numpy()
+    assert np.corrcoef(fit.table("groups")["mean"].to_numpy(), means[school])[0, 1] > 0.6
+
+
+def test_groups_that_no_rater_links_are_centred_apart() -> None:
+    table, _ = schools(crossed=0.0)
+    fit = rl.fit(read(table), "tfm", **PLAIN)
+    np.testing.assert_allclose(fit.table("groups")["mean"], 0.0, atol=1e-8)
+    plain = rl.fit(rl.read(table.drop("school")), "tfm", **PLAIN)
+    assert fit.loglik == pytest.approx(plain.loglik, abs=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"method": "laplace"}, {"ability": "smooth"}, {"link": "log"}])
+def test_what_does_not_go_with_groups_is_refused(options: dict[str, str]) -> None:
+    with pytest.raises(RaterlensError, match="does not go with"):
+        rl.fit(read(schools(40)[0]), "gmf", **options)
