@@ -79,20 +79,20 @@ pictures: browser $(VENV)/.installed-dev  ## Take the screenshots of the documen
 	$(BIN)/python -m tests.support.screens
 
 bench: $(VENV)/.installed-bench  ## Compare speed and memory with other programs
-	$(BIN)/python -m benchmarks.suite $(if $(SIZES),--sizes $(SIZES)) $(if $(LIMIT),--limit $(LIMIT))
-	$(BIN)/python -m benchmarks.uneven
-	$(BIN)/python -m benchmarks.cold
-	$(BIN)/python -m benchmarks.startup
-	$(BIN)/python -m benchmarks.startup 1m 3
-	$(BIN)/python -m benchmarks.silence 2m
+	$(BIN)/python -m benchmarks.speed.suite $(if $(SIZES),--sizes $(SIZES)) $(if $(LIMIT),--limit $(LIMIT))
+	$(BIN)/python -m benchmarks.speed.uneven
+	$(BIN)/python -m benchmarks.speed.cold
+	$(BIN)/python -m benchmarks.speed.startup
+	$(BIN)/python -m benchmarks.speed.startup 1m 3
+	$(BIN)/python -m benchmarks.speed.silence 2m
 
 # 100,000,000 ratings against polars' reading of them: needs 3 GiB of memory and 3 GB of disk.
 bench-large: $(VENV)/.installed-bench  ## Fit 100,000,000 ratings (3 GiB of memory, 3 GB of disk)
-	$(BIN)/python -m benchmarks.scaling large
+	$(BIN)/python -m benchmarks.speed.scaling large
 
 # Is this checkout slower than another commit? make bench-quick BASE=main
 bench-quick: $(VENV)/.installed-bench  ## Is this checkout slower than BASE=commit?
-	$(BIN)/python -m benchmarks.quick $(BASE)
+	$(BIN)/python -m benchmarks.speed.quick $(BASE)
 
 # Damaged files, tiny designs, wrong options, killed and failing commands, web requests, made by chance: an hour by hand, a
 # minute in continuous integration, a turn of each kind in `make test-all`. Failures are printed as commands.

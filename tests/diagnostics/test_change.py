@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from benchmarks.planted_faults import diagnosed, false_alarms, found, panel
+from benchmarks.truth.planted_faults import diagnosed, false_alarms, found, panel
 from raterlens.diagnostics.change import change
 from raterlens.diagnostics.residuals import residuals
 
@@ -48,7 +48,7 @@ def test_discrimination_that_fell_is_found_with_moment_and_size():
 
 @pytest.mark.nightly
 def test_the_interval_of_the_moment_has_it_nearly_always():
-    """Twelve panels of the hundreds that `python -m benchmarks.planted_faults` runs; 95 % are promised."""
+    """Twelve panels of the hundreds that `python -m benchmarks.truth.planted_faults` runs; 95 % are promised."""
     runs = [found(fault, seed) for fault in DRIFTS for seed in range(20, 26)]
     assert sum(run.dated for run in runs) >= len(runs) - 2
     assert sum(run.flagged for run in runs) >= len(runs) - 1

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from benchmarks.planted_faults import panel
+from benchmarks.truth.planted_faults import panel
 from raterlens.base.errors import OptionError
 
 

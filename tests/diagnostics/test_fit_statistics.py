@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from benchmarks.planted_faults import diagnosed, panel
+from benchmarks.truth.planted_faults import diagnosed, panel
 from raterlens.base.errors import OptionError
 
 # Both programs maximise the same likelihood; what is left is their optimisers' last step.

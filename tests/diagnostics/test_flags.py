@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from benchmarks.planted_faults import FAULTS, diagnosed, false_alarms, found, panel
+from benchmarks.truth.planted_faults import FAULTS, diagnosed, false_alarms, found, panel
 from raterlens.diagnostics.flags import flags
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted_faults_are_flagged(fault):
-    """Two seeds of the hundred that `python -m benchmarks.planted_faults` runs."""
+    """Two seeds of the hundred that `python -m benchmarks.truth.planted_faults` runs."""
     assert all(found(fault, seed).flagged for seed in (0, 1))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from benchmarks.planted_faults import panel
+from benchmarks.truth.planted_faults import panel
 from raterlens.diagnostics.interactions import interaction
 from raterlens.diagnostics.residuals import residuals
 

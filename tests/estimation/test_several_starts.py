@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from benchmarks.independent_optimum import KINDS, compared
-from benchmarks.small_designs import drawn
+from benchmarks.truth.independent_optimum import KINDS, compared
+from benchmarks.truth.small_designs import drawn
 from raterlens.capability.links import get_link
 from raterlens.config import FitConfig
 from raterlens.estimation.facets_estimate import Known

@@ -1,6 +1,6 @@
 """The tables that `make bench` prints and writes: what failed has its row, beside what did not."""
 
-from benchmarks.page import console, markdown
+from benchmarks.speed.page import console, markdown
 
 RAN = {
     "fit_wall": 2.0,

@@ -14,7 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import raterlens as rl
-from benchmarks.likelihood import Likelihood
+from benchmarks.speed.likelihood import Likelihood
 from raterlens.app.cli.main import main
 from raterlens.base.cluster import ClusterLostError, addresses, check_alive, cluster_at
 from raterlens.base.errors import InputError, OptionError

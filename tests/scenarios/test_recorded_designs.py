@@ -1,8 +1,8 @@
-"""Some of the recorded small designs: all of them are compared by `python -m benchmarks.recorded_designs`."""
+"""Some of the recorded small designs: all of them are compared by `python -m benchmarks.truth.recorded_designs`."""
 
 import pytest
 
-from benchmarks.recorded_designs import found, moved, recorded
+from benchmarks.truth.recorded_designs import found, moved, recorded
 
 # One for each way of fitting, and two more of ordered scores; quick ones.
 SOME = (2, 3, 10, 12, 16, 22, 24, 34, 35, 36, 38, 45)

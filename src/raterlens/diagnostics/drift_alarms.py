@@ -35,7 +35,7 @@ found sooner."""
 RESERVE = 0.7
 """Evidence needed, as a share of what Ville's inequality asks. The inequality counts on evidence that just reaches the
 line, for ever; in steps, and up to an exam's end, streams without drift reach it less often
-(`benchmarks.alarm_rates`)."""
+(`benchmarks.truth.alarm_rates`)."""
 # Information between two moments at which a change may begin: a dozen passes or fails of middling work. Evidence is
 # looked at four times as often.
 _BETWEEN, _LOOKS = 3.0, 6

@@ -6,7 +6,7 @@ difficulties, thresholds. With W the part of the raters, B what couples them to 
     inv(A) on the others:  K = inv(C - B' inv(W) B)            on a rater:  inv(W) + inv(W) B K B' inv(W)
 
 The others' columns are solved exactly; raters' blocks of inv(W) follow from `local_inverse.py`. On panels of hundreds
-of raters and more, standard errors are within 2 % of the exact ones (`python -m benchmarks.many_raters exact`).
+of raters and more, standard errors are within 2 % of the exact ones (`python -m benchmarks.truth.many_raters exact`).
 """
 
 from dataclasses import dataclass

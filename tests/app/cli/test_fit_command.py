@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import raterlens as rl
-from benchmarks.planted_faults import panel
+from benchmarks.truth.planted_faults import panel
 from raterlens.app.cli.main import AT_FAULT, DONE, main
 from raterlens.fitting.run import sample_for_diagnostics
 from raterlens.output.folder import FILES, FLAGS

@@ -19,9 +19,9 @@ from raterlens.models.terms.per_rater import Linear, RaterTerm
 
 BIAS = "bias"
 ENOUGH_KNOWN = 60
-"""Known answers that place the truth in a plane with what raters share. `python -m benchmarks.known_answers --data`
-on 65 real judges of 200 answers: with 60 known a fit with a shared dimension ranks them as well as one without, with 30
-it may not."""
+"""Known answers that place the truth in a plane with what raters share. `python -m benchmarks.truth.known_answers
+--data` on 65 real judges of 200 answers: with 60 known a fit with a shared dimension ranks them as well as one
+without, with 30 it may not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,112 @@
+"""Do small and odd panels still give the numbers that were recorded? `python -m benchmarks.truth.recorded_designs`.
+
+200 random designs: 2 to 8 raters, gaps, raters who only pass or fail, panels that share nobody, pass/fail and ordered
+scores, with all models, priors, scales and links in turn. Their estimates, errors and intervals are in
+`recorded_designs.json.gz`. The command says which numbers moved by more than `TOLERANCE` and exits with 1 if any did;
+after an intended change, `python -m benchmarks.truth.recorded_designs record` writes them anew.
+"""
+
+import gzip
+import json
+import math
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import raterlens as rl
+from benchmarks.truth.small_designs import SmallDesign, drawn
+
+RECORDED = Path(__file__).parent / "recorded_designs.json.gz"
+DESIGNS = 200
+# Of a number, or of 1 where it is smaller. Optimisers stop within 3e-6 standard errors, and intervals of nearly flat
+# likelihoods multiply what is left.
+TOLERANCE = 2e-3
+COLUMNS = ("rho", "eta", "kappa", "sharpness")
+ENDS = ("", "_se", "_low", "_high")
+WAYS: tuple[dict[str, Any], ...] = (
+    {},
+    {"model": "tfm"},
+    {"prior": "panel"},
+    {"model": "probit"},
+    {"halo": "common", "starts": 1},
+    {"reference": "perfect"},
+    {"scale": "partial credit"},
+    {"scale": "graded", "link": "cloglog"},
+    {"item_slopes": True, "starts": 1},
+    {"allow_reversed": True, "prior": "panel"},
+)
+
+
+def design(number: int) -> tuple[SmallDesign, dict[str, Any]]:
+    """Ratings, and the options of their fit; every other design has ordered scores."""
+    ordered, options = number % 2 == 1, WAYS[number // 2 % len(WAYS)]
+    if ordered and options.get("model") == "probit":
+        options = {"link": "probit", "scale": "graded"}
+    return drawn(number, ordered=ordered, most_raters=8), options
+
+
+def found(number: int) -> dict[str, Any]:
+    """Log-likelihood, raters, difficulties and the first students of a fit; what cannot be fitted says why."""
+    made, options = design(number)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            fit = rl.fit(
+                made.frame(), student="student", rater="rater", item="item", score="score", **options
+            )
+        except rl.RaterlensError as error:
+            return {"refused": str(error)}
+    raters, students = fit.table("raters"), fit.table("students").head(4)
+    rows = {
+        name + end: raters[name + end].to_list() for name in COLUMNS for end in ENDS if name + end in raters
+    }
+    rows |= {name: students[name].to_list() for name in ("theta", "theta_se")}
+    rows |= {name: fit.table("items")[name].to_list() for name in ("delta", "delta_se")}
+    rows = {"loglik": [fit.loglik], **rows}
+    return {name: [_short(value) for value in values] for name, values in rows.items()}
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(f"{value:.6g}")
+
+
+def moved(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Names of what differs, with both numbers."""
+    if old.keys() != new.keys() or "refused" in old:
+        return [] if old == new else [f"{old.get('refused', 'a fit')} -> {new.get('refused', 'a fit')}"]
+    said = []
+    for name, values in old.items():
+        for place, (before, now) in enumerate(zip(values, new[name], strict=True)):
+            same = before == now if None in (before, now) else _close(before, now)
+            said += [] if same else [f"{name}[{place}] {before} -> {now}"]
+    return said
+
+
+def _close(before: float, now: float) -> bool:
+    return abs(before - now) <= TOLERANCE * max(1.0, abs(before))
+
+
+def recorded() -> list[dict[str, Any]]:
+    return list(json.loads(gzip.decompress(RECORDED.read_bytes())))
+
+
+def main() -> int:
+    if sys.argv[1:] == ["record"]:
+        text = json.dumps([found(number) for number in range(DESIGNS)], separators=(",", ":"))
+        RECORDED.write_bytes(gzip.compress(text.encode(), mtime=0))
+        print(f"wrote {RECORDED}, {RECORDED.stat().st_size / 1000:.0f} kB")
+        return 0
+    many = 0
+    for number, old in enumerate(recorded()):
+        if said := moved(old, found(number)):
+            many += 1
+            print(
+                f"design {number} {design(number)[1]}: {len(said)} numbers, {'; '.join(said[:6])}", flush=True
+            )
+    print(f"{many} of {DESIGNS} designs moved")
+    return int(many > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
