@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from raterlens import read
+from raterlens import read, simulate
 from raterlens.capability.links import get_link
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import marginal
@@ -23,6 +23,8 @@ from raterlens.models.terms.per_rater import Linear, LogLinear
 from raterlens.models.terms.rater_interactions import block_of, interacting_facets
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.models.terms.thresholds import Thresholds, highest_scores
+from raterlens.ratings.coded import Facet
+from tests.support.check_term import check_term
 from tests.support.facets_models import (
     INTERACTING,
     KINDS,
@@ -88,6 +90,51 @@ def test_a_matrix_is_placed_in_columns_of_a_wider_one():
     own = np.array([[1.0, 2.0], [0.0, 3.0]])
     found = placed(sparse.csr_array(own), slice(1, 3), 4).toarray()
     np.testing.assert_array_equal(found, np.pad(own, [(0, 0), (1, 1)]))
+
+
+# -- each by the harness that new terms use -------------------------------------------------------------------------
+
+TERMS = {
+    "slope": {},
+    "severity": {},
+    "difficulty": {"model": "probit"},
+    "facet topic": {"facet": True},
+    "item_slope": {"item_slopes": True},
+    "threshold": {"ordered": True, "scale": "partial credit"},
+    "interaction item": {"interactions": ("item",)},
+    "rater threshold": {"ordered": True, "rater_thresholds": "drawn"},
+    "halo": {"halo": "rater"},
+    "ability": {"smooth": True},
+    "group": {"groups": True},
+}
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_a_term_holds_what_every_term_has_to(tiny, name):
+    options = dict(TERMS[name])
+    ratings = ordered(tiny) if options.pop("ordered", False) else tiny
+    ratings = with_facet(ratings) if options.pop("facet", False) else ratings
+    ratings = with_groups(ratings) if "groups" in options else ratings
+    spec = facets_spec(options.pop("model", "gmf"))
+    model, response = build(ratings, Options(spec, get_link(spec.links[0]), **options))
+    check_term(name, model, response, ratings)
+
+
+def test_free_thresholds_of_raters_are_told_apart(tiny):
+    ratings = ordered(tiny)
+    options = Options(facets_spec("tfm"), get_link("logit"), rater_thresholds="free")
+    model, response = build(ratings, options)
+    check_term("rater threshold", model, response, ratings)
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return simulate(students=14, raters=4, items=3, raters_per_student=3, seed=4).ratings
+
+
+def with_groups(ratings):
+    codes = (ratings.student % 3).astype(np.int32)
+    return replace(ratings, group=Facet("school", codes, pl.Series(["a", "b", "c"])))
 
 
 # -- numbers of raters ---------------------------------------------------------------------------------------------
