@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BY_FILE = -n 2 --dist loadfile --no-loadscope-reorder
 SIDE_BY_SIDE = OPENBLAS_NUM_THREADS=1
 
-.PHONY: help demo test test-all suite suite-all test-lowest lint browser docs pictures bench bench-large bench-quick fuzz sanitize mutants clean
+.PHONY: help demo test test-all suite suite-all coverage test-lowest lint browser docs pictures bench bench-large bench-quick fuzz sanitize mutants clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -42,6 +42,11 @@ suite: $(VENV)/.installed-dev
 
 suite-all: $(VENV)/.installed-dev
 	$(SIDE_BY_SIDE) $(BIN)/pytest $(BY_FILE)
+
+# Lines that no test runs. One process; its subprocesses are not counted.
+coverage: $(VENV)/.installed-dev  ## Which lines do the tests run?
+	$(SIDE_BY_SIDE) $(BIN)/coverage run -m pytest -q -m 'not nightly'
+	$(BIN)/coverage report --skip-covered --sort=cover
 
 lint: $(VENV)/.installed-dev  ## Check style and types
 	$(BIN)/ruff check .
@@ -103,8 +108,8 @@ fuzz: $(VENV)/.installed-dev  ## Try damaged files, tiny designs and wrong optio
 sanitize: $(VENV)/.installed-dev  ## Test kernels built with AddressSanitizer
 	$(SIDE_BY_SIDE) $(BIN)/python -m audit.sanitized $(TESTS)
 
-# Mutation testing: SAMPLE faults each in engine, capability and inference; takes an hour or so.
-mutants: $(VENV)/.installed-dev .venv-mutants/bin/cosmic-ray  ## Mutation testing of engine, capability and inference
+# Mutation testing: SAMPLE faults each in likelihood, capability and inference; takes an hour or so.
+mutants: $(VENV)/.installed-dev .venv-mutants/bin/cosmic-ray  ## Mutation testing of likelihood, capability and inference
 	$(BIN)/python -m audit.mutants .venv-mutants/bin/cosmic-ray --sample $(or $(SAMPLE),50)
 
 .venv-mutants/bin/cosmic-ray:
@@ -137,4 +142,4 @@ $(VENV)/.installed-bench: $(INSTALLED_FROM) | $(BIN)/python
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev
 
 clean:  ## Remove environments and caches
-	rm -rf $(VENV) .venv-lowest .venv-mutants .docs_cache .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-lowest .venv-mutants .docs_cache .pytest_cache .mypy_cache .ruff_cache .coverage

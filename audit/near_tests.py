@@ -12,20 +12,17 @@ from pathlib import Path
 TOO_LONG = 240
 """Seconds of processor time."""
 NEAR = {
-    "engine": ("tests/engine", "tests/estimation/test_latent_estimate.py"),
-    "capability": ("tests/capability", "tests/diagnostics/test_verdicts.py"),
+    "likelihood": ("tests/likelihood", "tests/engine", "tests/estimation/test_latent_estimate.py"),
+    "capability": ("tests/capability", "tests/diagnostics/test_findings.py"),
     "inference": ("tests/inference",),
-    "likelihood": ("tests/likelihood",),
 }
 LONG = (
-    "test_coverage_in_a_normal_world",
-    "hold_in_a_normal_world",
-    "errors_of_small_panels_are_the_true_ones",
     "with_any_number_of_workers",
     "a_replicate_is_the_fit_s_own_request",
     "test_fits_of_students_marked_once",
 )
-"""Tests that take seconds and are left out: what they alone would notice counts as not noticed."""
+"""Tests that take seconds and are left out, as the nightly ones are: what they alone would notice counts as not
+noticed."""
 
 
 def faulty(here: Path, original: Path, room: str) -> list[str]:
@@ -33,8 +30,8 @@ def faulty(here: Path, original: Path, room: str) -> list[str]:
     folder = Path("src", "raterlens", room)
     return [
         path.stem
-        for path in sorted((here / folder).glob("*.py"))
-        if not filecmp.cmp(path, original / folder / path.name, shallow=False)
+        for path in sorted((here / folder).rglob("*.py"))
+        if not filecmp.cmp(path, original / path.relative_to(here), shallow=False)
     ]
 
 
@@ -53,7 +50,8 @@ def places(here: Path, original: Path, room: str) -> list[str]:
 def main() -> None:
     here, (original, room) = Path.cwd(), sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_CPU, (TOO_LONG, TOO_LONG))
-    words = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-k", f"not ({' or '.join(LONG)})"]
+    words = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not nightly"]
+    words += ["-k", f"not ({' or '.join(LONG)})"]
     os.execv(sys.executable, [sys.executable, *words, *places(here, Path(original), room)])
 
 

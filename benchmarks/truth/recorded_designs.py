@@ -22,6 +22,8 @@ DESIGNS = 200
 # Of a number, or of 1 where it is smaller. Optimisers stop within 3e-6 standard errors, and intervals of nearly flat
 # likelihoods multiply what is left.
 TOLERANCE = 2e-3
+# A standard error beyond this says that nothing is known; how far beyond depends on the processor's rounding.
+UNKNOWN = 100.0
 COLUMNS = ("rho", "eta", "kappa", "sharpness")
 ENDS = ("", "_se", "_low", "_high")
 WAYS: tuple[dict[str, Any], ...] = (
@@ -79,6 +81,7 @@ def moved(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     for name, values in old.items():
         for place, (before, now) in enumerate(zip(values, new[name], strict=True)):
             same = before == now if None in (before, now) else _close(before, now)
+            same |= name.endswith("_se") and min(before or 0, now or 0) > UNKNOWN
             said += [] if same else [f"{name}[{place}] {before} -> {now}"]
     return said
 

@@ -29,7 +29,9 @@ def test_every_place_is_there(room: str) -> None:
 
 
 def test_what_is_set_aside_is_in_the_code() -> None:
-    code = "".join(path.read_text() for room in NEAR for path in (HERE / "src/raterlens" / room).glob("*.py"))
+    code = "".join(
+        path.read_text() for room in NEAR for path in (HERE / "src/raterlens" / room).rglob("*.py")
+    )
     for line in SET_ASIDE:
         assert line in code
         assert not can_be_seen(f"    x = {line})")

@@ -280,7 +280,7 @@ class Fit(Result):
         diagnosis
             `fit.diagnose()`, for halo and (with a time) drift.
         replicates
-            Test sharpness by so many panels drawn from equally sharp raters (a parametric bootstrap) instead of the
+            Test sharpness by this many panels drawn from equally sharp raters (a parametric bootstrap) instead of the
             chi-squared distribution, which small panels do not follow. It stops early where the answer is plain.
 
         Examples

@@ -80,6 +80,10 @@ def check(source: Any, **options: Unpack[ReadOptions]) -> DataCheck:
     >>> table = rl.simulate(students=40, raters=3, items=2, seed=1).ratings.table()
     >>> print(rl.check(table))
     240 ratings of 40 students by 3 raters on 2 items
+     - Student column: 'student' (recognised).
+     - Rater column: 'rater' (recognised).
+     - Item column: 'item' (recognised).
+     - Score column: 'score' (recognised).
     All raters can be compared.
     """
     if isinstance(source, Ratings):

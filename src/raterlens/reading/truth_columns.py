@@ -119,7 +119,7 @@ def _places(frame: pl.DataFrame, names: tuple[str, ...], labels: pl.Series, role
         raise InputError(
             f"known answers for {counted(len(strange), role)} without a rating, the first at {place(first)}: "
             f"{', '.join(strange[:5])}",
-            "spell labels as the ratings do, and leave out whoever nobody rated",
+            "spell labels as the ratings do, and leave out those whom nobody rated",
             value=strange,
             option="known",
         )

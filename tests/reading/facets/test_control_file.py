@@ -95,7 +95,7 @@ def test_two_of_the_same_name_are_told_apart_by_their_numbers() -> None:
         ("2, Raters, G\n", "line 1: facet 2 is group-anchored"),
         ("2, Raters\n1 = Ann, x\n", "line 2: the measure 'x' is not a number"),
         ("2, Raters\n1 = Ann, inf\n", "line 2: the measure 'inf' is not a finite number"),
-        ("2, Raters\n1x = Ann\n", "line 2: '1x' is no element number"),
+        ("2, Raters\n1x = Ann\n", "line 2: '1x' is not an element number"),
         ("2, Raters\n1 = Ann,,,3\n", "line 2: weights and merged elements are not supported"),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_model(text: str, scored: tuple, partial_credit: tuple, unused: tuple,
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("R3", "is no model; give one"),
+        ("R3", "is not a model; give one"),
         ("?,-?,R3", "a facet is turned round"),
         ("?,?,R3,0.5", "the model has the weight 0.5"),
         ("?,?,R3,x", "the weight 'x' is not a number"),
@@ -157,7 +157,7 @@ def test_a_model_names_a_scale() -> None:
     scales = {"mark": RatingScale("Mark", "R4", LINE)}
     assert Model(("?", "?"), "Mark", LINE).scored(scales) == ("R", 4)
     with pytest.raises(
-        InputError, match=r"'Grade' is no scale; use D, R3 or the name of a Rating scale: \['mark'\]"
+        InputError, match=r"'Grade' is not a scale; use D, R3 or the name of a Rating scale: \['mark'\]"
     ):
         Model(("?", "?"), "Grade", LINE).scored(scales)
     with pytest.raises(InputError, match="the model has 2 facets where the data have 3"):

@@ -55,7 +55,8 @@ GLOSSARY = (
     (
         "Sharpness",
         "0 to 1",
-        "How closely scores follow ability, whoever else is on the panel. 1 is a rater without error, 0 a rater whose "
+        "How closely scores follow ability; it does not depend on who else is on the panel. 1 is a rater without "
+        "error, 0 a rater whose "
         "scores are unrelated to ability. A rater whose whole interval is above 0.7 is called sharp; below 0.5, blunt.",
     ),
     (

@@ -100,7 +100,7 @@ def _replicated(control: Control, line: Line, fields: list[str]) -> tuple[int, l
         times = float(first[1:])
     except ValueError:
         line.refuse(
-            f"{shortened(first)} is no number of times", "write R3 before a rating that counts three times"
+            f"{shortened(first)} is not a number of times", "write R3 before a rating that counts three times"
         )
     if not times.is_integer() or times < 0:
         line.refuse(
@@ -125,7 +125,7 @@ def _taken_apart(
         covered = facet[text]
         if not covered:
             line.refuse(
-                f"{shortened(text)} is no element of facet {facet.number} ({facet.name})",
+                f"{shortened(text)} is not an element of facet {facet.number} ({facet.name})",
                 "give its number, or say Delements = L where the data have labels",
             )
         if facet.null in covered:

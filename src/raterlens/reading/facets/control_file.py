@@ -172,7 +172,7 @@ def read_facet(line: Line, lines: Iterator[Line]) -> tuple[FacetLabels, Line | N
     """One facet, up to its `*`; or to a line that is no element, which is handed back."""
     number, name, code, *_ = [*fields(line.text), "", "", ""]
     if not number.isdigit():
-        line.refuse(f"{shortened(number)} is no number of a facet", "begin a facet as in: 2, Raters")
+        line.refuse(f"{shortened(number)} is not the number of a facet", "begin a facet as in: 2, Raters")
     kind = code[:1].upper()
     if kind == "G":
         line.refuse(
@@ -200,7 +200,7 @@ def _elements(facet: FacetLabels, line: Line) -> None:
     numbers, label, measure, _, weight, target, *_ = [*fields(line.text), *[""] * 6]
     covered = span(numbers)
     if covered is None:
-        line.refuse(f"{shortened(numbers)} is no element number", "write an element as in: 7 = Ann")
+        line.refuse(f"{shortened(numbers)} is not an element number", "write an element as in: 7 = Ann")
     if weight not in ("", "1", "1.0") or target:
         line.refuse("weights and merged elements are not supported", "take them out, or prepare the data so")
     try:
@@ -266,7 +266,7 @@ class Model:
         found = _CODE.fullmatch(code)
         if found is None:
             self.line.refuse(
-                f"{shortened(self.scale)} is no scale",
+                f"{shortened(self.scale)} is not a scale",
                 f"use D, R3 or the name of a Rating scale: {list(scales)}",
             )
         kind, size = found[1].upper(), found[2]
@@ -304,7 +304,9 @@ def read_model(line: Line, text: str) -> Model:
     places = tuple(takewhile(_is_place, parts))
     scale, weight, *_ = [*parts[len(places) :], "", ""]
     if not places or not scale:
-        line.refuse(f"{shortened(text)} is no model", "give one ? for each facet, then the scale: ?,?,?,R3")
+        line.refuse(
+            f"{shortened(text)} is not a model", "give one ? for each facet, then the scale: ?,?,?,R3"
+        )
     if any(place.startswith("-") for place in places):
         line.refuse(
             f"a facet is turned round in {shortened(text)}",
@@ -331,7 +333,7 @@ def read_scale(line: Line, value: str, lines: Iterator[Line]) -> RatingScale:
         if recoded:
             row.refuse(f"scores are recoded ({recoded})", "recode the data themselves")
         if not number.isdigit():
-            row.refuse(f"{shortened(number)} is no category", "write it as in: 2 = good")
+            row.refuse(f"{shortened(number)} is not a category", "write it as in: 2 = good")
         if anchored.upper().startswith("A") and threshold:
             try:
                 scale.thresholds[int(number)] = float(threshold)
@@ -465,7 +467,7 @@ def _specification(control: Control, line: Line, lines: Iterator[Line], encoding
     if found is None:
         if line.text.strip() == END:
             return
-        line.refuse(f"{line.text.strip()[:60]!r} is no specification", "write it as Name = value")
+        line.refuse(f"{line.text.strip()[:60]!r} is not a specification", "write it as Name = value")
     known, written, value = found
     match known:
         case "title":
