@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ChartInputs(NamedTuple):
-    """What a chart shows, and what it takes."""
+    """Subject and inputs of a chart."""
 
     answers: str
     module: str

@@ -83,7 +83,7 @@ def drawn(sharpness: dict[str, float], n: int, seed: int, cuts: dict[str, list[f
 
 
 def test_sharpness_and_capability_are_those_drawn() -> None:
-    """Of pass/fail, kappa = s exp(-t^2 / 2) with t from the people's mean threshold."""
+    """For pass/fail, kappa = s exp(-t^2 / 2) with t from the people's mean threshold."""
     sharpness = {"h0": 0.9, "h1": 0.7, "h2": 0.8, "judge": 0.6}
     cuts = {"h0": [0.2], "h1": [-0.2], "h2": [0.0], "judge": [1.0]}
     ratings = drawn(sharpness, 20_000, 1, cuts)

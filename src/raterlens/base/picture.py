@@ -45,7 +45,7 @@ PADDING, TICK, TITLE = 6, 5, 12
 """In pixels: around the picture, of a tick, and the size of titles."""
 KEY_LINE = 16
 _LONGEST_NAME = 0.34
-"""Of the width, at most, that the names of rows take."""
+"""Largest share of the width for the names of rows."""
 _ROTATED = 90.0
 """Pixels, at most, of a label that is turned."""
 
@@ -59,7 +59,7 @@ class Panel:
     layers: tuple[Layer, ...]
     title: str = ""
     share: Sizes = (1.0, 1.0)
-    """Of the width that all columns of panels have, relative to the others"""
+    """Share of the width of all columns of panels"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ class Picture:
     description: str
     """For those who cannot see it"""
     height: Sizes
-    """Of a frame, in pixels"""
+    """Height of a frame, in pixels"""
     columns: tuple[int, int] = (1, 1)
     right: float = 0.0
     """Pixels that text takes beyond the frame"""
@@ -86,7 +86,7 @@ class Picture:
         return _svg(self, width)
 
     def legend(self) -> list[Mark | Stroke | Bars]:
-        """What needs an explanation, once each."""
+        """Marks that need an explanation, once each."""
         found: dict[str, Mark | Stroke | Bars] = {}
         for layer in (layer for panel in self.panels for layer in panel.layers):
             keys: list[Mark | Stroke | Bars] = []
@@ -195,7 +195,7 @@ class Frame(NamedTuple):
         return len(labels) > 1 and widest + 6 > self.width / len(labels)
 
     def below(self) -> float:
-        """What labels and title of the horizontal axis take."""
+        """Height of the labels and title of the horizontal axis."""
         ticks = self.x_ticks()
         if self.rotated():
             labels = 14 + 0.6 * min(_ROTATED, max(text_width(text, TYPE) for _, text in ticks))

@@ -42,7 +42,7 @@ class OwnCurves:
 
     curves: tuple[Curve, ...]
     nearby: tuple[tuple[tuple[Curve, Curve], ...], ...] = ()
-    """Of each rater, for each contrast of its thresholds: the curves half a `NEARBY` below and above its own."""
+    """Curves of each rater half a `NEARBY` below and above its own, for each contrast of its thresholds."""
     covariance: Array | None = None
     """(raters, 2 + contrasts, 2 + contrasts): of slope, severity, and the contrasts of the thresholds."""
 
@@ -186,7 +186,7 @@ class Index:
     def _each(
         self, name: str, a: Array, eta: Array, halo: Array | float, *first: float, axis: int = 0
     ) -> Array:
-        """What a method of this name gives for each rater with its own curve."""
+        """Results of the method of this name for each rater with its own curve."""
         assert self.own is not None
         a, eta, halo = np.broadcast_arrays(a, eta, halo)
         if len(self.own.curves) == 1:

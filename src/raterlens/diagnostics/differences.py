@@ -148,7 +148,7 @@ def _comparable(fit: "Fit", ratings: "Ratings") -> bool:
 
 
 def _likelihood_ratio(fit: "Fit", ratings: "Ratings", replicates: int) -> tuple[Hypothesis | None, str]:
-    """Of a slope for each rater against one for all, beside what chance does to it."""
+    """Likelihood ratio of a slope per rater against one for all, next to its distribution by chance."""
     known = fit.calibration
     # Likelihoods are compared where they are largest: a prior moves estimates away from there.
     errors = fit.yardstick.follows_from_errors

@@ -277,7 +277,7 @@ def _standard_error(gradient: Gradient, joint: Array) -> Array:
 
 
 Values = Callable[[Index, Array, Array, Array, Array | float], Iterable[Array]]
-"""Of an index, slopes, severities, yardsticks and halos."""
+"""Function of an index, slopes, severities, yardsticks and halos."""
 
 
 def _one_sided(on: Measured, index: Index, values: Values, low: Array, high: Array) -> None:

@@ -64,7 +64,7 @@ class _At:
     loglik: float
     """Marginal over all parameters, but for a constant."""
     information: Array
-    """Of everything but the prior of these terms."""
+    """Information of everything but the prior of these terms."""
     freedom: Array
     """(terms,): degrees of freedom."""
     following: Array

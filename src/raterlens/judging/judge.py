@@ -124,7 +124,7 @@ class JudgeReport:
         return "; ".join(said)
 
     def basis(self) -> str:
-        """What the numbers rest on, in one sentence."""
+        """Sentence on what the numbers rest on."""
         verdicts = counted(self.n_verdicts, "verdict")
         if self.people:
             people = f"{counted(len(self.people), 'person', 'people')} ({listed(self.people, 4)})"
@@ -178,7 +178,7 @@ class JudgeReport:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is asked of judges, checked."""
+    """Checked request about judges."""
 
     bounds: Mapping[str, float]
     by_metric: str

@@ -18,7 +18,7 @@ GUARD = 3.3
 """How many standard errors right on known may be from expected: 1 judge in 1,000 by chance."""
 NORMAL = float(stats.norm.ppf(0.975))
 _GROUPS, _FEW_GROUPS, _MANY_JUDGES = 40, 10, 200
-"""Of answers that are left out in turn: few where there are many pairs of judges."""
+"""Numbers of groups of answers that are left out in turn: few if there are many pairs of judges."""
 _NEAR_COPY, _ENOUGH_SHARED = 0.9, 30
 """Correlation of errors from which on two judges count as one, and the shared answers that it takes."""
 
@@ -156,13 +156,13 @@ class EffectiveJudges:
     kish_low: float
     kish_high: float
     p: float
-    """Of errors as alike on the known answers as these, if judges erred independently; not-a-number where no two judges
-    share any."""
+    """Probability of errors as alike on the known answers as these, if judges erred independently; NaN where no two
+    judges share any."""
     near_copies: tuple[tuple[str, ...], ...] = ()
     """Groups of judges whose errors are nearly the same: each counts as one."""
 
     def words(self) -> list[str]:
-        """What it means, one sentence each."""
+        """Conclusions, one sentence each."""
         ends = f"({self.low:.1f} to {self.high:.1f})"
         together = " Their errors go together beyond chance" if self.p < 0.01 else ""
         chance = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"

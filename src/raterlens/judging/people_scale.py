@@ -24,7 +24,7 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.ratings.coded import Ratings
 
 GROUPS = 100
-"""Of students, for the jackknife: its standard errors are known to 7 %."""
+"""Number of groups of students for the jackknife: its standard errors are known to 7 %."""
 FEWEST_SHARED = 20
 """Pieces of work that two raters must share to be compared."""
 _PER_ITEM = 30

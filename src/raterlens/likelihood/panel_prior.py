@@ -303,7 +303,7 @@ class Spread:
     """How much the parameters of a drawn term vary."""
 
     name: str
-    """Of the term."""
+    """Name of the term."""
     value: float
     """0 where the ratings show none."""
     low: float

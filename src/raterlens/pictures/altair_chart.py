@@ -108,7 +108,7 @@ def _panel(frame: Frame, legend: bool) -> list[Any]:
 
 
 def _columns(layer: Layer) -> tuple[Any, ...]:
-    """What layers that make up one legend have in common; nothing for those without."""
+    """Common columns of layers that make up one legend; none for layers without."""
     if isinstance(layer, Line) and layer.stroke.words:
         return Line, layer.x, layer.y, layer.by
     if isinstance(layer, Segments) and layer.stroke.words:

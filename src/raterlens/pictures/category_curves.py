@@ -27,7 +27,7 @@ _ABILITIES: Array = np.linspace(-4.0, 4.0, 161)
 
 
 def ordered_scores(fit: Result, chart: str) -> Calibration:
-    """What a fit of ordered scores knows; raises for other fits."""
+    """The calibration of a fit of ordered scores; raises for other fits."""
     require_ability_model(fit, chart, "raters judge true categories", "capability")
     known = calibration_of(fit, "its categories are unknown")
     if "threshold" not in known.effects:

@@ -30,7 +30,7 @@ _GROUP = "Judges"
 @Parameter(name="*", group=_GROUP)
 @dataclass(frozen=True, kw_only=True)
 class JudgeOptions:
-    """What is asked about judges."""
+    """Options about judges."""
 
     trusted: Annotated[
         str | None,

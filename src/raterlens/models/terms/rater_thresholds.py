@@ -48,7 +48,7 @@ class RaterThresholds(Term):
         return {"steps": sparse.csr_array(sparse.kron(one_per_row(rows.rater, self.n_raters), own))}
 
     def redundancies(self, model: "FacetsModel", parameters: Array) -> Iterator[tuple[Array, Array]]:
-        """Of free ones: all raters' against the thresholds that they share."""
+        """Redundancy of free thresholds: all raters' against those that they share."""
         thresholds = model.thresholds
         if self.drawn or thresholds is None:
             return
