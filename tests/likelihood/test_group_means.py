@@ -139,6 +139,7 @@ def test_groups_that_no_rater_links_are_centred_apart() -> None:
     table, _ = schools(crossed=0.0)
     fit = rl.fit(read(table), "tfm", **PLAIN)
     np.testing.assert_allclose(fit.table("groups")["mean"], 0.0, atol=1e-8)
+    assert any(each.startswith("no rater marks students of") and "s3" in each for each in fit.warnings)
     plain = rl.fit(rl.read(table.drop("school")), "tfm", **PLAIN)
     assert fit.loglik == pytest.approx(plain.loglik, abs=1e-4)
 

@@ -25,6 +25,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.registry import facets_spec, own_slopes
 from raterlens.models.term import Term
+from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.known import KnownAnswers
 from raterlens.models.terms.piece_effect import PIECE
@@ -232,16 +233,15 @@ def _check_known(term: Term, table: Array, ratings: Ratings, scores: tuple[int, 
 
 
 def level_places(calibration: Calibration, ratings: Ratings, facet: str) -> Codes:
-    """Where each level of a facet (`rater`, `item`, `facet NAME`) stands among those of the fit."""
-    if facet == "group":
-        assert ratings.group is not None
-        return places_of(ratings.group.labels, calibration.labels[facet], "groups")
-    if facet in ("rater", "item"):
-        labels = ratings.raters if facet == "rater" else ratings.items
-        return places_of(labels, calibration.labels[facet], f"{facet}s")
-    name = facet.removeprefix("facet ")
-    (own,) = (one for one in ratings.facets if one.name == name)
-    return places_of(own.labels, calibration.labels[facet], f"levels of facet {name!r}")
+    """Where each level of `rater`, `item`, `group` or a further facet stands among those of the fit."""
+    labels = {"rater": ratings.raters, "item": ratings.items}
+    labels |= {facet_name(one.name): one.labels for one in ratings.facets}
+    if ratings.group is not None:
+        labels["group"] = ratings.group.labels
+    name = facet if facet in labels else facet_name(facet)
+    further = name.removeprefix("facet ")
+    what = f"{name}s" if further == name else f"levels of facet {further!r}"
+    return places_of(labels[name], calibration.labels[name], what)
 
 
 def known_highest(calibration: Calibration, ratings: Ratings) -> Indices | None:

@@ -20,6 +20,7 @@ from raterlens.estimation.methods import sharp_nodes
 from raterlens.inference.covariance import Covariance
 from raterlens.likelihood.nodes import MOST_NODES
 from raterlens.models.calibration import Calibration
+from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.students import POPULATION
 from raterlens.ratings.coded import Ratings
@@ -67,6 +68,7 @@ def facets_warnings(
             f"apart between them (one group: {listed(some)}). Comparing severities across groups assumes that their "
             "items are equally difficult on average; have some raters rate items of both groups"
         )
+    yield from _unlinked_groups(ratings, found)
     if spread is not None and len(spread.undetermined):
         yield from _undetermined(ratings, found, spread)
     if spread is not None and spread.steadied:
@@ -89,6 +91,21 @@ def beyond_the_rest(calibration: Calibration, yardstick: Yardstick) -> Iterator[
             f"{listed(calibration.labels['rater'].filter(pl.Series(beyond)))} would be the yardstick, but shared no "
             "student with the rest of the panel. They are shown as discriminating as well as the best of the others; "
             "have them rate students whom others rate too"
+        )
+
+
+def _unlinked_groups(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
+    """Groups of students whose means cannot be told from the severities of their raters."""
+    if GROUP_MEAN not in found.model or ratings.group is None:
+        return
+    linked = found.model.term(GROUP_MEAN, GroupMeans).linked
+    parts, sizes = np.unique(linked, return_counts=True)
+    if len(parts) > 1:
+        apart = ratings.group.labels.filter(pl.Series(linked != parts[np.argmax(sizes)]))
+        yield (
+            f"no rater marks students of {listed(apart)} and of the other groups, so how able they are cannot be told "
+            "from how severe their raters are: compare raters and students within groups only, or have some "
+            "scripts marked across groups"
         )
 
 
