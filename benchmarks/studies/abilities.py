@@ -24,7 +24,7 @@ from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.figures import two_kinds
 from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import label_rows, page, table, with_error
+from raterlens.studies.study_summary import label_rows, means, page, percent, table
 
 STUDENTS = 500
 ITEMS = (1, 2, 4)
@@ -107,10 +107,8 @@ def replicate(task: Task) -> pl.DataFrame:
 
 
 def summarise(rows: pl.DataFrame) -> Results:
-    n = pl.len().sqrt()
     found = rows.group_by("items", "abilities", "fitted", "measure", maintain_order=True).agg(
-        pl.col("covered").mean(),
-        (pl.col("covered").std() / n).alias("covered_se"),
+        *means("covered"),
         pl.col("squared").mean().sqrt().alias("rmse"),
         pl.len().alias("replications"),
     )
@@ -129,7 +127,7 @@ def summarise(rows: pl.DataFrame) -> Results:
             row["abilities"],
             row["fitted"],
             MEASURES[row["measure"]],
-            with_error(100 * row["covered"], 100 * row["covered_se"], 1),
+            percent(row),
             f"{row['rmse']:.3f}",
             f"{row['ratio']:.2f}",
         ]

@@ -20,7 +20,7 @@ from raterlens.simulation.example import load_example
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.figures import two_kinds
 from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import label_rows, page, table, with_error
+from raterlens.studies.study_summary import label_rows, means, page, percent, table
 
 SPREADS = (0.0, 0.5, 1.0)
 """Spreads of the reading effect that ratings are drawn with."""
@@ -83,12 +83,10 @@ def _inside(low: Array, high: Array, truth: Array) -> tuple[float, float]:
 
 
 def summarise(rows: pl.DataFrame) -> Results:
-    n = pl.len().sqrt()
     found = (
         rows.group_by("spread", "fitted", "measure", maintain_order=True)
         .agg(
-            pl.col("covered").mean(),
-            (pl.col("covered").std() / n).alias("covered_se"),
+            *means("covered"),
             pl.col("width").mean(),
             pl.len().alias("replications"),
         )
@@ -103,7 +101,7 @@ def summarise(rows: pl.DataFrame) -> Results:
             f"{row['spread']:g}",
             row["fitted"],
             MEASURES[row["measure"]],
-            with_error(100 * row["covered"], 100 * row["covered_se"], 1),
+            percent(row),
             f"{row['width']:.2f}",
         ]
         for row in found.iter_rows(named=True)

@@ -19,7 +19,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
 from raterlens.studies.figures import COLOURS
 from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import page, table, with_error
+from raterlens.studies.study_summary import means, page, percent, table
 
 GOOD = np.array([0.6, 0.8, 0.9])
 ANSWERS = 300
@@ -177,19 +177,18 @@ _NAIVE: dict[str, Callable[[Drawn], tuple[Array, Array]]] = {
 
 
 def summarise(rows: pl.DataFrame) -> Results:
-    n = pl.len().sqrt()
     once = rows.group_by("replication", "design", "method", maintain_order=True).agg(
         pl.col("covered", "width", "error").mean()
     )
     of_system = (
         rows.drop_nulls("good")
         .group_by("design", "method", "good", maintain_order=True)
-        .agg(lowest=pl.col("covered").mean(), lowest_se=pl.col("covered").std() / n)
+        .agg(means("covered"))
+        .rename({"covered": "lowest", "covered_se": "lowest_se"})
     )
     worst = of_system.sort("lowest").unique(["design", "method"], keep="first")
     found = once.group_by("design", "method", maintain_order=True).agg(
-        pl.col("covered").mean(),
-        (pl.col("covered").std() / n).alias("covered_se"),
+        *means("covered"),
         pl.col("width", "error").mean(),
         pl.len().alias("replications"),
     )
@@ -199,8 +198,8 @@ def summarise(rows: pl.DataFrame) -> Results:
         [
             row["design"],
             names[row["method"]],
-            with_error(100 * row["covered"], 100 * row["covered_se"], 1),
-            "" if row["lowest"] is None else with_error(100 * row["lowest"], 100 * row["lowest_se"], 1),
+            percent(row),
+            "" if row["lowest"] is None else percent(row, "lowest"),
             f"{row['width']:.2f}",
             "" if row["error"] is None else f"{row['error']:.3f}",
         ]

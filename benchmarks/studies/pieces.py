@@ -23,7 +23,7 @@ from raterlens.fitting.fit import Fit, fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
 from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import label_rows, page, table, with_error
+from raterlens.studies.study_summary import label_rows, means, page, percent, table, with_error
 
 SIZES = (400, 1600)
 """Students; the larger panel is fitted with both effects only."""
@@ -96,12 +96,8 @@ def _covered(fit: Fit) -> pl.DataFrame:
 
 
 def summarise(rows: pl.DataFrame) -> Results:
-    n = pl.len().sqrt()
     found = rows.group_by("students", "fitted", "measure", maintain_order=True).agg(
-        pl.col("covered").mean(),
-        (pl.col("covered").std() / n).alias("covered_se"),
-        pl.col("estimate").mean(),
-        (pl.col("estimate").std() / n).alias("estimate_se"),
+        *means("covered", "estimate"),
         pl.len().alias("replications"),
     )
     lines = [
@@ -109,7 +105,7 @@ def summarise(rows: pl.DataFrame) -> Results:
             f"{row['students']:,}",
             row["fitted"],
             row["measure"],
-            with_error(100 * row["covered"], 100 * row["covered_se"], 1),
+            percent(row),
             "" if np.isnan(row["estimate"]) else with_error(row["estimate"], row["estimate_se"], 3),
         ]
         for row in found.iter_rows(named=True)

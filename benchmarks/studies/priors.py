@@ -24,7 +24,7 @@ from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.figures import lines
 from raterlens.studies.paper import simulate_study1, simulate_writing
 from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import page, table, with_error
+from raterlens.studies.study_summary import means, page, table, with_error
 
 PRIORS: tuple[Prior, ...] = ("none", "panel")
 QUANTITIES = {
@@ -186,18 +186,16 @@ def _rank_correlation(estimate: Array, truth: Array) -> float | None:
 
 def accuracy(rows: pl.DataFrame) -> pl.DataFrame:
     """Over replications, with Monte-Carlo standard errors."""
-    error = [(pl.col(name).std() / pl.len().sqrt()).alias(f"{name}_se") for name in ("covered", "error")]
     return (
         rows.group_by("condition", "prior", "quantity", maintain_order=True)
         .agg(
             pl.len().alias("replications"),
             pl.col("square").mean().sqrt().alias("rmse"),
-            pl.col("error").mean().alias("bias"),
-            *(pl.col(name).mean() for name in ("covered", *_SHARES)),
+            *means("error", "covered"),
+            *(pl.col(name).mean() for name in _SHARES),
             *(pl.col(name).sum() for name in _COUNTS),
-            *error,
         )
-        .rename({"error_se": "bias_se"})
+        .rename({"error": "bias", "error_se": "bias_se"})
         .with_columns(pl.col("covered_se", "bias_se").fill_null(float("nan")))
     )
 

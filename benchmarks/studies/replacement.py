@@ -20,7 +20,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
 from raterlens.studies.figures import two_kinds
 from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import page, table, with_error
+from raterlens.studies.study_summary import means, page, percent, table
 
 PEOPLE = {"Ana": (2.0, 0.2), "Ben": (1.7, -0.2), "Cho": (1.9, 0.3), "Dee": (1.6, -0.3)}
 """Slope and severity."""
@@ -77,10 +77,10 @@ def replicate(task: Task) -> pl.DataFrame:
 
 
 def summarise(rows: pl.DataFrame) -> Results:
-    n, verdict = pl.len().sqrt(), pl.col("verdict")
+    verdict = pl.col("verdict")
+    rows = rows.with_columns(can_replace=(verdict == "yes").cast(pl.Float64))
     found = rows.group_by("size", "short", maintain_order=True).agg(
-        (verdict == "yes").mean().alias("can_replace"),
-        ((verdict == "yes").cast(pl.Float64).std() / n).alias("can_replace_se"),
+        *means("can_replace"),
         (verdict == "no").mean().alias("no"),
         pl.col("inside").mean(),
         pl.col("alt_test").mean(),
@@ -90,7 +90,7 @@ def summarise(rows: pl.DataFrame) -> Results:
         [
             str(row["size"]),
             f"{row['short']:g}",
-            with_error(100 * row["can_replace"], 100 * row["can_replace_se"], 1),
+            percent(row, "can_replace"),
             f"{100 * row['no']:.1f}",
             f"{100 * row['inside']:.1f}",
             f"{100 * row['alt_test']:.1f}",

@@ -12,7 +12,7 @@ from scipy import sparse, special
 
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
-from raterlens.base.layers import Axis, Bars, Layer, Marks, Segments, Stroke
+from raterlens.base.layers import Axis, Bars, Layer, Marks, Overlay, Segments, Stroke
 from raterlens.base.picture import Panel, Picture, plot
 from raterlens.base.style import mark
 from raterlens.base.text import counted, distinct, printable
@@ -35,8 +35,8 @@ _ROW = 26
 
 
 def category_use_data(fit: Result, ratings: Ratings) -> pl.DataFrame:
-    """One row per rater and score: rater, category, place (of the score), n (ratings of the rater), observed and
-    expected shares, se (of the observed share, given abilities).
+    """One row per rater and score: rater, label (as in the ratings), category, place (of the score), n (ratings of the
+    rater), observed and expected shares, se (of the observed share, given abilities).
 
     Expected is what a rater with this severity and discrimination, who uses the scale as the panel does, would give for
     this work: a rater who keeps to the middle has more observed than expected there.
@@ -56,12 +56,13 @@ def category_use_data(fit: Result, ratings: Ratings) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "rater": np.repeat(np.array(labels, object)[some], len(names)),
+            "label": np.repeat(ratings.raters.cast(pl.String).to_numpy()[some], len(names)),
             "category": names * len(some),
             "place": list(range(len(names))) * len(some),
             "n": np.repeat(n[some].astype(np.int64), len(names)),
             **{name: values[some].ravel() for name, values in columns.items()},
         },
-        schema_overrides={"rater": pl.String},
+        schema_overrides={"rater": pl.String, "label": pl.String},
     )
 
 
@@ -106,7 +107,7 @@ def category_use(fit: Result, ratings: Ratings, raters: Sequence[object] | None 
         data = data.filter(pl.col("rater").is_in(names))
         if len(names) == 1:
             return _alone(names[0], data)
-    return _side_by_side(data)
+    return side_by_side(data)
 
 
 def _alone(name: str, data: pl.DataFrame) -> Picture:
@@ -137,6 +138,17 @@ def _alone(name: str, data: pl.DataFrame) -> Picture:
     return plot(x, y, layers, description, 240)
 
 
+def category_frame(data: pl.DataFrame, description: str) -> Picture:
+    """Axes in which a page's scripts draw the shares of one rater; `data` has those of all."""
+    names = data.sort("place")["category"].unique(maintain_order=True).to_list()
+    reach = data["expected"] + _NORMAL_95 * data["se"]
+    top = min(1.0, 1.05 * max(float(reach.max()), float(data["observed"].max())))  # type: ignore[arg-type]
+    labels = tuple((float(place), name) for place, name in enumerate(names))
+    x, y = Axis(-0.6, len(names) - 0.4, "Score", labels=labels), _share_axis(top)
+    overlay = '<path class="bars"/><path class="margins"/><path class="expected"/>'
+    return plot(x, y, [Overlay(overlay)], description, 240)
+
+
 def _share_axis(top: float) -> Axis:
     steps = [0.1 * step for step in range(11)] if top <= 0.5 else [0.2 * step for step in range(6)]
     labels = tuple((at, f"{100 * at:.0f} %") for at in steps if at <= top)
@@ -148,8 +160,8 @@ def _words() -> pl.Expr:
     return pl.format("{}, score {}: {} % observed, {} % expected", "rater", "category", *share)
 
 
-def _side_by_side(data: pl.DataFrame) -> Picture:
-    """Two bars per rater: observed above, expected below."""
+def side_by_side(data: pl.DataFrame) -> Picture:
+    """Two bars per rater: observed above, expected below; `data` is `category_use_data`."""
     gap = ((pl.col("observed") - pl.col("expected")).abs().sum() / 2).alias("gap")
     order = (
         data.group_by("rater", maintain_order=True).agg(gap).sort("gap", descending=True, maintain_order=True)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.arrays import Array
-from raterlens.base.layers import Area, Axis, Layer, Line, Marks, Names, Stroke, Text
+from raterlens.base.layers import Area, Axis, Layer, Line, Marks, Names, Overlay, Segments, Stroke, Text, rule
 from raterlens.base.picture import Picture, plot
 from raterlens.base.style import CAPABLE, MARKS
 from raterlens.base.text import counted
@@ -129,6 +129,19 @@ def severity(fit: Result) -> Picture:
         Names(named, "eta", "rho"),
     ]
     return plot(x, y, layers, _description(points), HEIGHT, right=20)
+
+
+def severity_strip(fit: Result, description: str) -> Picture:
+    """The severities of all raters on a line, in which a page's scripts mark one."""
+    points = severity_data(fit).with_columns(low=pl.lit(0.2), high=pl.lit(0.8))
+    reach = severity_limit(points)
+    x, y = Axis(-reach, reach, "Severity", (10, 6), ends=SEVERITY_ENDS), Axis(0.0, 1.0, labels=())
+    layers: list[Layer] = [
+        rule((x, y), Stroke("line"), y=0.5),
+        Segments(points, "eta", "low", "eta", "high", Stroke("faint", 1.5)),
+        Overlay('<circle class="now" r="6"/>'),
+    ]
+    return plot(x, y, layers, description, 44)
 
 
 def _contours(curves: pl.DataFrame, top: float) -> list[Layer]:

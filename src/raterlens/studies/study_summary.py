@@ -81,6 +81,21 @@ def accuracy(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     )
 
 
+def means(*columns: str) -> list[pl.Expr]:
+    """Means over independent replications, each with its Monte-Carlo standard error as NAME_se."""
+    error = pl.len().sqrt()
+    return [
+        one
+        for name in columns
+        for one in (pl.col(name).mean(), (pl.col(name).std() / error).alias(f"{name}_se"))
+    ]
+
+
+def percent(row: Mapping[str, Any], name: str = "covered") -> str:
+    """A share of `means` in percent, with its Monte-Carlo standard error."""
+    return with_error(100 * row[name], 100 * row[f"{name}_se"], 1)
+
+
 def replications(found: pl.DataFrame) -> int:
     """How many replications a table of `accuracy` is based on."""
     return int(max(found["replications"].to_list()))

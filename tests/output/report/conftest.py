@@ -36,9 +36,9 @@ def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words and tables only: drawing takes a second."""
     nothing = dict.fromkeys(("map", "abilities", "capability", "severity", "categories", "category_use"))
-    blank = {"curve": None, "what_if": "", "band": False}
-    monkeypatch.setattr("raterlens.output.report.page.pictures", lambda fit, ratings, ranked: {**nothing})
-    monkeypatch.setattr("raterlens.output.report.page.frames", lambda fit, numbers: blank)
+    blank = {"curve": None, "what_if": "", "categories": None, "strip": "", "band": False}
+    monkeypatch.setattr("raterlens.output.report.page.pictures", lambda fit, shares, ranked: {**nothing})
+    monkeypatch.setattr("raterlens.output.report.page.frames", lambda fit, numbers, shares: blank)
 
 
 @pytest.fixture(scope="session")

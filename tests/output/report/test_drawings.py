@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
+import raterlens as rl
+from raterlens.output.report.drawings import category_numbers, category_shares, frames
 from raterlens.output.report.page import content
 from raterlens.pictures.ranking import capability_data
 from tests.support.chart_cases import with_raters
@@ -59,3 +61,31 @@ def test_a_report_loads_no_chart_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_ordered_scores_have_their_categories_and_every_rater_its_shares() -> None:
+    ratings = rl.simulate(students=60, raters=3, items=2, thresholds=[-1.0, 1.0], seed=4).ratings
+    fit = rl.fit(ratings)
+    found = content(fit, ratings=ratings)
+    assert "categories" in found["sections"]
+    assert len(found["pictures"]["category_use"]) == 2
+    assert 'class="bars"' in found["pictures"]["frames"]["categories"]
+    assert 'class="now"' in found["pictures"]["frames"]["strip"]
+    shares = category_shares(fit, ratings)
+    numbers = category_numbers(shares, ["R3", "R1", "nobody"])
+    assert numbers is not None
+    code = ratings.raters.to_list().index("R3")
+    given = [1000 * (ratings.score[ratings.rater == code] == k).mean() for k in range(3)]
+    assert numbers["observed"][0] == pytest.approx(given, abs=0.5)
+    assert sum(numbers["expected"][1]) == pytest.approx(1000, abs=2)
+    assert numbers["margin"][2] is None
+
+
+def test_pass_and_fail_has_none(make_fit: MakeFit) -> None:
+    fit = make_fit(3)
+    assert category_shares(fit, None) is None
+    assert content(fit)["pictures"]["categories"] == ()
+    assert (
+        frames(fit, {"curve": None, "what_if": {"severity": (-3.0, 3.0), "kappa": [[500]]}})["categories"]
+        is None
+    )

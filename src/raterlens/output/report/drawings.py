@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from markupsafe import Markup
 
 from raterlens.base.arrays import Array
 from raterlens.output.report import english as words
 from raterlens.pictures.capability_curves import abilities, curve_frame, what_if_frame
 from raterlens.pictures.category_curves import categories
-from raterlens.pictures.category_use import category_use
+from raterlens.pictures.category_use import category_frame, category_use_data, side_by_side
 from raterlens.pictures.decision_chart import decisions
 from raterlens.pictures.ranking import capability
-from raterlens.pictures.severity import severity
+from raterlens.pictures.severity import severity, severity_strip
 from raterlens.pictures.wright import wright
 
 if TYPE_CHECKING:
@@ -23,22 +24,32 @@ if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings
 
 WIDE, NARROW = 960, 360
-_FRAME = 400
+_FRAME, _STRIP = 400, 600
 MAX_CATEGORY_USE = 2_000_000
 """Ratings up to which the report looks at how raters use the scale, which takes 1.4 s per million."""
 
 
-def pictures(fit: "Result", ratings: "Ratings | None" = None, *, ranked: bool = True) -> dict[str, Any]:
-    """`map`, `abilities`, `capability`, `severity`, `categories` and `category_use`, each wide and narrow."""
-    ordered = "thresholds" in fit.tables and fit.calibration is not None
-    used = ordered and ratings is not None and ratings.n_ratings <= MAX_CATEGORY_USE
+def category_shares(fit: "Result", ratings: "Ratings | None") -> pl.DataFrame | None:
+    """How raters use the scale; None for other than ordered scores, and where that would take too long."""
+    if not _ordered(fit) or ratings is None or ratings.n_ratings > MAX_CATEGORY_USE:
+        return None
+    return category_use_data(fit, ratings)
+
+
+def _ordered(fit: "Result") -> bool:
+    return "thresholds" in fit.tables and fit.calibration is not None
+
+
+def pictures(fit: "Result", shares: pl.DataFrame | None = None, *, ranked: bool = True) -> dict[str, Any]:
+    """`map`, `abilities`, `capability`, `severity`, `categories` and `category_use`, each wide and narrow; `shares` are
+    `category_shares`."""
     return {
         "map": both_widths(None if fit.calibration is None else wright(fit)),
         "abilities": both_widths(abilities(fit)),
         "capability": both_widths(capability(fit, ranked=ranked)),
         "severity": both_widths(severity(fit)),
-        "categories": both_widths(categories(fit) if ordered else None),
-        "category_use": both_widths(category_use(fit, ratings) if used else None),  # type: ignore[arg-type]
+        "categories": both_widths(categories(fit) if _ordered(fit) else None),
+        "category_use": both_widths(None if shares is None else side_by_side(shares)),
     }
 
 
@@ -52,7 +63,24 @@ def both_widths(picture: "Picture | None") -> tuple[Markup, ...]:
     return () if picture is None else (picture.svg(WIDE), picture.svg(NARROW))
 
 
-def frames(fit: "Result", numbers: dict[str, Any]) -> dict[str, Any]:
+def category_numbers(shares: pl.DataFrame | None, raters: Sequence[str]) -> dict[str, Any] | None:
+    """Observed and expected shares of each score and their 95 % margin in thousandths, by rater in this order."""
+    if shares is None:
+        return None
+    rows = {str(name): part.sort("place") for (name,), part in shares.group_by("label")}
+    columns = {"observed": pl.col("observed"), "expected": pl.col("expected"), "margin": 1.96 * pl.col("se")}
+    return {
+        name: [
+            rows[rater].select((1000 * values).round(0).cast(pl.Int64)).to_series().to_list()
+            if rater in rows
+            else None
+            for rater in raters
+        ]
+        for name, values in columns.items()
+    }
+
+
+def frames(fit: "Result", numbers: dict[str, Any], shares: pl.DataFrame | None = None) -> dict[str, Any]:
     """Frames in which scripts draw the curves of a rater's page; `numbers` has them all."""
     curve, what_if = numbers["curve"], numbers["what_if"]
     by_severity = what_if_frame(what_if["severity"], _thousandths(what_if["kappa"]), words.RATER["what_if"])
@@ -64,6 +92,10 @@ def frames(fit: "Result", numbers: dict[str, Any]) -> dict[str, Any]:
     return {
         "curve": None if by_ability is None else by_ability.svg(_FRAME),
         "what_if": by_severity.svg(_FRAME),
+        "categories": None
+        if shares is None
+        else category_frame(shares, words.RATER["categories"]).svg(_FRAME),
+        "strip": severity_strip(fit, words.LETTER_PICTURE).svg(_STRIP),
         "band": "low" in (curve or ()),
     }
 

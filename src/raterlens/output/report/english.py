@@ -233,6 +233,7 @@ CATEGORY_USE_LEAD = (
     "discrimination who uses the scale as the panel does would give for the same work. Who differs most comes first."
 )
 SEVERITY_CONTOURS = "Capability is constant along each curve."
+LETTER_PICTURE = "The severity of all raters: each line is a rater, the dot is you."
 LETTERS, LETTER = "Print letters to raters", "Print letter"
 LETTER_NUMBERS = (
     "Passes of 100: how many of 100 borderline students you would pass; the average rater passes 50. Sharpness says "
@@ -331,6 +332,9 @@ INTERACTION = "{term}: spread {spread} ({low}-{high}), {p}"
 NO_ERRORS = "Not computed: there are no intervals"
 
 RATER: Mapping[str, str] = {
+    "categories": "Use of the scale",
+    "categories_lead": "Bars: shares of the scores this rater gave. Diamonds: shares that a rater of this severity and "
+    "discrimination who uses the scale as the panel does would give for the same work, with 95\u00a0% margins.",
     "back": "All raters",
     "previous": "Previous",
     "next": "Next",

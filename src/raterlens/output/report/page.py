@@ -10,7 +10,7 @@ from raterlens.output.report import english as words
 from raterlens.output.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
 from raterlens.output.report.decision_section import decision_section, decision_tables
 from raterlens.output.report.document import Document
-from raterlens.output.report.drawings import frames, pictures
+from raterlens.output.report.drawings import category_numbers, category_shares, frames, pictures
 from raterlens.output.report.encode import embedded
 from raterlens.output.report.method import assumptions, reproduced, settings
 from raterlens.output.report.opening import opening, panel_rows
@@ -79,9 +79,11 @@ def content(
     diagnosis, ranked = found.diagnosis, found.ranked
     raters = panel_rows(fit, found)
     with in_background(lambda: (curves(fit, raters), _links(ratings))) as beside:
-        drawn = pictures(fit, ratings, ranked=ranked)
+        shares = category_shares(fit, ratings)
+        drawn = pictures(fit, shares, ranked=ranked)
         numbers = rater_data(fit, found, raters, lambda: beside()[0])
-        drawn["frames"] = frames(fit, numbers)
+        numbers["categories"] = category_numbers(shares, raters["rater"].to_list())
+        drawn["frames"] = frames(fit, numbers, shares)
         _, linking = beside()
     tables = _tables(fit, found, linking, document)
     warnings = (

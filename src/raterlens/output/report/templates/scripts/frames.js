@@ -30,6 +30,16 @@ class Frame {
   }
 }
 
+/** Shares of the scores that a rater gave, beside those expected; hidden where there are none. */
+function drawCategories(frame, place) {
+  const [observed, expected, margin] = ["observed", "expected", "margin"].map((name) => raters.categories[name][place]?.map((value) => value / 1000));
+  const all = (shape) => (observed ? observed.map((_, score) => shape(score)).join("") : "");
+  const foot = frame.y(0);
+  frame.draw("bars", all((k) => `M${frame.x(k - 0.32).toFixed(1)} ${foot}V${frame.y(observed[k]).toFixed(1)}H${frame.x(k + 0.32).toFixed(1)}V${foot}Z`));
+  frame.draw("margins", all((k) => `M${frame.x(k).toFixed(1)} ${frame.y(expected[k] - margin[k]).toFixed(1)}V${frame.y(expected[k] + margin[k]).toFixed(1)}`));
+  frame.draw("expected", all((k) => `M${frame.x(k).toFixed(1)} ${(frame.y(expected[k]) - 5).toFixed(1)}l5 5-5 5-5-5z`));
+}
+
 /** kappa(theta) of a rater, with its band where it is known. */
 function drawCurve(frame, place) {
   const { theta, kappa, low, high } = raters.curve;

@@ -7,6 +7,8 @@ class RaterPage {
     this.report = report;
     const curve = page.querySelector(".curve figure svg");
     this.curve = curve && new Frame(curve);
+    const categories = page.querySelector(".categories figure svg");
+    this.categories = categories && new Frame(categories);
     this.whatIf = new WhatIf(page.querySelector(".what-if"));
     this.title = document.title;
     page.querySelector("[name=copy]").addEventListener("click", () => this.copy());
@@ -66,6 +68,7 @@ class RaterPage {
     for (const one of ["standard", "sharpness_verdict"]) put(one, text(one, place));
     this.turn(place);
     if (this.curve) drawCurve(this.curve, place);
+    if (this.categories) drawCategories(this.categories, place);
     this.whatIf.show(place);
     this.evidence(place);
     put("feedback", raters.feedback[place]);
