@@ -1,4 +1,4 @@
-"""What every term of a facets model has to hold, whatever its effect: any new term's test calls `check_term`."""
+"""Checks for every term of a facets model: any new term's test calls `check_term`."""
 
 import numpy as np
 from scipy import special

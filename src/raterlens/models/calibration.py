@@ -72,7 +72,7 @@ class Calibration:
     some."""
 
     between_variance: float = 0.0
-    """Of the means of groups of students, where they have means of their own; 1 within groups."""
+    """Variance of the means of groups of students, if they have their own; 1 within groups."""
 
     score_step: float = 1.0
     """The file's score is the code times this: 0.5 where half marks were doubled."""

@@ -225,7 +225,7 @@ class FacetsModel:
         return None
 
     def between_variance(self, parameters: Array) -> float:
-        """Of the means of groups, over all students; 0 where there are none."""
+        """Variance of the means of groups, over all students; 0 if there are none."""
         if GROUP_MEAN not in self:
             return 0.0
         means, n = parameters[self.blocks[GROUP_MEAN]], self.term(GROUP_MEAN, GroupMeans).n_students

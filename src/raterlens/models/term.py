@@ -51,7 +51,7 @@ class People:
     parameter: Indices
     """(groups, own parameters): which of the term's parameters these are."""
     curvature: Callable[[Array], Array]
-    """Of (groups, nodes) students: second derivatives of the log-likelihood in the term's parameters."""
+    """Second derivatives of the log-likelihood in the term's parameters, from (groups, nodes) students."""
     ridge: Array
     """(parameters,): precision with which each is held at 0."""
     steepness: float

@@ -48,7 +48,7 @@ def test_every_field_is_an_option_and_on_the_page() -> None:
 
 
 def test_a_form_that_is_sent_as_it_opens_asks_for_the_defaults() -> None:
-    """Of the command and of Python: whatever the page preselects is no other option."""
+    """The defaults are those of the command and of Python: the page preselects nothing else."""
     with visiting() as client:
         page = client.get(send(client, TABLE_OF_RATINGS).headers["location"]).text
     form = {

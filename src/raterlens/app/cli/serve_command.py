@@ -12,7 +12,7 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 
 NEEDED = ("starlette", "uvicorn", "python_multipart")
-"""What the extra `web` brings."""
+"""Packages of the extra `web`."""
 DEFAULT = ServerOptions()
 
 

@@ -27,7 +27,7 @@ FILES = {
     "remark": "remark.csv",
     "fit": "fit.json",
 }
-"""What can be downloaded, by the name in the address."""
+"""Downloads, by the name in the address."""
 
 
 async def start(request: Request) -> Response:

@@ -25,7 +25,7 @@ FITTING = (
 DECISIONS = ("decide", "remark")
 """Fields of the form, in the order in which it shows them; a new one needs its name here and its words."""
 DEFAULT = ""
-"""What a form sends where nothing is chosen."""
+"""The form's value if nothing is chosen."""
 LONGEST = 40
 """Characters of a wrong value that a message repeats."""
 
@@ -36,7 +36,7 @@ class Control:
 
     name: str
     values: Mapping[str, str] | None = None
-    """What there is to choose from, in words; None where it is typed or ticked."""
+    """Choices, in words; None if the value is typed or ticked."""
     box: bool = False
     default: str = DEFAULT
 
@@ -74,7 +74,7 @@ def sent(form: Mapping[str, Any]) -> dict[str, str]:
 
 
 def shown(config: ReadConfig) -> dict[str, str]:
-    """What the reader understood, as the form shows it."""
+    """The reader's understanding, as the form shows it."""
     return {
         name: "yes" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
         for name, value in config.given().items()
@@ -83,7 +83,7 @@ def shown(config: ReadConfig) -> dict[str, str]:
 
 
 def fit_config(given: Mapping[str, str]) -> FitConfig:
-    """What to fit; what the form leaves out is at its default."""
+    """The requested fit; missing fields are at their defaults."""
     model = given.get("model", FitConfig().model)
     choose("model", model, MODELS)
     return FitConfig(model=model, **_values(given, FITTING))

@@ -80,7 +80,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a job may take, and how many may run at a time."""
+    """Limits of a job, and of how many may run at a time."""
 
     places: int
     waiting: int = 20

@@ -34,11 +34,11 @@ class Table:
     name: str
     path: Path
     preview: dict[str, Any]
-    """What `tasks.preview` found in it."""
+    """Findings of `tasks.preview`."""
     roles: dict[str, str]
     """The role of each column, as last chosen."""
     spread: str = "item"
-    """What each score column is for: see `tasks.patterns`."""
+    """Meaning of score columns: see `tasks.patterns`."""
     given: dict[str, str] = field(default_factory=dict)
     """The fields of the form, as last sent."""
 
@@ -66,7 +66,7 @@ class FitJob:
 
 @dataclass(slots=True, eq=False)
 class Session:
-    """What one visitor has here."""
+    """One visitor's tables and fits."""
 
     id: str
     folder: Path

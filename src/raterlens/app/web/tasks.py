@@ -1,4 +1,4 @@
-"""What a worker can do. Each task reads and writes files of the session; only small answers are sent back."""
+"""Tasks of a worker. Each task reads and writes files of the session; only small answers are sent back."""
 
 import math
 import time
@@ -39,14 +39,14 @@ WIDE, NARROW = 640, 358
 """Pixels of pictures for a desk and for a phone."""
 
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_TEXT = 6, 400, 40
-"""Of a table, in its preview."""
+"""Limits of a table's preview."""
 
 PAUSE = 0.1
 """Seconds between two reports of progress."""
 
 
 def preview(path: str, name: str, sheet: str | None, progress: Say) -> dict[str, Any]:
-    """What a file holds: columns, first rows, number of rows, and which column may be what; of a workbook, the sheet
+    """Preview a file: columns, first rows, number of rows, and guesses about the columns; in a workbook, the sheet
     asked for, else as the reader understands it."""
     config = ReadConfig(table=sheet)
     with _named(path, name):
@@ -99,13 +99,13 @@ def _in_memory(table: Table, rows: Rows) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What the page shows first."""
+    """First values of the page."""
 
     roles: dict[str, str]
     """A role for every column whose role can be told."""
     config: ReadConfig
     findings: list[dict[str, object]] = field(default_factory=list)
-    """What was seen and done, and whether it is certain."""
+    """Findings: what was seen and done, and whether it is certain."""
 
     @property
     def scores(self) -> list[str]:
@@ -113,7 +113,7 @@ class Guess:
 
     @property
     def patterns(self) -> dict[str, str]:
-        """What score columns can stand for, other than an item each, as the patterns that `rl.read` takes."""
+        """Meanings of score columns other than an item each, as the patterns that `rl.read` takes."""
         known, found = patterns(self.scores), self.config.wide
         if found is None:
             return known
@@ -123,7 +123,7 @@ class Guess:
 
     @property
     def spread(self) -> str:
-        """What they stand for most likely."""
+        """The most likely of them."""
         if self.config.wide is not None:
             return "grid" if "{item}" in self.config.wide else "rater"
         if "rater" in self.roles.values() or len(self.scores) < 2:
