@@ -21,8 +21,7 @@ from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.inference.bootstrap import Bootstrap
 from raterlens.inference.profile import Profiler
-from raterlens.simulation.draws import Truth
-from raterlens.simulation.simulate import Simulated, simulate
+from raterlens.simulation.simulate import Simulated, Truth, simulate
 from raterlens.studies import paper
 from raterlens.studies.figures import BLUE, VERMILION
 from raterlens.studies.paper import simulate_study1, simulate_writing

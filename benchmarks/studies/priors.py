@@ -17,7 +17,7 @@ from benchmarks.studies import opening
 from raterlens import capability
 from raterlens.base.arrays import Array
 from raterlens.base.text import number
-from raterlens.capability.perfect_rater import sharpness
+from raterlens.capability.formulas import sharpness
 from raterlens.config import FitConfig, Prior
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import Simulated, simulate

@@ -15,8 +15,7 @@ from raterlens.base.arrays import Array
 from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
-from raterlens.simulation.draws import Truth
-from raterlens.simulation.simulate import simulate
+from raterlens.simulation.simulate import Truth, simulate
 from raterlens.studies.figures import COLOURS, SHAPES
 from raterlens.studies.study import Results, Study, Task
 from raterlens.studies.study_summary import (

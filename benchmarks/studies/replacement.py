@@ -13,7 +13,7 @@ import polars as pl
 from scipy import optimize
 
 from benchmarks.studies import opening
-from raterlens.capability.density_moments import moments
+from raterlens.capability.integrals import moments
 from raterlens.capability.links import LINKS
 from raterlens.judging.replacement import can_replace
 from raterlens.ratings.coded import Ratings

@@ -17,7 +17,7 @@ from numpy.random import Generator, default_rng
 from scipy.stats import norm
 
 import raterlens as rl
-from raterlens.diagnostics.drift_alarms import LEVEL, Earlier, Stream, drift_alarms, evidence, threshold
+from raterlens.diagnostics.monitoring import ALARM_LEVEL, Earlier, Stream, drift_alarms, evidence, threshold
 from raterlens.diagnostics.residuals import residuals
 from raterlens.ratings.coded import Codes
 
@@ -84,8 +84,8 @@ def _with_shift(earlier: int, before: int, streams: int) -> None:
         for _ in range(4000)
     ]
     lines = {
-        "Bonferroni": norm.isf(LEVEL / RATERS / moments / 2),
-        "exact maximum": np.quantile(still, 1 - LEVEL / RATERS),
+        "Bonferroni": norm.isf(ALARM_LEVEL / RATERS / moments / 2),
+        "exact maximum": np.quantile(still, 1 - ALARM_LEVEL / RATERS),
     }
     ours = np.quantile(delays, [0.5, 0.8], method="nearest")
     text = f"1 logit after {earlier} earlier and {before} ratings: alarm within {ours[0]:.0f}, {ours[1]:.0f} (50, 80 %)"

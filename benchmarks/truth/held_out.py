@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 import raterlens as rl
-from raterlens.grading.cuts import cuts_of
-from raterlens.grading.held_out import held_out_agreement
-from raterlens.grading.marking_patterns import readings_of
+from benchmarks.held_out_agreement import held_out_agreement
+from raterlens.grading.grades import cuts_of
+from raterlens.grading.marking import readings_of
 
 
 def agreements(ratings: rl.Ratings, cut: float | None, seed: int, halo: str) -> pl.DataFrame:

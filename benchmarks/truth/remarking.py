@@ -22,7 +22,7 @@ import polars as pl
 
 import raterlens as rl
 from raterlens.base.arrays import Array, Indices
-from raterlens.grading.cuts import cuts_of
+from raterlens.grading.grades import cuts_of
 from raterlens.models.calibration import Calibration
 
 RATERS, ITEMS, LINKED = 12, 4, 0.1

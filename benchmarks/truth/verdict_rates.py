@@ -22,8 +22,8 @@ from numpy.random import default_rng
 from scipy.optimize import brentq
 
 import raterlens as rl
+from raterlens.capability.integrals import pass_and_fail
 from raterlens.capability.links import get_link
-from raterlens.capability.pass_rates import pass_and_fail
 from raterlens.diagnostics.findings import BLUNT, FAIR, FAR_OFF, OFF, RaterFindings, rater_findings
 from raterlens.diagnostics.wording import advice, next_step
 from raterlens.simulation.simulate import Simulated

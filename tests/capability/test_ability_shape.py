@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from raterlens.capability.ability_shape import AbilityShape
+from raterlens.capability.population import AbilityShape
 
 SHAPES = [(0.0, 0.0), (0.2, -0.02), (-0.3, 0.04), (0.0, -0.27), (0.4, -0.05)]
 THETA = np.linspace(-4.0, 4.0, 17)

@@ -1,7 +1,7 @@
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from raterlens.capability.cubic_spline import spline
+from raterlens.capability.population import spline
 
 
 def test_the_spline_is_that_of_scipy():

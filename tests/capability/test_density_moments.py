@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from raterlens.capability.density_moments import highest, moments
+from raterlens.capability.integrals import highest, moments
 from raterlens.capability.links import LINKS, get_link
 from tests.support.capability_values import adaptive
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, special, stats
 
 from raterlens import capability
-from raterlens.capability.density_moments import moments
+from raterlens.capability.integrals import moments
 from raterlens.capability.links import LINKS
 from tests.support.capability_values import SIGMA, TABLE, adaptive
 

@@ -5,8 +5,8 @@ import pytest
 from scipy import integrate, stats
 
 from raterlens.capability.curves import AdjacentCurve
+from raterlens.capability.integrals import pass_and_fail
 from raterlens.capability.links import LINKS, get_link
-from raterlens.capability.pass_rates import pass_and_fail
 
 # Adaptive quadrature is good to about 1e-12, relative to the share.
 EXACT = 1e-9

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from raterlens.capability.peak import peaks
+from raterlens.capability.integrals import peaks
 
 
 def test_the_highest_of_several_peaks_is_found_for_each_curve():

@@ -8,8 +8,8 @@ from scipy import integrate, special, stats
 
 from raterlens import capability
 from raterlens.capability.curves import AdjacentCurve, GradedCurve, PassCurve
+from raterlens.capability.index import sharpness_gradient, sharpness_of, standard_of
 from raterlens.capability.links import LINKS, get_link
-from raterlens.capability.perfect_rater import sharpness_gradient, sharpness_of, standard_of
 from raterlens.capability.population import Histogram, Normal, Window
 
 A, ETA = np.array([0.3, 1.0, 2.5, -0.8]), np.array([0.4, -1.2, 0.9, 0.3])

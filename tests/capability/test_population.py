@@ -9,10 +9,9 @@ from scipy import integrate, special, stats
 
 from raterlens import capability
 from raterlens.base.errors import OptionError
-from raterlens.capability.ability_shape import AbilityShape
 from raterlens.capability.curves import AdjacentCurve, GradedCurve, PassCurve
 from raterlens.capability.links import LINKS, get_link
-from raterlens.capability.population import Histogram, Normal, Window
+from raterlens.capability.population import AbilityShape, Histogram, Normal, Window
 
 # Adaptive quadrature, and quadrature of smooth curves, are good to about 1e-12.
 EXACT = 1e-10

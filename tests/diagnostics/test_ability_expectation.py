@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, special, stats
 
 import raterlens as rl
-from raterlens.diagnostics.ability_expectation import of_abilities
+from raterlens.diagnostics.predictions import of_abilities
 
 
 @pytest.mark.parametrize("slope", [1.0, 6.0])

@@ -12,8 +12,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.diagnostics.agreement import agreement
-from raterlens.diagnostics.rating_pairs import paired_ratings, rater_pairs
+from raterlens.diagnostics.agreement import agreement, paired_ratings, rater_pairs
 from tests.support.three_raters import panel, read, units
 
 EXACT = 1e-12

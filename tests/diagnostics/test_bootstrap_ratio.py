@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.diagnostics import bootstrap_ratio
-from raterlens.diagnostics.bootstrap_ratio import bootstrap_p
-from raterlens.diagnostics.differences import sharpness_test
+from raterlens.diagnostics import differences
+from raterlens.diagnostics.differences import bootstrap_p, sharpness_test
 from raterlens.inference import resampling
 
 
@@ -44,8 +43,8 @@ def test_it_stops_when_it_is_plain_and_is_the_same_again(monkeypatch):
         drawn.append(1)
         return redraw(*given)
 
-    monkeypatch.setattr(bootstrap_ratio, "ENOUGH", 3)
-    monkeypatch.setattr(bootstrap_ratio, "redrawn", counted)
+    monkeypatch.setattr(differences, "ENOUGH", 3)
+    monkeypatch.setattr(differences, "redrawn", counted)
     first = bootstrap_p(*panel, replicates=1000)
     assert first == 3 / len(drawn)
     assert bootstrap_p(*panel, replicates=1000) == first
@@ -55,7 +54,7 @@ def test_panels_that_cannot_be_fitted_say_nothing(monkeypatch):
     """Ratings that all have the same score, and then a test that does without."""
     panel = equal, _, ratings = pair(1.5, 0)
     monkeypatch.setattr(
-        bootstrap_ratio, "redrawn", lambda drawn, *_: drawn.with_scores(np.zeros(drawn.n_ratings, np.int16))
+        differences, "redrawn", lambda drawn, *_: drawn.with_scores(np.zeros(drawn.n_ratings, np.int16))
     )
     assert bootstrap_p(*panel, replicates=3) is None
     found, _ = sharpness_test(equal, ratings, replicates=3)

@@ -8,7 +8,7 @@ import pytest
 
 import raterlens as rl
 from benchmarks.truth.planted_faults import diagnosed, false_alarms, found, panel
-from raterlens.diagnostics.change import change
+from raterlens.diagnostics.drift import change
 from raterlens.diagnostics.residuals import residuals
 
 DRIFTS = ("drift", "discrimination")

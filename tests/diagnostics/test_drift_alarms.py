@@ -6,7 +6,7 @@ import pytest
 from numpy.random import Generator, default_rng
 
 import raterlens as rl
-from raterlens.diagnostics.drift_alarms import (
+from raterlens.diagnostics.monitoring import (
     Earlier,
     Stream,
     _moments,

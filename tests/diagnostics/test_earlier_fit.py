@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.diagnostics.earlier_fit import changes, in_words, nested
+from raterlens.diagnostics.monitoring import changes, in_words, nested
 
 
 def run(slope: list[float], seed: int) -> rl.Fit:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.diagnostics.ability_expectation import of_abilities
-from raterlens.diagnostics.category_expectation import of_categories
+from raterlens.diagnostics.predictions import of_abilities, of_categories
 
 
 @pytest.mark.parametrize("model", ["gmf", "hrm", "dawid-skene"])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.diagnostics import expected_scores
-from raterlens.diagnostics.expected_scores import panel_of, rater_effects, rater_shifts
+from raterlens.inference import expected_scores
+from raterlens.inference.expected_scores import panel_of, rater_effects, rater_shifts
 
 
 @pytest.mark.parametrize("options", [{"model": "gmf"}, {"model": "hrm"}, {"scale": "partial credit"}])

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.diagnostics.fair_results import fair_results
+from raterlens.inference.expected_scores import fair_results
 
 EQUAL = {"students": 60, "raters": 5, "items": 1, "slope": 1.5, "severity": 0.0}
 

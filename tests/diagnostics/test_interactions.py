@@ -5,7 +5,7 @@ import pytest
 
 import raterlens as rl
 from benchmarks.truth.planted_faults import panel
-from raterlens.diagnostics.interactions import interaction
+from raterlens.diagnostics.rater_effects import interaction
 from raterlens.diagnostics.residuals import residuals
 
 

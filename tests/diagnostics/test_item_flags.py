@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 import raterlens as rl
-from raterlens.diagnostics.item_flags import item_flags
+from raterlens.diagnostics.flags import item_flags
 
 
 def ratings_of(slopes, seed):

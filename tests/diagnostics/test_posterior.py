@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from raterlens.diagnostics.posterior import averages_for, tables_of
+from raterlens.diagnostics.residuals import averages_for, tables_of
 from raterlens.likelihood.nodes import Nodes
 from tests.support.facets_models import make, somewhere
 

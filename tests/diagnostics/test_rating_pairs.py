@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raterlens.diagnostics.rating_pairs import paired_ratings, rater_pairs
+from raterlens.diagnostics.agreement import paired_ratings, rater_pairs
 from tests.support.three_raters import panel, read, units
 
 EXACT = 1e-12

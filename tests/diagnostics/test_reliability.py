@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.diagnostics.reliability import reliability
+from raterlens.diagnostics.fit_statistics import reliability
 
 
 def test_reliability_of_students_is_the_squared_correlation_with_the_truth():

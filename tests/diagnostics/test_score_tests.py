@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import raterlens as rl
+from raterlens.diagnostics.rater_effects import Moment, adjusted, rater_moment, two_sided
 from raterlens.diagnostics.residuals import residuals
-from raterlens.diagnostics.score_tests import Moment, adjusted, rater_moment, two_sided
 
 
 def test_adjusted_levels_are_those_of_r():

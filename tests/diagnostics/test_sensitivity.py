@@ -8,7 +8,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import InputError
-from raterlens.diagnostics.sensitivity import sensitivity
+from raterlens.diagnostics.comparison import sensitivity
 from tests.support.facets_models import ordered
 
 

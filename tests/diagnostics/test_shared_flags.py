@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from raterlens.diagnostics.shared_flags import shared
+from raterlens.diagnostics.flags import shared
 
 
 def flags_of(*pairs: tuple[str, str]) -> pl.DataFrame:

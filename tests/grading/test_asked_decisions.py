@@ -5,7 +5,7 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.config import FitConfig
-from raterlens.grading.asked_decisions import AskedDecisions
+from raterlens.grading.grades import AskedDecisions
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,10 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.arrays import Array
-from raterlens.diagnostics.expected_scores import rater_effects
 from raterlens.estimation.scoring import place
-from raterlens.grading.classification import lee, rudner, unshrunk
-from raterlens.grading.reading_totals import convolved, reading_totals
+from raterlens.grading.grades import lee, rudner, unshrunk
+from raterlens.grading.marking import convolved, reading_totals
+from raterlens.inference.expected_scores import rater_effects
 from tests.support.calibrations import DIFFICULTIES, SEVERITIES, SLOPES, calibration
 
 PATTERNS = [

@@ -5,8 +5,8 @@ import pytest
 from scipy import special
 
 from raterlens.base.errors import OptionError
-from raterlens.diagnostics.expected_scores import average_scores
-from raterlens.grading.cuts import cuts_of, given_cuts
+from raterlens.grading.grades import cuts_of, given_cuts
+from raterlens.inference.expected_scores import average_scores
 from tests.support.calibrations import DIFFICULTIES, SEVERITIES, SLOPES, calibration
 
 

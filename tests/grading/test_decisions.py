@@ -6,8 +6,8 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import OptionError
-from raterlens.grading.cuts import cuts_of
 from raterlens.grading.decisions import decisions
+from raterlens.grading.grades import cuts_of
 from raterlens.ratings.packed import StoredRatings, open_packed
 
 

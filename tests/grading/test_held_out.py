@@ -3,8 +3,8 @@
 import numpy as np
 
 import raterlens as rl
-from raterlens.grading.cuts import cuts_of
-from raterlens.grading.held_out import held_out_agreement
+from benchmarks.held_out_agreement import held_out_agreement
+from raterlens.grading.grades import cuts_of
 
 
 def test_raters_agree_as_often_as_foreseen():

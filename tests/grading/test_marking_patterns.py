@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 import raterlens as rl
-from raterlens.grading.marking_patterns import marking_patterns, readings_of
+from raterlens.grading.marking import marking_patterns, readings_of
 
 ROWS = [
     ("a", "R1", "x"),

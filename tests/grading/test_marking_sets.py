@@ -5,12 +5,9 @@ import pytest
 
 import raterlens as rl
 from raterlens.estimation.scoring import place
-from raterlens.grading import marking_sets
-from raterlens.grading.classification import lee
-from raterlens.grading.cuts import cuts_of
-from raterlens.grading.marking_patterns import readings_of
-from raterlens.grading.marking_sets import Marking, consistency_of_sets, repeat_chances
-from raterlens.grading.posterior_grades import Grid
+from raterlens.grading import marking
+from raterlens.grading.grades import Grid, cuts_of, lee
+from raterlens.grading.marking import Marking, consistency_of_sets, readings_of, repeat_chances
 from tests.support.calibrations import calibration
 
 KNOWN = calibration(thresholds=[-0.5, 0.4], scores=(0, 1, 2))
@@ -71,7 +68,7 @@ def test_sets_count_by_their_students(ratings, monkeypatch):
     for name in ("accuracy", "consistency"):
         wanted = np.mean([np.average(getattr(one, name), weights=weights) for one in each])
         assert float(getattr(found, name)) == pytest.approx(wanted, abs=1e-6)
-    monkeypatch.setattr(marking_sets, "MOST_SETS", 2)
+    monkeypatch.setattr(marking, "MOST_SETS", 2)
     some, students = consistency_of_sets(KNOWN, ratings, cuts)
     assert students == 2
     assert abs(float(some.accuracy) - float(found.accuracy)) < 0.1
@@ -80,7 +77,7 @@ def test_sets_count_by_their_students(ratings, monkeypatch):
 def test_rare_patterns_of_items_are_left_out(ratings, monkeypatch):
     rows = ratings.table()
     few = rl.read(rows.filter(~((rows["student"] == rows["student"][0]) & (rows["item"] == "I0"))))
-    monkeypatch.setattr(marking_sets, "MOST_PATTERNS", 1)
+    monkeypatch.setattr(marking, "MOST_PATTERNS", 1)
     placed = place(KNOWN, few)
     cuts = cuts_of(KNOWN, 1.1)
     grid = Grid.of(KNOWN, placed, placed.abilities(), cuts)

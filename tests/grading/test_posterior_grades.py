@@ -7,8 +7,7 @@ from scipy import integrate, special, stats
 
 import raterlens as rl
 from raterlens.estimation.scoring import place
-from raterlens.grading.cuts import cuts_of
-from raterlens.grading.posterior_grades import Grid, graded
+from raterlens.grading.grades import Grid, cuts_of, graded
 from tests.support.calibrations import DIFFICULTIES, SEVERITIES, SLOPES, calibration
 
 PATTERNS = {"A": [1, 0, 0, 1, 1, 0], "B": [1, 1, 1, 1, 1, 1], "C": [0, 0, 0, 0, 1, 0]}

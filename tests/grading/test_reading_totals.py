@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from raterlens.diagnostics.expected_scores import rater_effects
-from raterlens.grading.reading_totals import convolved, reading_totals
+from raterlens.grading.marking import convolved, reading_totals
+from raterlens.inference.expected_scores import rater_effects
 from tests.support.calibrations import calibration
 
 THETA = np.array([-1.2, 0.1, 1.7])

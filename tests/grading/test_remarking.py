@@ -8,8 +8,7 @@ import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.estimation.scoring import place
 from raterlens.grading import remarking
-from raterlens.grading.cuts import cuts_of
-from raterlens.grading.posterior_grades import Grid, graded
+from raterlens.grading.grades import Grid, cuts_of, graded
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.diagnostics import posterior
+from raterlens.diagnostics import residuals
 from raterlens.kernels import break_even
 
 OPTIONS = {
@@ -33,6 +33,6 @@ def compiled(monkeypatch):
 
     def begin():
         monkeypatch.setattr(break_even, "NUMBERS", 0)
-        monkeypatch.setattr(posterior, "_BLOCK", 2**12)
+        monkeypatch.setattr(residuals, "_BLOCK", 2**12)
 
     return begin

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from raterlens.diagnostics.grouping import grouped
 from raterlens.kernels.counting_sort import pairs, runs, sorted_by_two, sorted_rows
+from raterlens.ratings.grouping import grouped
 
 
 @pytest.mark.parametrize("order", ["as they came", "sorted"])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from raterlens.capability import density_moments as moments
+from raterlens.capability import integrals as moments
+from raterlens.capability.integrals import pass_and_fail, rates_and_density
 from raterlens.capability.links import get_link
-from raterlens.capability.pass_rates import pass_and_fail, rates_and_density
 from raterlens.kernels.mixture_density import mean_tail
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from raterlens.diagnostics import rating_pairs
-from raterlens.diagnostics.grouping import grouped
+from raterlens.diagnostics import agreement
 from raterlens.kernels.rater_meetings import meetings
+from raterlens.ratings.grouping import grouped
 from raterlens.simulation.simulate import simulate
 
 
@@ -17,11 +17,11 @@ def test_they_equal_the_readable_tables(thresholds, foreseen, raters, monkeypatc
         students=120, raters=raters, items=2, thresholds=thresholds, raters_per_student=4, seed=3
     ).ratings
     units = grouped(ratings.student, ratings.n_students, ratings.item, ratings.n_items)
-    paired = rating_pairs.paired_ratings(ratings, units)
+    paired = agreement.paired_ratings(ratings, units)
     chance = np.random.default_rng(5).uniform(size=len(paired) if foreseen else 0)
-    paired = rating_pairs.PairedRatings(paired.first, paired.second, paired.student, chance)
-    monkeypatch.setattr(rating_pairs, "large", lambda n: False)
-    one, two, table, expected = rating_pairs._meetings(ratings, paired)
+    paired = agreement.PairedRatings(paired.first, paired.second, paired.student, chance)
+    monkeypatch.setattr(agreement, "large", lambda n: False)
+    one, two, table, expected = agreement._meetings(ratings, paired)
     found = meetings(
         (paired.first, paired.second),
         chance if foreseen else None,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from raterlens.base.arrays import Array
-from raterlens.planning import expected_information
+from raterlens.planning import precision
 from raterlens.planning.assumed_panel import AssumedPanel, Spreads, stated
-from raterlens.planning.expected_information import design_information
+from raterlens.planning.precision import design_information
 
 STUDENT = np.repeat(np.arange(3), 2)
 RATER = np.array([0, 1, 0, 2, 1, 2])
@@ -70,7 +70,7 @@ def test_quadrature_stands_in_for_enumeration(monkeypatch: pytest.MonkeyPatch) -
     panel = stated(Spreads(), 4, 5, 2, 0)
     student, rater = np.zeros(4, int), np.arange(4)
     exact = design_information(panel, student, rater)
-    monkeypatch.setattr(expected_information, "MOST_OUTCOMES", 1)
+    monkeypatch.setattr(precision, "MOST_OUTCOMES", 1)
     close = design_information(panel, student, rater)
     scale = np.sqrt(np.diag(exact.matrix))
     assert np.abs((close.matrix - exact.matrix) / np.outer(scale, scale)).max() < 0.03

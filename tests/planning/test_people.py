@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from raterlens.base.errors import RaterlensError
-from raterlens.planning.people import forbidden_pairs, raters_of, students_of
+from raterlens.planning.assignment import forbidden_pairs, raters_of, students_of
 
 
 def test_numbers_labels_loads_and_tables(tmp_path: Path) -> None:

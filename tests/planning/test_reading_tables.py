@@ -5,8 +5,7 @@ from itertools import product
 import numpy as np
 
 from raterlens.likelihood.nodes import Nodes
-from raterlens.planning.assumed_panel import Spreads, stated
-from raterlens.planning.reading_tables import reading_tables
+from raterlens.planning.assumed_panel import Spreads, reading_tables, stated
 
 
 def test_sums_have_the_distribution_of_the_scores() -> None:

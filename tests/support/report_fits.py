@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import polars as pl
 
-from raterlens.capability.formulas import gmf
+from raterlens.capability.formulas import gmf, sharpness
+from raterlens.capability.integrals import pass_and_fail
 from raterlens.capability.links import get_link
-from raterlens.capability.pass_rates import pass_and_fail
-from raterlens.capability.perfect_rater import sharpness
 from raterlens.config import FitConfig
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.fitting.fit import Fit

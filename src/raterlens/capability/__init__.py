@@ -8,9 +8,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from raterlens.capability.approximations import delta_approximation, gmf_approximation
-    from raterlens.capability.formulas import best_severity, delta, gmf, gmf_gradient, hrm, probit, tfm
-    from raterlens.capability.perfect_rater import sharpness
+    from raterlens.capability.formulas import (
+        best_severity,
+        delta,
+        delta_approximation,
+        gmf,
+        gmf_approximation,
+        gmf_gradient,
+        hrm,
+        probit,
+        sharpness,
+        tfm,
+    )
 
 __all__ = [
     "best_severity",
@@ -25,16 +34,10 @@ __all__ = [
     "tfm",
 ]
 
-_HOMES = {
-    "delta_approximation": "approximations",
-    "gmf_approximation": "approximations",
-    "sharpness": "perfect_rater",
-}
-
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module(f"raterlens.capability.{_HOMES.get(name, 'formulas')}"), name)
+        return getattr(import_module("raterlens.capability.formulas"), name)
     raise AttributeError(f"module 'raterlens.capability' has no attribute {name!r}")
 
 

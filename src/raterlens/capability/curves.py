@@ -14,9 +14,16 @@ from scipy import special
 
 from raterlens.base.arrays import Array
 from raterlens.capability.chebyshev_table import many_draws, read_off
-from raterlens.capability.density_moments import Grid, many_steep, moments, quadrature
+from raterlens.capability.integrals import (
+    Grid,
+    many_steep,
+    moments,
+    pass_and_fail,
+    quadrature,
+    rates_and_density,
+    reached,
+)
 from raterlens.capability.links import Link
-from raterlens.capability.pass_rates import pass_and_fail, rates_and_density, reached
 
 # Half the width of the stretch of s on which a curve with threshold 0 rises.
 _REACH = 2.0

@@ -1,11 +1,4 @@
-"""The students that capability is averaged over: any normal population, a window of abilities, or a histogram.
-
-For a rater with slope a and severity η, T(a, η) = E[a f(a θ − η)] over the population is how fast the expected
-score rises with ability. Δ(σ) is the supremum of T over severity at the yardstick's slope σ.
-
-A reading effect of variance v (halo) is averaged over, too: T = E[a f(a θ − η + √v u)]. In a normal population
-a θ + √v u is normal itself, so that a rater with halo is one of slope √(a² + v), of which a share a / √(a² + v) counts.
-"""
+"""The students over whom capability is averaged: normal, a window, a histogram, or a smooth shape."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,12 +11,226 @@ from scipy import special
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
 from raterlens.capability.chebyshev_table import many_draws, read_off
-from raterlens.capability.cubic_spline import spline
 from raterlens.capability.curves import Curve, PassCurve, through_log_link
-from raterlens.capability.density_moments import blocks, highest, moments
-from raterlens.capability.peak import MOST_LOOKS, peaks
+from raterlens.capability.integrals import MOST_LOOKS, blocks, highest, moments, peaks
+
+# -------------------------------------------------------------------------------------------------- cubic spline
+
+
+def spline(x: Array, y: Array, at: Array) -> Array:
+    """The spline through (x, y), four points or more in increasing order, at other places.
+
+    SciPy has one, too, whose module takes longer to load than most fits take.
+
+    Examples
+    --------
+    >>> x = np.linspace(0.0, 2.0, 9)
+    >>> spline(x, x**3, np.array([0.3, 1.9])).round(6).tolist()
+    [0.027, 6.859]
+    """
+    width = np.diff(x)
+    rise = np.diff(y) / width
+    slope = np.linalg.solve(*_equations(width, rise))
+    cell = np.clip(np.searchsorted(x, at, "right") - 1, 0, len(width) - 1)
+    part, h = at - x[cell], width[cell]
+    bend = (3 * rise[cell] - 2 * slope[cell] - slope[cell + 1]) / h
+    twist = (slope[cell] + slope[cell + 1] - 2 * rise[cell]) / h**2
+    return np.asarray(y[cell] + part * (slope[cell] + part * (bend + part * twist)))
+
+
+def _equations(width: Array, rise: Array) -> tuple[Array, Array]:
+    """For the slopes at the points: the second derivative is continuous, and the third at the second point from either
+    end."""
+    n = len(width) + 1
+    system, right = np.zeros((n, n)), np.zeros(n)
+    before, after, inner = width[:-1], width[1:], np.arange(1, n - 1)
+    system[inner, inner - 1], system[inner, inner + 1] = after, before
+    system[inner, inner] = 2 * (before + after)
+    right[inner] = 3 * (after * rise[:-1] + before * rise[1:])
+    for row, near, far in ((0, 0, 1), (-1, -1, -2)):
+        both = width[near] + width[far]
+        system[row, near], system[row, far] = width[far], both
+        right[row] = (
+            (width[near] + 2 * both) * width[far] * rise[near] + width[near] ** 2 * rise[far]
+        ) / both
+    return system, right
+
+
+# ------------------------------------------------------------------------------------------------- ability shape
+
+
+# The shape of the students' distribution, where it is not taken for normal.
+#
+#     log g(t) = −t²/2 + c₃ He₃(x) + c₄ He₄(x) − log Z,      x = L tanh(t / L)
+#
+# c₃ makes it skewed, c₄ heavy-tailed or two-peaked; a linear and a quadratic term would be no different from other
+# severities and slopes. x is t within the range where students are, and levels off beyond it: tails that ratings cannot
+# see stay those of a normal distribution, and every c₃ and c₄ makes a proper density.
+#
+# Abilities are θ = (t − m) / s with m the median and s half the distance between the quantiles Φ(1) and Φ(−1), so that
+# θ has median 0 and quantiles near −1 and 1 whatever the shape, and is standard normal where c₃ = c₄ = 0. Its mean and
+# variance would depend on the tails.
+
+LARGEST_SHAPE = (0.5, 0.5)
+"""Bounds of |c₃| and |c₄|: beyond, all students would be in one or two places."""
+_LEVEL = 4.0
+_SHAPE_END, _SHAPE_STEP = 10.0, 0.02
+_QUARTILES = special.ndtr([-1.0, 0.0, 1.0])
+# Five points of Gauss's rule on [0, 1] leave nothing within a step.
+_GAUSS = tuple(part / 2 for part in (np.polynomial.legendre.leggauss(5) + np.array([[1.0], [0.0]])))
+# From the middle of a step, each of Newton's squares what is left: 1e-2, 1e-5, 1e-10, 1e-20.
+_NEWTON = 3
+# Of differences of first derivatives.
+_DIFFERENCE = 3e-6
+
+
+def _levelled(t: Array) -> Array:
+    return np.asarray(_LEVEL * np.tanh(t / _LEVEL))
+
+
+def _polynomials(t: Array) -> tuple[Array, Array]:
+    """(2, ...): He₃ and He₄ of x, and their derivatives in t."""
+    x = _levelled(t)
+    rise = 1 - (x / _LEVEL) ** 2
+    value = np.stack([x**3 - 3 * x, x**4 - 6 * x**2 + 3])
+    return value, np.stack([3 * x**2 - 3, 4 * x**3 - 12 * x]) * rise
+
+
+_GRID = np.arange(-_SHAPE_END, _SHAPE_END + _SHAPE_STEP / 2, _SHAPE_STEP)
+_ON_GRID = _polynomials(_GRID)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AbilityShape:
+    """A distribution of abilities.
+
+    Examples
+    --------
+    >>> normal = AbilityShape.of(0.0, 0.0)
+    >>> bool(np.allclose(normal.log_density(np.array([0.0, 2.0])), [-0.918939, -2.918939]))
+    True
+    """
+
+    c: Array
+    """(2,)"""
+    median: float
+    """m, and below s: in units of t."""
+    half_width: float
+    d_median: Array
+    """(2,): derivatives in c₃ and c₄; so for the next two."""
+    d_half_width: Array
+    mean: Array
+    """Means of He₃ and He₄."""
+    log_total: float
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def of(c3: float, c4: float) -> "AbilityShape":
+        c = np.array([c3, c4])
+        log = -(_GRID**2) / 2 + c @ _ON_GRID[0]
+        top = float(log.max())
+        density = np.exp(log - top)
+        total = _SHAPE_STEP * float(density.sum())
+        mean = _SHAPE_STEP / total * (_ON_GRID[0] @ density)
+        terms = _Terms(c, mean, top + float(np.log(total)))
+        place, move = terms.quantiles(density / total)
+        half_width, d_half_width = (place[2] - place[0]) / 2, (move[:, 2] - move[:, 0]) / 2
+        return AbilityShape(
+            c, float(place[1]), float(half_width), move[:, 1], d_half_width, mean, terms.log_total
+        )
+
+    def log_density(self, theta: Array) -> Array:
+        t = self.median + self.half_width * theta
+        value, _ = _polynomials(t)
+        logs = -(t**2) / 2 + np.tensordot(self.c, value, 1) - self.log_total + np.log(self.half_width)
+        return np.asarray(logs)
+
+    def log_ratio(self, theta: Array) -> Array:
+        """The logarithm of the density over that of a standard normal distribution."""
+        return np.asarray(self.log_density(theta) + theta**2 / 2 + np.log(2 * np.pi) / 2)
+
+    def scores(self, theta: Array) -> Array:
+        """(2, ...): derivatives of the log-density in c₃ and c₄."""
+        t = self.median + self.half_width * theta
+        value, rise = _polynomials(t)
+        along = np.multiply.outer(self.d_half_width, theta) + _column(self.d_median, theta)
+        of_scale = _column(self.d_half_width / self.half_width - self.mean, theta)
+        return np.asarray(value + (np.tensordot(self.c, rise, 1) - t) * along + of_scale)
+
+    def curvature(self, theta: Array) -> Array:
+        """(2, 2, ...): second derivatives."""
+        found = []
+        for axis in np.eye(2) * _DIFFERENCE:
+            ahead, back = (
+                AbilityShape.of(*(self.c + sign * axis).tolist()).scores(theta) for sign in (1, -1)
+            )
+            found.append((ahead - back) / (2 * _DIFFERENCE))
+        both = np.stack(found)
+        return np.asarray((both + both.swapaxes(0, 1)) / 2)
+
+    def at(self, share: Array) -> Array:
+        """Quantiles: abilities that these shares of students are below."""
+        theta = np.linspace(*self.ends(), 4001)
+        below = np.cumsum(np.exp(self.log_density(theta)))
+        return np.interp(share, (below - below[0]) / (below[-1] - below[0]), theta)
+
+    def ends(self) -> tuple[float, float]:
+        """Abilities between which next to all students are."""
+        return (-_SHAPE_END - self.median) / self.half_width, (_SHAPE_END - self.median) / self.half_width
+
+
+class _Terms(NamedTuple):
+    """Integrands: the density, and its derivatives in c₃ and c₄."""
+
+    c: Array
+    mean: Array
+    log_total: float
+
+    def quantiles(self, on_grid: Array) -> tuple[Array, Array]:
+        """Where shares Φ(−1), 1/2 and Φ(1) lie below, and (2, 3) how these places move with c₃ and c₄."""
+        rows, slopes = self._rows(on_grid)
+        # The trapezoidal rule is exact but for the end of the range (Euler and Maclaurin).
+        below = _SHAPE_STEP * (np.cumsum(rows, axis=1) - rows / 2) - _SHAPE_STEP**2 / 12 * slopes
+        cell = np.searchsorted(below[0], _QUARTILES) - 1
+        start, beyond = _GRID[cell], np.full(len(_QUARTILES), _SHAPE_STEP / 2)
+        for _ in range(_NEWTON):
+            within = self._at(start[:, None] + beyond[:, None] * _GAUSS[0])
+            reached = below[:, cell] + beyond * (within @ _GAUSS[1])
+            here = self._at(start + beyond)[0]
+            beyond = beyond - (reached[0] - _QUARTILES) / here
+        return start + beyond, -reached[1:] / here
+
+    def _at(self, t: Array) -> Array:
+        x = _levelled(t)
+        third, fourth = x**3 - 3 * x, x**4 - 6 * x**2 + 3
+        density = np.exp(-(t**2) / 2 + self.c[0] * third + self.c[1] * fourth - self.log_total)
+        return np.stack([density, density * (third - self.mean[0]), density * (fourth - self.mean[1])])
+
+    def _rows(self, density: Array) -> tuple[Array, Array]:
+        """(3, grid): the terms, and their derivatives in t."""
+        value, rise = _ON_GRID
+        rows = np.concatenate([density[None], density * (value - self.mean[:, None])])
+        slopes = rows * (self.c @ rise - _GRID)
+        slopes[1:] += density * rise
+        return rows, slopes
+
+
+def _column(values: Array, like: Array) -> Array:
+    return values.reshape(-1, *[1] * np.ndim(like))
+
+
+# ---------------------------------------------------------------------------------------------------- population
+
+
+# The students that capability is averaged over: any normal population, a window of abilities, or a histogram.
+#
+# For a rater with slope a and severity η, T(a, η) = E[a f(a θ − η)] over the population is how fast the expected
+# score rises with ability. Δ(σ) is the supremum of T over severity at the yardstick's slope σ.
+#
+# A reading effect of variance v (halo) is averaged over, too: T = E[a f(a θ − η + √v u)]. In a normal population
+# a θ + √v u is normal itself, so that a rater with halo is one of slope √(a² + v), of which a share a / √(a² + v)
+# counts.
 
 _ROOT_2PI = float(np.sqrt(2 * np.pi))
 # Severities tried before the best of them is refined; and slopes between which Δ is interpolated where many are

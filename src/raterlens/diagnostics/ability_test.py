@@ -1,7 +1,7 @@
 """Are abilities normally distributed? The likelihood ratio of a smooth shape against a normal one, and what to do by
 default.
 
-The shape has two parameters (`capability/ability_shape.py`), both 0 where abilities are normal, so the ratio has two
+The shape has two parameters (`capability/population.py`), both 0 where abilities are normal, so the ratio has two
 degrees of freedom. Whether it is worth a second fit is asked of the score at 0 first; with many ratings, where a second
 fit takes time, that score is the test.
 """
@@ -82,7 +82,7 @@ def described(shape: tuple[float, float]) -> str:
     >>> described((0.25, -0.02)), described((0.0, -0.2)), described((0.0, 0.05))
     ('skewed to the right', 'two groups', 'heavy tails')
     """
-    from raterlens.capability.ability_shape import AbilityShape  # loads splines
+    from raterlens.capability.population import AbilityShape  # loads splines
 
     found = AbilityShape.of(*shape)
     theta = np.linspace(-5, 5, 1001)

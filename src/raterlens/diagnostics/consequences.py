@@ -19,9 +19,8 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.text import counted
-from raterlens.diagnostics.expected_scores import Panel, panel_of
-from raterlens.diagnostics.fair_results import FairResults, fair_results
 from raterlens.diagnostics.residuals import Residuals, residuals
+from raterlens.inference.expected_scores import FairResults, Panel, fair_results, panel_of
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:

@@ -12,28 +12,26 @@ from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_background
 from raterlens.diagnostics import ability_test
-from raterlens.diagnostics.agreement import agreement
+from raterlens.diagnostics.agreement import agreement, rater_pairs
 from raterlens.diagnostics.capability_scale import unit_of
-from raterlens.diagnostics.change import change
-from raterlens.diagnostics.drift import Periods
-from raterlens.diagnostics.fair_results import fair_results
+from raterlens.diagnostics.drift import Periods, change
 from raterlens.diagnostics.fit_statistics import (
+    Fair,
     curves,
+    fair_raters,
+    fair_shares,
     item_fit,
     rater_fit,
+    reliability,
     student_fit,
     sums_of_contexts,
     unexpected,
 )
-from raterlens.diagnostics.flags import flags
-from raterlens.diagnostics.interactions import interaction
-from raterlens.diagnostics.item_flags import item_flags
-from raterlens.diagnostics.rater_effects import effects
-from raterlens.diagnostics.rating_pairs import rater_pairs
-from raterlens.diagnostics.reliability import Fair, fair_raters, fair_shares, reliability
+from raterlens.diagnostics.flags import flags, item_flags, shared
+from raterlens.diagnostics.rater_effects import effects, interaction
 from raterlens.diagnostics.residuals import Residuals, residuals
-from raterlens.diagnostics.shared_flags import shared
 from raterlens.estimation.scoring import places_of
+from raterlens.inference.expected_scores import fair_results
 from raterlens.inference.result import Result
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Backend, Ratings, to_backend

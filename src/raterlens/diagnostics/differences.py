@@ -1,11 +1,4 @@
-"""Do raters differ at all? One test each for severity, sharpness, halo and drift, before anybody is ranked.
-
-Severity: a Wald test that all are equal, with the covariances between raters. Sharpness: the same of the slopes, on the
-scale of their inverse hyperbolic sine, on which errors are about even. With `replicates`, twice the difference in
-log-likelihood between a model with one slope per rater and one with a common slope, beside what chance does to it; of a
-fit with a prior, the same without replicates. Both take further fits. Halo and drift: the smallest of all raters'
-p-values after Benjamini and Hochberg's adjustment, which is Simes's test that nobody has any.
-"""
+"""Do raters differ at all? One test each for severity, sharpness, halo and drift, before anybody is ranked."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,9 +8,11 @@ import polars as pl
 from scipy import linalg, special
 
 from raterlens.base.arrays import Array, Mask
+from raterlens.base.errors import RaterlensError
 from raterlens.config.option_fields import check_whole
-from raterlens.diagnostics.bootstrap_ratio import bootstrap_p
-from raterlens.diagnostics.score_tests import LEVEL, adjusted
+from raterlens.diagnostics.rater_effects import LEVEL, adjusted
+from raterlens.estimation.scoring import place
+from raterlens.inference.resampling import redrawn
 from raterlens.ratings.coded import Backend, to_backend
 
 if TYPE_CHECKING:
@@ -25,6 +20,61 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.fitting.fit import Fit
     from raterlens.ratings.coded import Ratings
+
+
+# ----------------------------------------------------------------------------------------------- bootstrap ratio
+
+
+# How often would chance alone make raters look as different? The likelihood ratio on ratings drawn from equal raters.
+#
+# On small panels the ratio of one slope per rater against one for all need not follow its chi-squared distribution:
+# slopes end at 0 or at a limit. Ratings drawn from the model with one slope, on the same design, show what it follows.
+
+# So many replicates at or above what was seen settle that it is nothing unusual (Besag and Clifford's rule).
+ENOUGH = 20
+
+
+def bootstrap_p(equal: "Fit", own: "Fit", ratings: "Ratings", replicates: int, seed: int = 0) -> float | None:
+    """The share of panels of equal raters with a likelihood ratio as large as that between two fits.
+
+    None where none of the panels drawn could be fitted.
+
+    Parameters
+    ----------
+    equal, own
+        Fits of the same ratings without a prior, the first with one slope for all raters.
+    replicates
+        At most; fewer where it is soon plain that the ratio is nothing unusual.
+    """
+    assert equal.calibration is not None
+    seen = own.loglik - equal.loglik
+    placed = place(equal.calibration, ratings)
+    problem, scores = placed.problem, np.asarray(equal.calibration.scores, dtype=np.int16)
+    above = done = 0
+    for index in range(replicates):
+        random = np.random.default_rng([seed, index])
+        drawn = redrawn(placed.ratings, problem.model, problem.response, placed.parameters, random)
+        drawn = drawn.with_scores(scores)
+        try:
+            one, each = (
+                fit.refit(
+                    drawn,
+                    start=fit,
+                    standard_errors=fit.yardstick.follows_from_errors,
+                    **fit.settled(),
+                )
+                for fit in (equal, own)
+            )
+        except RaterlensError:  # all scores alike: no panel to compare with
+            continue
+        done += 1
+        above += each.loglik - one.loglik >= seen
+        if above == ENOUGH:
+            return above / done
+    return (above + 1) / (done + 1) if done else None
+
+
+# --------------------------------------------------------------------------------------------------- differences
 
 
 class Hypothesis(NamedTuple):
@@ -72,8 +122,8 @@ class Differences:
         panels."""
         by_p = sorted(self._between(), key=lambda test: test.p)
         kept = []
-        for place, test in enumerate(by_p):
-            if test.p * (len(by_p) - place) >= LEVEL:
+        for rank, test in enumerate(by_p):
+            if test.p * (len(by_p) - rank) >= LEVEL:
                 break
             kept.append(test)
         return [test for test in self._between() if test in kept]

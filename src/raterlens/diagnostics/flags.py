@@ -1,8 +1,4 @@
-"""From measured effects to flags: who does what, how clearly, how much, and what to do next.
-
-A flag needs two things: that chance is ruled out (Benjamini-Hochberg among all raters, 5 % of flags false) and that
-the effect is large enough to matter. What follows from a graver fault is not flagged again.
-"""
+"""From measured effects to flags, of raters, of items and of the whole panel."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -14,9 +10,17 @@ from scipy import special
 
 from raterlens.base.arrays import Array
 from raterlens.base.text import shortened
-from raterlens.diagnostics.change import GRADUAL, SUDDEN
-from raterlens.diagnostics.score_tests import LEVEL, adjusted, two_sided
+from raterlens.diagnostics.drift import GRADUAL, SUDDEN
+from raterlens.diagnostics.rater_effects import LEVEL, adjusted, two_sided
 from raterlens.ratings.groupings import moment_words
+
+# --------------------------------------------------------------------------------------------------------- flags
+
+
+# From measured effects to flags: who does what, how clearly, how much, and what to do next.
+#
+# A flag needs two things: that chance is ruled out (Benjamini-Hochberg among all raters, 5 % of flags false) and that
+# the effect is large enough to matter. What follows from a graver fault is not flagged again.
 
 MATTERS = {
     "random": 0.67,
@@ -270,3 +274,141 @@ def _upper(z: Array) -> Array:
 
 def _interval(size: Any, se: Any) -> tuple[float, float, float]:
     return float(size), float(size - 1.96 * se), float(size + 1.96 * se)
+
+
+# ---------------------------------------------------------------------------------------------------- item flags
+
+
+# Items judged: those whose scores follow ability less, or more, than the model says, and what to do about it.
+#
+# As with raters, a flag needs two things: that chance is ruled out (Benjamini-Hochberg among all items, 5 % of flags
+# false), and a size that matters: a mean square of 1.1 and more, or 0.9 and less (items have many ratings, and pull
+# every student's result), or an item slope of two thirds or one and a half times the others'.
+
+MISFIT = 0.1
+FLAT, STEEP = 2 / 3, 3 / 2
+_ITEM_SCHEMA = {
+    **dict.fromkeys(("item", "effect"), pl.String),
+    **dict.fromkeys(("size", "p_adjusted"), pl.Float64),
+    **dict.fromkeys(("evidence", "next_step"), pl.String),
+}
+
+Row = tuple[str, str, float, float, str, str]
+
+
+def item_flags(statistics: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
+    """A row per flag: item, effect (noisy, predictable, flat, steep), size, p_adjusted, evidence, next_step.
+
+    Parameters
+    ----------
+    statistics
+        Of the items: item, infit, infit_z.
+    items
+        As estimated; with `slope` and `slope_se` where items have slopes of their own.
+    """
+    rows = [*_misfits(statistics), *(_slopes(items) if "slope_se" in items.columns else ())]
+    return pl.DataFrame(rows, schema=_ITEM_SCHEMA, orient="row")
+
+
+def _misfits(statistics: pl.DataFrame) -> Iterator[Row]:
+    infit, z = (_item_column(statistics, name) for name in ("infit", "infit_z"))
+    p = adjusted(two_sided(z))
+    for i in np.flatnonzero((p <= LEVEL) & (np.abs(infit - 1) >= MISFIT)):
+        noisy = infit[i] > 1
+        yield (
+            str(statistics["item"][int(i)]),
+            "noisy" if noisy else "predictable",
+            float(infit[i]),
+            float(p[i]),
+            f"scores are {100 * abs(infit[i] - 1):.0f} % {'noisier' if noisy else 'more predictable'} than the model "
+            f"expects (infit {infit[i]:.2f})",
+            "check that its description asks for the same thing as the others', and fit with item slopes"
+            if noisy
+            else "check that it is not scored by the impression of the whole, and fit with item slopes",
+        )
+
+
+def _slopes(items: pl.DataFrame) -> Iterator[Row]:
+    """On the log scale, against the others' geometric mean of 1."""
+    slope, se = (_item_column(items, name) for name in ("slope", "slope_se"))
+    z = np.divide(np.log(slope) * slope, se, out=np.zeros_like(slope), where=se > 0)
+    p = adjusted(two_sided(z))
+    for i in np.flatnonzero((p <= LEVEL) & ((slope <= FLAT) | (slope >= STEEP))):
+        flat = slope[i] < 1
+        yield (
+            str(items["item"][int(i)]),
+            "flat" if flat else "steep",
+            float(slope[i]),
+            float(p[i]),
+            f"tells students apart {'less' if flat else 'more'} clearly than the other items: a slope of "
+            f"{slope[i]:.2f} where theirs is 1",
+            "rewrite its description, or leave it out of the total"
+            if flat
+            else "it carries the result: check its weight",
+        )
+
+
+def _item_column(table: pl.DataFrame, name: str) -> Array:
+    return table[name].cast(pl.Float64).to_numpy()
+
+
+# -------------------------------------------------------------------------------------------------- shared flags
+
+
+# Flags that most raters share: reported once, about the panel or the model, with what to fit instead.
+#
+# Where half of all raters are noisier than the model expects, it is the model that misfits.
+
+MOST = 0.4
+"""A fault that more than this share of at least `FEWEST` raters have is none of theirs."""
+FEWEST = 5
+_OWN = ("reversed", "random", "alternating")
+"""Faults of single raters, however many have them."""
+_STEPS = {
+    "inconsistent": "the model misfits, not the raters: fit with item slopes, another scale ('partial credit', "
+    "'graded') or pieces of work as a facet",
+    "central": "the scale's middle is wider than the model says: fit the scale 'partial credit' or 'graded'",
+    "extreme": "the scale's ends are wider than the model says: fit the scale 'partial credit' or 'graded'",
+    "drift": "check whether the work changed over time, rather than its raters: add the period as a facet",
+    "drift in discrimination": "check whether the work changed over time, rather than its raters",
+}
+_SHARED_SCHEMA = {"effect": pl.String, "n": pl.Int64, "evidence": pl.String, "next_step": pl.String}
+
+
+def shared(
+    flags: pl.DataFrame, n_raters: int, *, allowed_for: bool = False
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The flags of single raters; and those that many share, a row each: effect, n, evidence, next_step.
+
+    `allowed_for`: intervals allow for halo.
+    """
+    kinds = flags.with_columns(kind=_kind(flags["effect"]))
+    counts = kinds.group_by("kind", maintain_order=True).agg(pl.col("rater").n_unique().alias("n"))
+    common = counts.filter((pl.col("n") > MOST * n_raters) & ~pl.col("kind").is_in(_OWN))
+    if n_raters < FEWEST or not common.height:
+        return flags, pl.DataFrame(schema=_SHARED_SCHEMA)
+    rows = [
+        (
+            kind,
+            n,
+            f"{n:,} of {n_raters:,} raters show it, so single raters are not the cause",
+            _step(kind, allowed_for),
+        )
+        for kind, n in common.iter_rows()
+    ]
+    left = kinds.filter(~pl.col("kind").is_in(common["kind"].implode())).drop("kind")
+    return left, pl.DataFrame(rows, schema=_SHARED_SCHEMA, orient="row")
+
+
+def _kind(effects: pl.Series) -> pl.Series:
+    """Severe or lenient on a level: one kind of each grouping."""
+    return effects.str.replace("^(severe|lenient) on ", "bias on ")
+
+
+def _step(kind: str, allowed_for: bool) -> str:
+    if kind in _STEPS:
+        return _STEPS[kind]
+    if kind == "halo":
+        return halo_step(allowed_for)
+    name = kind.removeprefix("bias on ")
+    return f"agree with all raters on what each {name} asks for, and train on it together"

@@ -18,7 +18,6 @@ from scipy.sparse.linalg import lsmr
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.memo import kept_with
-from raterlens.diagnostics.grouping import grouped
 from raterlens.estimation.scoring import Placed
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.cells import reading_columns
@@ -26,6 +25,7 @@ from raterlens.likelihood.derivatives import Posteriors
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.grouping import grouped
 
 # Relative, of what is left.
 _ACCURACY = 1e-6

@@ -1,21 +1,325 @@
 """During the marking: what has changed since an earlier fit, and drift alarms, valid however often one looks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.text import counted, shortened
 from raterlens.diagnostics.capability_scale import unit_of
-from raterlens.diagnostics.drift_alarms import Earlier, drift_alarms
-from raterlens.diagnostics.earlier_fit import changes, in_words, nested
+from raterlens.diagnostics.drift import in_common, stretches
+from raterlens.diagnostics.rater_effects import LEVEL, adjusted, two_sided
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.inference.result import Result
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import moment_words, time_of
 
-COMPARED = ("standard", "sharpness")
+# --------------------------------------------------------------------------------------------------- earlier fit
+
+
+COMPARED = {
+    "sharpness": "sharpness",
+    "standard": "passes",
+    "kappa": "kappa",
+    "severity": "eta",
+    "discrimination": "rho",
+}
+"""Measures in which two runs are compared, with their columns."""
+
+_NORMAL = 1.96
+_SAME = 1e-6
+_CHANGED = {
+    "rater": pl.String, "measure": pl.String, "before": pl.Float64, "now": pl.Float64, "clear": pl.Boolean
+}  # fmt: skip
+
+
+def changes(now: Result, then: Result, measures: tuple[str, ...]) -> pl.DataFrame:
+    """A row per rater of both fits and measure: rater, measure, before, now, clear.
+
+    A change is clear where chance is ruled out among all raters (Benjamini-Hochberg, 5 %). The ratings of the two runs
+    are taken for independent, unless those of the earlier one are part of the later one's (`nested`). Severity,
+    discrimination and standard are each run's own, relative to its average rater or its yardstick; sharpness is not.
+    """
+    one, two = (
+        {str(row["rater"]): row for row in fit.table("raters").iter_rows(named=True)} for fit in (then, now)
+    )
+    both = [rater for rater in two if rater in one]
+    part = nested(now, then)
+    more = np.array([max(two[rater]["n"] / one[rater]["n"] - 1, 0.0) for rater in both])
+    rows: list[tuple[Any, ...]] = []
+    for measure in measures:
+        column = COMPARED[measure]
+        before, after = (np.array([run[rater][column] for rater in both], np.float64) for run in (one, two))
+        errors = [np.array([_error(run[rater], column) for rater in both]) for run in (one, two)]
+        # From an estimate to one on the same ratings and more, the variance of the difference is what the variance has
+        # lost; by the later error alone, as the difference of two estimated ones would waver.
+        spread = errors[1] * np.sqrt(more) if part else np.hypot(*errors)
+        z = np.divide(after - before, spread, out=np.full(len(both), np.nan), where=spread > 0)
+        clear = adjusted(two_sided(z)) <= LEVEL
+        rows += zip(both, [measure] * len(both), before, after, clear.tolist(), strict=True)
+    return pl.DataFrame(rows, schema=_CHANGED, orient="row")
+
+
+def nested(now: Result, then: Result) -> bool:
+    """Whether the earlier fit was of the first of the later one's ratings: all its students and raters are here, and
+    the ratings that they have more could make up the sums of their scores."""
+    low, high = (0.0, 1.0) if now.calibration is None else now.calibration.values[[0, -1]].tolist()
+    for role in ("student", "rater"):
+        columns = (pl.col(role).cast(pl.String), "n", (pl.col("n") * pl.col("mean_score")).alias("total"))
+        one, two = (fit.table(f"{role}s").select(columns) for fit in (then, now))
+        both = one.join(two, on=role, suffix="_now")
+        more = both.select(n=pl.col("n_now") - pl.col("n"), total=pl.col("total_now") - pl.col("total"))
+        possible = pl.col("total").is_between(low * pl.col("n") - _SAME, high * pl.col("n") + _SAME)
+        if both.height < one.height or not more.select((possible & (pl.col("n") >= 0)).all()).item():
+            return False
+    return True
+
+
+def _error(row: dict[str, Any], column: str) -> float:
+    """The standard error, or what a symmetric interval says it is."""
+    if (known := row.get(f"{column}_se")) is not None:
+        return float(known)
+    low, high = row.get(f"{column}_low"), row.get(f"{column}_high")
+    return float("nan") if low is None or high is None else float(high - low) / (2 * _NORMAL)
+
+
+def in_words(found: pl.DataFrame) -> list[str]:
+    """Changes that chance does not explain: "AM: sharpness was 0.71, is 0.52"."""
+    return [
+        f"{row['rater']}: {row['measure']} was {row['before']:.2f}, is {row['now']:.2f}"
+        for row in found.filter("clear").iter_rows(named=True)
+    ]
+
+
+# -------------------------------------------------------------------------------------------------- drift alarms
+
+
+# Drift alarms that stay valid however often one looks.
+#
+# For each rater the readings come in the order of time, each with its score u in (minus) severity and its information
+# v. A change after reading j moves the mean of what follows: with U and V the sums of u and v, D = U_after / V_after -
+# U_before / V_before has variance s² = 1 / V_before + 1 / V_after where nothing changes, whatever the rater's severity.
+# The likelihood ratio of a change by d,
+#
+#     E_jk = exp((d D - d² / 2) / s²),   averaged over d = +-1 (weight 0.7) and +-0.5 logits (0.3),
+#
+# is a martingale in k of mean 1 where nothing changes, and so is its mixture over j with weights fixed beforehand.
+# By Ville's inequality the mixture ever reaches R / 0.05 with a chance of at most 0.05 / R: over all R raters and the
+# whole exam, however often anybody looks, a false alarm has a chance of at most 5 % (`RESERVE` makes use of what the
+# inequality leaves). What all raters have in common at a
+# time (abler students, say) is taken out first, as `drift.py` does.
+
+ALARM_LEVEL = 0.05
+"""Chance of any false alarm over a whole exam."""
+CHANGES = {1.0: 0.7, 0.5: 0.3}
+"""Sizes of changes that alarms are tuned to, in units of the predictor (logits), with their weights. Larger ones are
+found sooner."""
+RESERVE = 0.7
+"""Evidence needed, as a share of what Ville's inequality asks. The inequality counts on evidence that just reaches the
+line, for ever; in steps, and up to an exam's end, streams without drift reach it less often
+(`benchmarks.truth.alarm_rates`)."""
+# Information between two moments at which a change may begin: a dozen passes or fails of middling work. Evidence is
+# looked at four times as often.
+_BETWEEN, _LOOKS = 3.0, 6
+# Moments this close up to so much information; from there to twice as much they are twice as far apart, and so on, and
+# each such stretch has half the weight of the one before; the first has most.
+_CLOSE, _FIRST = 150.0, 0.8
+# With less information before or since a change, single ratings would decide.
+_LEAST = 4.0
+# Of a logarithm: beyond, evidence is beyond doubt.
+_LARGEST = 500.0
+# Weight of a change between an earlier fit and the first reading.
+_SINCE_BASELINE = 0.1
+_ALARMS = {
+    "evidence": pl.Float64,
+    "alarm": pl.Boolean,
+    "shift": pl.Float64,
+    "shift_se": pl.Float64,
+    "since": pl.UInt32,
+    "noticed": pl.UInt32,
+}
+
+
+class Earlier(NamedTuple):
+    """A rater's severity in an earlier, independent fit, less the one now, and its variance."""
+
+    apart: float
+    variance: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stream:
+    """One rater's readings in the order of time, those of the same time together."""
+
+    score: Array
+    information: Array
+    time: Indices
+
+
+def streams(found: Residuals, time: NDArray[np.integer], n_times: int) -> list[Stream]:
+    """The stream of every rater. A reading has the time of its last rating."""
+    pairs, stretch = found.pairs, stretches(time, n_times)
+    level, scale = in_common(found, stretch)[:, stretch]
+    theta, slope = found.ability.mean[found.judged], found.slopes[found.ratings.rater]
+    score = pairs.sums(found.score - found.information * slope * (level + scale * theta))
+    middle, width = found.ability.mean[pairs.judged], found.ability.sd[pairs.judged] ** 2
+    # What not knowing ability costs, as in `drift.py`.
+    lost = (found.tilt_of_pair - middle * found.score_of_pair) ** 2 / np.maximum(width, 1e-12)
+    information = pairs.sums(found.information) - lost
+    # Where ratings vary more than the model says (a halo, say), what is seen counts.
+    information = information / max(1.0, float(np.sum(score**2) / max(np.sum(information), 1e-12)))
+    moment = np.zeros(len(pairs), np.int64)
+    np.maximum.at(moment, pairs.of_rating, time)
+    order = np.lexsort((moment, pairs.rater))
+    ends = np.cumsum(np.bincount(pairs.rater, minlength=found.ratings.n_raters))[:-1]
+    parts = (np.split(values[order], ends) for values in (score, information, moment))
+    return [_tied(*one) for one in zip(*parts, strict=True)]
+
+
+def _tied(score: Array, information: Array, time: Indices) -> Stream:
+    """Sums over readings of the same time."""
+    first = np.flatnonzero(np.append(True, np.diff(time) != 0)) if len(time) else np.zeros(0, np.int64)
+    if not len(first):
+        return Stream(score, information, time)
+    return Stream(np.add.reduceat(score, first), np.add.reduceat(information, first), time[first])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """The mixture over moments of change, at each look."""
+
+    value: Array
+    """(looks,)"""
+    until: Indices
+    """(looks,): readings (of distinct times) up to the look"""
+    since: Indices
+    """(looks,): the likeliest moment of change, as readings before it"""
+    shift: Array
+    """(looks,): how much more severe since"""
+    error: Array
+
+
+def evidence(stream: Stream, earlier: Earlier | None = None) -> Evidence:
+    """Evidence of a change in a rater's severity."""
+    total, known = np.cumsum(stream.score), np.cumsum(np.maximum(stream.information, 0.0))
+    if not len(known) or known[-1] <= 0:
+        nothing, nowhere = np.zeros(0), np.zeros(0, np.int64)
+        return Evidence(nothing, nowhere, nowhere, nothing, nothing)
+    moment, weight, look = _moments(float(known[-1]))
+    step = np.searchsorted(look, known, side="right")
+    until = np.flatnonzero(np.append(np.diff(step) > 0, True))
+    u, v = total[until], known[until]
+    block = np.searchsorted(moment, v, side="right")
+    start = np.flatnonzero(np.diff(np.append(0, block)) > 0)
+    # Several moments may fall on the same reading: it has the weight of all.
+    ends = np.append(0, block[start])
+    own = np.array([weight[low:high].sum() for low, high in pairwise(ends)])
+    before_u, before_v = np.append(0.0, u[start]), np.append(0.0, v[start])
+    own = np.append(0.0, own)
+    if earlier is not None and earlier.variance > 0:
+        # Scores are in minus severity.
+        before_u, before_v = before_u - earlier.apart / earlier.variance, before_v + 1 / earlier.variance
+        own = np.append(_SINCE_BASELINE, (1 - _SINCE_BASELINE) * own[1:])
+    since = np.append(0, until[start] + 1)
+    seen_u, seen_v = np.append(0.0, u[start]), np.append(0.0, v[start])
+    return _mixed((u, v, until), (before_u, before_v, seen_u, seen_v, own, since))
+
+
+def _moments(most: float) -> tuple[Array, Array, Array]:
+    """Up to so much information: when a change may begin, with what weight (all that may ever come sum to 1), and when
+    evidence is looked at."""
+    moments, weights, looks = [], [], []
+    low, high, between, share = 0.0, _CLOSE, _BETWEEN, _FIRST
+    while low < most:
+        here = low + between * np.arange(1, round((high - low) / between) + 1)
+        moments.append(here)
+        weights.append(np.full(len(here), share / len(here)))
+        looks.append(low + between / _LOOKS * np.arange(1, _LOOKS * len(here) + 1))
+        low, high, between = high, 2 * high, 2 * between
+        share = (1 - _FIRST) / 2 if len(moments) == 1 else share / 2
+    return np.concatenate(moments), np.concatenate(weights), np.concatenate(looks)
+
+
+def _mixed(looks: tuple[Array, Array, Indices], starts: tuple[Array, ...]) -> Evidence:
+    u, v, until = looks
+    before_u, before_v, seen_u, seen_v, own, since = starts
+    after_v = v[:, None] - seen_v
+    possible = (after_v >= _LEAST) & (own > 0) & (before_v >= _LEAST)
+    after = np.where(possible, after_v, 1.0)
+    before = np.where(before_v > 0, before_v, 1.0)
+    gap = (u[:, None] - seen_u) / after - before_u / before
+    variance = 1 / after + 1 / before
+    ratio = np.zeros_like(gap)
+    for size, weight in CHANGES.items():
+        for d in (size, -size):
+            ratio += weight / 2 * np.exp(np.minimum((d * gap - d**2 / 2) / variance, _LARGEST))
+    each = own * np.where(possible, ratio, 1.0)
+    # What has not begun yet counts as 1 each.
+    begun = own.sum()
+    value = each.sum(axis=1) + max(0.0, 1.0 - begun)
+    best = np.argmax(np.where(possible, each, -1.0), axis=1)
+    rows = np.arange(len(u))
+    return Evidence(
+        value, until, since[best].astype(np.int64), -gap[rows, best], np.sqrt(variance)[rows, best]
+    )
+
+
+def threshold(n_raters: int) -> float:
+    """The evidence from which on a rater's alarm is due."""
+    return RESERVE * n_raters / ALARM_LEVEL
+
+
+def drift_alarms(
+    found: Residuals,
+    time: NDArray[np.integer],
+    labels: pl.Series,
+    *,
+    earlier: Mapping[str, Earlier] | None = None,
+) -> pl.DataFrame:
+    """A row per rater: rater, readings, evidence (against no change; the largest so far), alarm, shift (how much more
+    severe since) and shift_se, since (first time after the likeliest change), noticed (when the alarm was first
+    due)."""
+    raters = found.ratings.raters.cast(pl.String)
+    every = streams(found, time, len(labels))
+    known = [None if earlier is None else earlier.get(label) for label in raters]
+    rows = [_row(*one, threshold(len(raters))) for one in zip(every, known, strict=True)]
+    table = pl.DataFrame(rows, schema=_ALARMS)
+    readings = np.bincount(found.pairs.rater, minlength=len(raters))
+    return (
+        pl.DataFrame({"rater": raters, "readings": readings})
+        .hstack(table)
+        .with_columns(
+            labels.gather(table["since"]).alias("since"), labels.gather(table["noticed"]).alias("noticed")
+        )
+    )
+
+
+def _row(stream: Stream, earlier: Earlier | None, needed: float) -> dict[str, Any]:
+    found = evidence(stream, earlier)
+    if not len(found.value):
+        return {"evidence": 1.0, "alarm": False}
+    at = int(np.argmax(found.value))
+    due = np.flatnonzero(found.value >= needed)
+    since = min(int(found.since[at]), len(stream.time) - 1)
+    return {
+        "evidence": float(found.value[at]),
+        "alarm": bool(len(due)),
+        "shift": float(found.shift[at]),
+        "shift_se": float(found.error[at]),
+        "since": int(stream.time[since]),
+        "noticed": int(stream.time[found.until[due[0]]]) if len(due) else None,
+    }
+
+
+# ---------------------------------------------------------------------------------------------------- monitoring
+
+
+_MONITORED = ("standard", "sharpness")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +385,7 @@ def monitor(
     first of these very ratings adds nothing to them. `passed`: the residuals, where they were computed.
     """
     together = previous is not None and nested(fit, previous)
-    found = changes(fit, previous, COMPARED) if previous is not None else pl.DataFrame(schema=_NO_CHANGES)
+    found = changes(fit, previous, _MONITORED) if previous is not None else pl.DataFrame(schema=_NO_CHANGES)
     earlier = None if previous is None or together else _earlier(fit, previous)
     alarms = None
     if ratings is not None and fit.calibration is not None and (time is not None or earlier):

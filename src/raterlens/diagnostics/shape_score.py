@@ -1,6 +1,6 @@
 """The score of another shape than a normal one of the students' distribution, without fitting again.
 
-The shape has two parameters c (`capability/ability_shape.py`), which enter a student's log-likelihood through the
+The shape has two parameters c (`capability/population.py`), which enter a student's log-likelihood through the
 log-density of abilities alone. With s its derivatives in c at 0 and E, Var and Cov over the posterior of each student,
 
     score        u = sum_n E[s]
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raterlens.base.arrays import Array
-from raterlens.capability.ability_shape import AbilityShape
+from raterlens.capability.population import AbilityShape
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.covariance import covariance, in_full
 from raterlens.likelihood.nodes import Nodes

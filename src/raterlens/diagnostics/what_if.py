@@ -15,9 +15,8 @@ from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.memo import kept_with
 from raterlens.base.text import Message, Option
-from raterlens.capability.index import Index
-from raterlens.capability.peak import peaks
-from raterlens.capability.perfect_rater import passes_as_standard
+from raterlens.capability.index import Index, passes_as_standard
+from raterlens.capability.integrals import peaks
 from raterlens.capability.population import Normal
 from raterlens.diagnostics.capability_scale import Scale
 from raterlens.inference.measurement import Measurement, measured_fit

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.halo_test import HaloTest
     from raterlens.diagnostics.monitoring import Monitoring
     from raterlens.diagnostics.what_if import WhatIf
-    from raterlens.grading.cuts import Cut, On
     from raterlens.grading.decisions import Decisions
+    from raterlens.grading.grades import Cut, On
     from raterlens.grading.remarking import Remark
     from raterlens.inference.bootstrap import Bootstrap
     from raterlens.inference.profile import Profiles
@@ -317,7 +317,7 @@ class Fit(Result):
         >>> table["change"].unique().to_list()
         ['without AM:Family']
         """
-        from raterlens.diagnostics.sensitivity import sensitivity  # a fit alone does without
+        from raterlens.diagnostics.comparison import sensitivity  # a fit alone does without
 
         ratings = self._of(ratings, "sensitivity")
         return to_backend(sensitivity(self, ratings, links=links, models=models, groups=groups), self.backend)

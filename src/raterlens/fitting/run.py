@@ -12,7 +12,7 @@ from raterlens.fitting.api import fit_as_clear, load
 from raterlens.fitting.fit import Fit
 from raterlens.fitting.line import check, recorded
 from raterlens.fitting.steps import Run
-from raterlens.grading.asked_decisions import AskedDecisions
+from raterlens.grading.grades import AskedDecisions
 from raterlens.output.folder import check_folder, write_results
 from raterlens.output.report.document import Document
 from raterlens.output.report.reproduce import CONTROL_FILE_OPTIONS, Reproduction, Request

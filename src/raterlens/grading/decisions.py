@@ -16,13 +16,11 @@ from scipy import special
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.text import counted
-from raterlens.diagnostics.fair_results import FairResults, results_at
 from raterlens.estimation.scoring import Placed, place
-from raterlens.grading.classification import rudner, unshrunk
-from raterlens.grading.cuts import Cut, Cuts, On, cuts_of
-from raterlens.grading.marking_sets import consistency_of_sets, repeat_chances
-from raterlens.grading.posterior_grades import Graded, Grid, graded
+from raterlens.grading.grades import Cut, Cuts, Graded, Grid, On, cuts_of, graded, rudner, unshrunk
+from raterlens.grading.marking import consistency_of_sets, repeat_chances
 from raterlens.inference.ability_error import MOST_RATINGS
+from raterlens.inference.expected_scores import FairResults, results_at
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.shared_bias import BIAS

@@ -22,13 +22,11 @@ import polars as pl
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted
-from raterlens.diagnostics.expected_scores import MOST_RATERS, rater_effects, spread_over
 from raterlens.estimation.scoring import place, places_of
-from raterlens.grading.cuts import Cut
 from raterlens.grading.decisions import Decisions, decisions, extra_variance
-from raterlens.grading.marking_patterns import readings_of
-from raterlens.grading.posterior_grades import Grid
-from raterlens.grading.reading_totals import reading_totals
+from raterlens.grading.grades import Cut, Grid
+from raterlens.grading.marking import reading_totals, readings_of
+from raterlens.inference.expected_scores import MOST_RATERS, rater_effects, spread_over
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.capability.index import Gradient, Index
-from raterlens.capability.peak import peaks
+from raterlens.capability.integrals import peaks
 from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
 from raterlens.inference.draw_quantiles import outer_quantiles
 from raterlens.inference.panel_draws import FLATTEST, Draws, Measured, Rival, over_draws

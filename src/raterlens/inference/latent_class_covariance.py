@@ -15,8 +15,8 @@ import numpy as np
 
 from raterlens import capability
 from raterlens.base.arrays import Array, Mask
+from raterlens.capability.formulas import sharpness
 from raterlens.capability.links import get_link
-from raterlens.capability.perfect_rater import sharpness
 from raterlens.estimation.latent_estimate import MOST_PARAMETERS, LatentClassEstimate
 from raterlens.inference.covariance import Covariance, covariance, in_full
 from raterlens.likelihood.nodes import Nodes

@@ -13,8 +13,8 @@ from scipy import special
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import MISSING, Message, Option, counted, number, printable
-from raterlens.diagnostics.earlier_fit import COMPARED, changes, in_words
 from raterlens.diagnostics.fit_statistics import rater_fit
+from raterlens.diagnostics.monitoring import COMPARED, changes, in_words
 from raterlens.diagnostics.residuals import residuals
 from raterlens.inference.result import Result
 from raterlens.judging.bounds import Bounds

@@ -1,6 +1,6 @@
 """Rows sorted by their codes, runs of equal codes and pairs within runs, for large data (`c/counting_sort.c`).
 
-The readable twins are in `diagnostics/grouping.py` and `diagnostics/rating_pairs.py`.
+The readable twins are in `ratings/grouping.py` and `diagnostics/agreement.py`.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
 """Mixtures of normal distributions seen through a normal population, for many raters at once (`c/mixture_density.c`).
 
-The same sums as in `capability/density_moments.py` and `capability/pass_rates.py`, their readable twins.
+The same sums as in `capability/integrals.py` and `capability/integrals.py`, their readable twins.
 """
 
 from collections.abc import Callable

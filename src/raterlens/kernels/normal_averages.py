@@ -1,6 +1,6 @@
 """Functions of a predictor on average over normal predictors, for many raters at once (`c/normal_averages.c`).
 
-The same averages as in `capability/density_moments.py` and `capability/pass_rates.py`, their readable twins.
+The same averages as in `capability/integrals.py` and `capability/integrals.py`, their readable twins.
 """
 
 import numpy as np

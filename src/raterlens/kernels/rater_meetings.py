@@ -1,4 +1,4 @@
-"""Every two raters with common work, for large data (`c/rater_meetings.c`): a twin of `diagnostics/rating_pairs.py`."""
+"""Every two raters with common work, for large data (`c/rater_meetings.c`): a twin of `diagnostics/agreement.py`."""
 
 from typing import NamedTuple
 

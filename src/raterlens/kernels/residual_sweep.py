@@ -1,4 +1,4 @@
-"""Predictions averaged over posteriors, for large data (`c/residual_sweep.c`): twins of `diagnostics/posterior.py`."""
+"""Predictions averaged over posteriors, for large data (`c/residual_sweep.c`): twins of `diagnostics/residuals.py`."""
 
 import ctypes
 from typing import NamedTuple

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
-from raterlens.capability.ability_shape import AbilityShape
+from raterlens.capability.population import AbilityShape
 from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.responses import Predictor
 from raterlens.models.term import Beginning, People, PredictorName, Term

@@ -9,7 +9,7 @@ import polars as pl
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.diagnostics.expected_scores import rater_effects
+from raterlens.inference.expected_scores import rater_effects
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
 

@@ -28,8 +28,7 @@ from raterlens.base.layers import (
 from raterlens.base.picture import Picture, plot
 from raterlens.base.style import CAPABLE, Align, mark
 from raterlens.base.text import listed, number, printable
-from raterlens.capability.ability_shape import AbilityShape
-from raterlens.capability.population import Histogram, Normal
+from raterlens.capability.population import AbilityShape, Histogram, Normal
 from raterlens.models.terms.shape import SHAPE
 from raterlens.pictures.ranking import measurement_of, population_of, rater_name, require_ability_model
 from raterlens.pictures.severity import SEVERITY_ENDS

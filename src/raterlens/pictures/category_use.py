@@ -16,13 +16,13 @@ from raterlens.base.layers import Axis, Bars, Layer, Marks, Overlay, Segments, S
 from raterlens.base.picture import Panel, Picture, plot
 from raterlens.base.style import mark
 from raterlens.base.text import counted, distinct, printable
-from raterlens.diagnostics.ability_expectation import of_abilities
+from raterlens.diagnostics.predictions import of_abilities
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.pictures.category_curves import ordered_scores, score_names
 from raterlens.pictures.ranking import rater_name
 
 if TYPE_CHECKING:
-    from raterlens.diagnostics.expectation import Expectation
+    from raterlens.diagnostics.predictions import Expectation
     from raterlens.inference.result import Result
     from raterlens.models.calibration import Calibration
     from raterlens.ratings.coded import Ratings

@@ -28,9 +28,8 @@ from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.inference.resampling import check_same
 from raterlens.likelihood.nodes import Nodes
-from raterlens.planning.assumed_panel import AssumedPanel, estimated
-from raterlens.planning.people import People, forbidden_pairs, raters_of
-from raterlens.planning.reading_tables import ReadingTables, reading_tables
+from raterlens.planning.assignment import People, forbidden_pairs, raters_of
+from raterlens.planning.assumed_panel import AssumedPanel, ReadingTables, estimated, reading_tables
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import check_count
 

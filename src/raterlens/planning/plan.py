@@ -13,9 +13,18 @@ from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted, number
 from raterlens.capability.yardstick import PERFECT, Reference
-from raterlens.planning.assignment import KINDS, SCHEMES, Assignment, Scheme, assign
+from raterlens.planning.assignment import (
+    KINDS,
+    SCHEMES,
+    Assignment,
+    People,
+    Scheme,
+    assign,
+    forbidden_pairs,
+    raters_of,
+    students_of,
+)
 from raterlens.planning.assumed_panel import AssumedPanel, Spreads, estimated, stated
-from raterlens.planning.people import People, forbidden_pairs, raters_of, students_of
 from raterlens.planning.precision import Precision, precision
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import check_count, written

@@ -1,19 +1,272 @@
-"""From the expected information of a design to the standard errors that raters and students can expect."""
+"""Expected information of a design, and the standard errors that follow."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.random import default_rng
+from numpy.typing import NDArray
 from scipy import linalg
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.capability.yardstick import PERFECT, Reference, Yardstick
 from raterlens.inference.covariance import covariance, in_full
 from raterlens.inference.measurement import measured
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.redundancy import Redundancy
-from raterlens.planning.assumed_panel import AssumedPanel
-from raterlens.planning.expected_information import DesignInformation, design_information
+from raterlens.planning.assumed_panel import AssumedPanel, ReadingTables, reading_tables, sum_variance
+
+# ------------------------------------------------------------------------------------------ expected information
+
+
+# Expected information of a design, without simulation.
+#
+# A student's marks tell of raters and items what is left once ability is averaged out. With s the score of the
+# parameters were ability known,
+#
+#     I_n = Var(s) - E[Var(s | marks)]
+#
+# and by the logit link the posterior of ability depends on the marks through each reading's sum of scores T_r alone, in
+# fact through W = sum a_r T_r. With few readings all sums are enumerated. With many, W given ability is all but normal,
+# and so is T given W: quadrature over both. Students with the same raters are reckoned once.
+
+MOST_OUTCOMES = 1_300
+"""Combinations of sums that are enumerated per student."""
+# Numbers in the largest table of a block of students.
+_BLOCK = 4_000_000
+# Of abilities: beyond, one in five million.
+_REACH = 5.25
+# Abilities at which readings are asked how much they tell at most; of slopes beyond 20, more.
+_LOOKS, _MOST_LOOKS = 201, 2_001
+_WIDEST_STEP = 0.15
+# In the smallest standard deviation of a posterior: the trapezoidal rule is then exact to six digits.
+_STEP = 1.2
+_HERMITE = 5
+# Outcomes below are left out.
+_NEGLIGIBLE = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pattern:
+    """Students with the same number of readings, distinct sets of raters only."""
+
+    raters: NDArray[np.int64]
+    """(patterns, readings)"""
+    times: Array
+    """(patterns,): students with these raters"""
+    ability_variance: Array
+    """(patterns,): of the posterior, on average over marks"""
+    sensitivity: Array
+    """(patterns, local, local): mean product of what a posterior mean moves by with the parameters"""
+    accuracy: Array
+    """(patterns,): chance that the likelier side of the cut is the right one"""
+
+    def local(self, n_raters: int, n_shared: int) -> Indices:
+        """(patterns, local): which parameters these are: slopes, severities, what all share."""
+        shared = np.broadcast_to(2 * n_raters + np.arange(n_shared), (len(self.raters), n_shared))
+        return np.concatenate([self.raters, n_raters + self.raters, shared], axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DesignInformation:
+    """Information in slopes, severities, difficulties and thresholds, and what is expected of students."""
+
+    matrix: Array
+    patterns: tuple[Pattern, ...]
+
+
+def patterns_of(student: Indices, rater: Indices) -> Iterator[tuple[NDArray[np.int64], Array]]:
+    """By number of readings: the distinct sets of raters, and how many students have each."""
+    order = np.lexsort((rater, student))
+    student, rater = student[order], rater[order].astype(np.int64)
+    start = np.flatnonzero(np.append(True, np.diff(student) != 0))
+    count = np.diff(start, append=len(student))
+    for readings in np.unique(count):
+        rows = start[count == readings, None] + np.arange(readings)
+        raters, times = np.unique(rater[rows], axis=0, return_counts=True)
+        yield raters, times.astype(float)
+
+
+def design_information(
+    panel: AssumedPanel, student: Indices, rater: Indices, cut: float = 0.0, most: int | None = None
+) -> DesignInformation:
+    """Information of readings: codes of the student and the rater of each. With `most`, from that many of the
+    distinct sets of raters of each size, which stand for all: good enough for averages over raters."""
+    found = []
+    size = 2 * panel.n_raters + panel.n_shared
+    matrix = np.zeros((size, size))
+    for raters, times in patterns_of(student, rater):
+        if most is not None and len(raters) > most:
+            some = default_rng(len(raters)).permutation(len(raters))[:most]
+            raters, times = raters[some], times[some] * times.sum() / times[some].sum()
+        tables = reading_tables(panel, _nodes(panel, raters, cut))
+        parts = []
+        for rows in _blocks(tables, raters):
+            outcomes = _outcomes(tables, panel.slope, raters[rows])
+            parts.append(_reckoned(tables, raters[rows], outcomes, cut))
+        information, variance, sensitivity, accuracy = (
+            np.concatenate([part[k] for part in parts]) for k in range(4)
+        )
+        pattern = Pattern(raters, times, variance, sensitivity, accuracy)
+        local = pattern.local(panel.n_raters, panel.n_shared)
+        np.add.at(matrix, (local[:, :, None], local[:, None, :]), times[:, None, None] * information)
+        found.append(pattern)
+    return DesignInformation(matrix, tuple(found))
+
+
+def _nodes(panel: AssumedPanel, raters: NDArray[np.int64], cut: float) -> Nodes:
+    """A lattice with the cut half-way between two nodes, as fine as the narrowest posterior needs."""
+    looks = int(min(_LOOKS * max(1.0, np.abs(panel.slope).max() / 20), _MOST_LOOKS))
+    told = panel.slope**2 * sum_variance(panel, np.linspace(-_REACH, _REACH, looks)).max(axis=1)
+    most = told[raters].sum(axis=1).max()
+    step = min(_WIDEST_STEP, _STEP / np.sqrt(1 + most))
+    first = int(np.floor((-_REACH - cut) / step))
+    points = cut + (first + 0.5 + np.arange(int(2 * _REACH / step) + 2)) * step
+    return Nodes(points, -0.5 * points**2 - 0.5 * np.log(2 * np.pi) + np.log(step))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Outcomes:
+    """Possible marks of each student: B students, M outcomes."""
+
+    chance: Array
+    """(B, M)"""
+    posterior: Array
+    """(B, M, Q)"""
+    sums: Array
+    """(B or 1, M, readings): of each reading; their means where they vary within an outcome"""
+    spread: Array | None
+    """(B, M, readings, readings): their covariance then"""
+
+
+def _enumerable(tables: ReadingTables, readings: int) -> bool:
+    return float(tables.log_chance.shape[1]) ** readings <= MOST_OUTCOMES
+
+
+def _blocks(tables: ReadingTables, raters: NDArray[np.int64]) -> Iterator[slice]:
+    readings, q = raters.shape[1], len(tables.nodes.points)
+    outcomes = tables.log_chance.shape[1] ** readings if _enumerable(tables, readings) else q * _HERMITE
+    size = max(1, _BLOCK // (outcomes * max(q, 2 * readings**2)))
+    for first in range(0, len(raters), size):
+        yield slice(first, first + size)
+
+
+def _outcomes(tables: ReadingTables, slope: Array, raters: NDArray[np.int64]) -> _Outcomes:
+    if _enumerable(tables, raters.shape[1]):
+        return _enumerated(tables, raters)
+    return _quadrature(tables, slope, raters)
+
+
+def _enumerated(tables: ReadingTables, raters: NDArray[np.int64]) -> _Outcomes:
+    n_sums, readings = tables.log_chance.shape[1], raters.shape[1]
+    sums = np.indices((n_sums,) * readings).reshape(readings, -1)
+    log_joint = tables.nodes.log_weights + sum(
+        tables.log_chance[raters[:, j]][:, sums[j]] for j in range(readings)
+    )
+    joint = np.exp(log_joint)
+    chance = joint.sum(axis=2)
+    joint /= np.maximum(chance, 1e-300)[..., None]
+    return _Outcomes(chance / chance.sum(axis=1, keepdims=True), joint, sums.T[None].astype(float), None)
+
+
+def _quadrature(tables: ReadingTables, slope: Array, raters: NDArray[np.int64]) -> _Outcomes:
+    """W is normal about its mean at each true ability; given W, sums follow it linearly."""
+    t, prior = tables.nodes.points, np.exp(tables.nodes.log_weights)
+    true = np.flatnonzero(prior > _NEGLIGIBLE)
+    z, z_weight = np.polynomial.hermite_e.hermegauss(_HERMITE)
+    a = slope[raters]  # (B, readings)
+    mean, variance = (
+        tables.score[raters][..., true],
+        tables.variance[raters][..., true],
+    )  # (B, readings, true)
+    of_w = np.einsum("bj,bjq->bjq", a, variance)  # Cov(T_j, W)
+    total = np.maximum(np.einsum("bj,bjq->bq", a, of_w), 1e-12)
+    away = np.sqrt(total)[..., None] * z  # (B, true, z)
+    w = np.einsum("bj,bjq->bq", a, mean)[..., None] + away
+    partition = tables.log_partition[raters].sum(axis=1)
+    log_joint = w[..., None] * t - partition[:, None, None] + tables.nodes.log_weights
+    log_joint -= log_joint.max(axis=3, keepdims=True)
+    joint = np.exp(log_joint)
+    joint /= joint.sum(axis=3, keepdims=True)
+    gain = of_w / total[:, None]
+    sums = mean[..., None] + gain[..., None] * away[:, None]  # (B, readings, true, z)
+    spread = np.einsum("bjq,jk->bqjk", variance, np.eye(raters.shape[1])) - np.einsum(
+        "bjq,bkq->bqjk", of_w, gain
+    )
+    chance = (prior[true][:, None] * (z_weight / z_weight.sum())).ravel()
+    size, outcomes = len(raters), len(chance)
+    return _Outcomes(
+        np.broadcast_to(chance / chance.sum(), (size, outcomes)),
+        joint.reshape(size, outcomes, len(t)),
+        sums.reshape(size, raters.shape[1], outcomes).transpose(0, 2, 1),
+        np.repeat(spread, _HERMITE, axis=1),
+    )
+
+
+def _reckoned(
+    tables: ReadingTables, raters: NDArray[np.int64], outcomes: _Outcomes, cut: float
+) -> tuple[Array, Array, Array, Array]:
+    """Information, variance of abilities, sensitivity and accuracy of each student."""
+    t = tables.nodes.points
+    readings, chance, posterior = raters.shape[1], outcomes.chance, outcomes.posterior
+    score = tables.score[raters]  # (B, readings, Q)
+    rest = np.concatenate([score, tables.shared[raters].sum(axis=1)], axis=1)
+    by_node = np.concatenate([score * t, rest], axis=1).transpose(0, 2, 1)  # (B, Q, local)
+    mean, square = posterior @ t, posterior @ t**2
+    variance = square - mean**2
+    averages = posterior @ by_node
+    along = (posterior * t) @ by_node - mean[..., None] * averages
+    averages[..., :readings] = outcomes.sums * mean[..., None] - averages[..., :readings]
+    along[..., :readings] = outcomes.sums * variance[..., None] - along[..., :readings]
+    missing = _second_moments(outcomes, score * t, rest, square, t)
+    missing -= np.einsum("bm,bmp,bms->bps", chance, averages, averages, optimize=True)
+    moved = np.einsum("bm,bmp,bms->bps", chance, along, along, optimize=True)
+    if outcomes.spread is not None:
+        for total, lever in ((missing, variance), (moved, variance**2)):
+            total[:, :readings, :readings] += np.einsum(
+                "bm,bmjk->bjk", chance * lever, outcomes.spread, optimize=True
+            )
+    above = posterior[..., t > cut].sum(axis=2)
+    accuracy = np.sum(chance * np.maximum(above, 1 - above), axis=1)
+    known = _known_ability(tables, raters)
+    return known - missing, np.sum(chance * variance, axis=1), moved, accuracy
+
+
+def _second_moments(outcomes: _Outcomes, own: Array, rest: Array, square: Array, t: Array) -> Array:
+    """(B, local, local): E[f f'] of f = T_j t - own_j(t) (slopes) and rest(t), but for the spread of T."""
+    chance, posterior = outcomes.chance, outcomes.posterior
+    sums = np.broadcast_to(outcomes.sums, (*chance.shape, outcomes.sums.shape[2]))
+    density = np.einsum("bm,bmq->bq", chance, posterior)
+    with_sums = (chance[..., None] * sums).transpose(0, 2, 1) @ posterior  # (B, readings, Q)
+    every = np.concatenate([own, rest], axis=1)
+    found = np.einsum("bpq,bsq,bq->bps", every, every, density, optimize=True)
+    across = np.einsum("bjq,bsq->bjs", with_sums * t, every)
+    across[..., : own.shape[1]] *= -1
+    n = own.shape[1]
+    found[:, :n, n:] *= -1
+    found[:, n:, :n] *= -1
+    found[:, :n] += across
+    found[:, :, :n] += across.transpose(0, 2, 1)
+    found[:, :n, :n] += np.einsum("bm,bmj,bmk->bjk", chance * square, sums, sums, optimize=True)
+    return np.asarray(found)
+
+
+def _known_ability(tables: ReadingTables, raters: NDArray[np.int64]) -> Array:
+    """(B, local, local): information were abilities known."""
+    size, readings = raters.shape
+    complete = tables.complete[raters]  # (B, readings, 2 + shared, 2 + shared)
+    shared = complete.shape[2] - 2
+    found = np.zeros((size, 2 * readings + shared, 2 * readings + shared))
+    rest = np.arange(2 * readings, 2 * readings + shared)
+    for j in range(readings):
+        at = np.concatenate([[j, readings + j], rest])
+        found[:, at[:, None], at] += complete[:, j]
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------- precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from raterlens.base.text import number
 from raterlens.fitting.fit import Fit
-from raterlens.simulation.draws import Truth
+from raterlens.simulation.simulate import Truth
 
 _COLUMNS = {
     "kappa": ("raters", "rater"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raterlens.base.arrays import Array
-from raterlens.capability.ability_shape import LARGEST_SHAPE, AbilityShape
+from raterlens.capability.population import LARGEST_SHAPE, AbilityShape
 from raterlens.models.term import People, Term
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _STEEPNESS = 2.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape(Term):
-    """c3 and c4 of `capability/ability_shape.py`, on which no predictor depends."""
+    """c3 and c4 of `capability/population.py`, on which no predictor depends."""
 
     name: str = SHAPE
 

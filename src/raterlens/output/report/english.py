@@ -168,7 +168,7 @@ MORE_TO_SEE = "{more} in the table"
 MORE = "{n} more in the table"
 STAND_OUT = "Other patterns to look at"
 DOUBTFUL = {
-    "borderline": "Borderline: over a line, but perhaps by chance",
+    "borderline": "Borderline: the estimate is over a line, its interval is not",
     "unclear": "Not known yet",
 }
 

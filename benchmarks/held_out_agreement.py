@@ -8,15 +8,13 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.arrays import Array, Mask
-from raterlens.diagnostics.grouping import grouped
 from raterlens.estimation.scoring import place
-from raterlens.grading.cuts import Cuts
-from raterlens.grading.marking_patterns import Reading, readings_of
-from raterlens.grading.marking_sets import Marking, grade_chances
-from raterlens.grading.posterior_grades import Grid
+from raterlens.grading.grades import Cuts, Grid
+from raterlens.grading.marking import Marking, Reading, grade_chances, readings_of
 from raterlens.likelihood.cells import reading_columns
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.grouping import grouped
 
 
 def held_out_agreement(known: Calibration, ratings: Ratings, cuts: Cuts, which: int = 0) -> pl.DataFrame:

@@ -12,7 +12,6 @@ from scipy import sparse
 from raterlens.base.arrays import Indices
 from raterlens.kernels.break_even import compiled_code_pays
 
-# Numbers that readable diagnostics go over for each rating: several per node of ability.
 _PER_RATING = 300
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from raterlens.diagnostics.grouping import grouped, large, order_of, order_of_two
+from raterlens.ratings.grouping import grouped, large, order_of, order_of_two
 
 
 @pytest.mark.parametrize("order", ["as they came", "sorted"])
