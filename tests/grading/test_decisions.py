@@ -45,7 +45,7 @@ def test_every_facets_model_decides(drawn, options):
 
 def test_without_ratings_posteriors_are_taken_as_normal(drawn):
     fit = rl.fit(drawn.ratings)
-    exact, rough = fit.decisions(drawn.ratings, cut=1.5), fit.decisions(cut=1.5)
+    exact, rough = fit.decisions(drawn.ratings, cut=1.5), decisions(fit, None, 1.5)
     np.testing.assert_allclose(rough.probabilities, exact.probabilities, atol=0.06)
     assert rough.table["fair"].null_count() == rough.table.height  # it depends on who marked whom
     assert rough.table["raw_grade"].to_list() == exact.table["raw_grade"].to_list()
