@@ -5,7 +5,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.estimation.scoring import place
-from raterlens.grading import marking
+from raterlens.grading import marking as room
 from raterlens.grading.grades import Grid, cuts_of, lee
 from raterlens.grading.marking import Marking, consistency_of_sets, readings_of, repeat_chances
 from tests.support.calibrations import calibration
@@ -68,7 +68,7 @@ def test_sets_count_by_their_students(ratings, monkeypatch):
     for name in ("accuracy", "consistency"):
         wanted = np.mean([np.average(getattr(one, name), weights=weights) for one in each])
         assert float(getattr(found, name)) == pytest.approx(wanted, abs=1e-6)
-    monkeypatch.setattr(marking, "MOST_SETS", 2)
+    monkeypatch.setattr(room, "MOST_SETS", 2)
     some, students = consistency_of_sets(KNOWN, ratings, cuts)
     assert students == 2
     assert abs(float(some.accuracy) - float(found.accuracy)) < 0.1
@@ -77,7 +77,7 @@ def test_sets_count_by_their_students(ratings, monkeypatch):
 def test_rare_patterns_of_items_are_left_out(ratings, monkeypatch):
     rows = ratings.table()
     few = rl.read(rows.filter(~((rows["student"] == rows["student"][0]) & (rows["item"] == "I0"))))
-    monkeypatch.setattr(marking, "MOST_PATTERNS", 1)
+    monkeypatch.setattr(room, "MOST_PATTERNS", 1)
     placed = place(KNOWN, few)
     cuts = cuts_of(KNOWN, 1.1)
     grid = Grid.of(KNOWN, placed, placed.abilities(), cuts)
