@@ -3,7 +3,7 @@
 import numpy as np
 
 import raterlens as rl
-from benchmarks.held_out_agreement import held_out_agreement
+from benchmarks.truth.held_out_agreement import held_out_agreement
 from raterlens.grading.grades import cuts_of
 
 
