@@ -1,4 +1,4 @@
-"""What a fitted model expects of ratings: all that diagnostics ask of a model."""
+"""Predictions of a fitted model: all that diagnostics ask of a model."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
