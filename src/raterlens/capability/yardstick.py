@@ -42,7 +42,7 @@ class Yardstick:
 
     @property
     def follows_from_errors(self) -> bool:
-        """Whether it takes standard errors to know it: whoever fits again must ask for them."""
+        """Whether it needs standard errors: a second fit must then ask for them."""
         return self.reference == CORRECTED
 
     @staticmethod

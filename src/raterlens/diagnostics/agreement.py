@@ -322,7 +322,7 @@ def _alpha(s: Sums, distance: Array) -> Array:
 
 
 def icc(s: Sums) -> Array:
-    """ICC(1): reliability of one rating, whoever gives it (one-way random effects)."""
+    """ICC(1): reliability of one rating by any rater (one-way random effects)."""
     between, within = _mean_squares(s)
     size = (s["ratings"] - s["squares"] / s["ratings"]) / (s["units"] - 1)
     return np.asarray((between - within) / (between + (size - 1) * within))

@@ -311,4 +311,4 @@ def _named(models: Sequence[str] | Mapping[str, Options]) -> dict[str, Options]:
 
 
 def _fitted(ratings: Ratings, task: tuple[str, Options]) -> Fit:
-    return replace(fit(ratings, **task[1]), ratings=None)  # whoever asks has them
+    return replace(fit(ratings, **task[1]), ratings=None)  # the caller has them

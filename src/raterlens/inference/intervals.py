@@ -4,7 +4,7 @@ kappa-bar depends on a rater's slope a and severity eta, on the variance of the 
 on sigma, the yardstick's slope. All are estimated; the delta method carries their covariances, and intervals come from
 kappa-bar of normal draws of them, so that they stay within the index's range and follow its curvature.
 
-Where the yardstick is whoever discriminates best, a rater's draws compete with the best of the others: the rater who
+If the yardstick is the most discriminating rater, a rater's draws compete with the best of the others: the rater who
 came out on top might not be the best, so its rho of 1 is uncertain, too. Its rival is the runner-up.
 """
 

@@ -40,7 +40,7 @@ class Measured:
     most: float
     """No slope is above it."""
     is_most: bool
-    """The yardstick is whoever discriminates best: a draw that does better than it becomes the yardstick."""
+    """The yardstick is the most discriminating rater: a draw that does better becomes the yardstick."""
     sampled: bool = False
     """Raters were fitted as a sample of raters: slopes may be negative, and what is known of each is skewed."""
     rival: "Rival | None" = None

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 #
 # A 95 % interval holds the k with a deviance below 3.84. It needs no standard errors and no normal approximation.
 #
-# Where the yardstick is whoever discriminates best, kappa = T(a_r, eta_r) / Delta(max a) has a corner wherever two
+# If the yardstick is the most discriminating rater, kappa = T(a_r, eta_r) / Delta(max a) has a corner wherever two
 # raters change places. So the maximum is sought with one rater c as the yardstick and everybody else held at or below
 # it, for each c that could be, and the best of them counts. Coordinates are whitened by the information, in which the
 # likelihood is nearly a sphere: SLSQP then needs a handful of steps.
@@ -125,7 +125,7 @@ class Profile:
     index: Index
     origin: Measure
     yardstick: Measure | None
-    """None where it is whoever discriminates best."""
+    """None if it is the most discriminating rater."""
     se: Array
     """Standard errors of all slopes."""
     reversible: bool = False

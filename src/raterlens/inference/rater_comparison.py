@@ -191,7 +191,7 @@ def compare_raters(fit: "Result", *, k: int | None, alpha: float, target_se: flo
     mean = against_mean(found.kappa, spread)
     placed = ranks(where.panel, where.on, where.origin, where.index, k)
     given = table["n"].to_numpy()
-    # The interval, not the delta method, knows that whoever came out as the yardstick might not be it.
+    # The interval, not the delta method, knows that the estimated yardstick might not be the best rater.
     se = (found.kappa_high - found.kappa_low) / (2 * _NORMAL)
     more = ratings_needed(given, _own_se(where), se, target_se)
     verdict = np.where(

@@ -8,9 +8,9 @@ with the jackknife's standard error and its correction for bias. Not rejecting i
 are three verdicts.
 
 The alternative annotator test of Calderon, Reichart and Dror (2025) leaves out each person in turn. On every piece of
-work that this person, the judge and at least one other person judged, whoever agrees better with the others wins; a tie
-is a win for both. With W the indicator of a win, the judge's share of wins rho_f is tested against the person's rho_h:
-
+work that this person, the judge and at least one other person judged, the one that agrees better with the others
+wins; a tie is a win for both. With W the indicator of a win, the judge's share of wins rho_f is tested against the
+person's rho_h:
     H0: rho_f <= rho_h - epsilon        one-sided paired t test of W_h - W_f against epsilon
 
 epsilon is what a person costs more than the judge. The hypotheses are tested together (Benjamini and Yekutieli 2001, as

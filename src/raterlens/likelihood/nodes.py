@@ -10,7 +10,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array
 
-# No grid has more, whoever asks for it: beyond, the tables of a panel outgrow memory before accuracy gains.
+# No grid has more: beyond, the tables of a panel outgrow memory before accuracy gains.
 MOST_NODES = 20_000
 
 

@@ -191,7 +191,7 @@ class Ratings:
 
     def parts(self) -> "Iterator[Ratings]":
         """Consecutive students with all their ratings, coded within the part. Here all students at once; ratings that
-        are stored come by parts, so that whoever goes over them needs memory for one part alone."""
+        are stored come by parts, so that a pass over them needs memory for one part alone."""
         yield self
 
     def tally(self, role: str) -> Tally:

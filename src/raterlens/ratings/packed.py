@@ -438,7 +438,7 @@ class _LazyFacet:
 
 
 def part_edges(offsets: Offsets, size: int) -> Offsets:
-    """Parts of about `size` ratings, of whole students: the same for the same data, whoever works on them."""
+    """Parts of about `size` ratings, of whole students: the same for the same data, on any number of workers."""
     n = max(1, round(int(offsets[-1]) / size))
     inner = np.searchsorted(offsets, np.arange(1, n) * (int(offsets[-1]) / n))
     return np.unique(np.concatenate([[0], inner, [len(offsets) - 1]]))

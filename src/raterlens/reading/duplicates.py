@@ -106,7 +106,7 @@ class _Repeats:
         )
 
     def finding(self, n: int, *, drawn: bool) -> Finding | None:
-        """Say or ask what they are, of this many rows in all; `drawn`: whoever repeats does so nearly always."""
+        """Say or ask what they are, of this many rows in all; `drawn`: raters who repeat do so nearly always."""
         n_again, (one, before) = int(self.later.sum()), self.places
         if one == before:  # The file says itself that a rating counts several times: R3 of FACETS.
             return None

@@ -71,7 +71,7 @@ def read(
         several and some pieces are read by more than one rater: how much a student's pieces differ is then estimated
         apart from what raters see in them (`fit.pieces`).
     known
-        The column of known answers: the score that is right for the row's student and item, whoever rated them, and
+        The column of known answers: the right score for the row's student and item, the same for all raters, and
         empty where it is not known. Or a table of its own, a path or a dataframe, with the columns of the students, of
         the items where there are several, and of the answers.
     known_cut, known_map

@@ -54,7 +54,7 @@ _ATTEMPTS = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OnFile:
-    """Students of a packed file, for whoever can open it."""
+    """Students of a packed file, for workers that can open it."""
 
     path: Path
     checksum: int

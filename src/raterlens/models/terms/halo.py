@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
 
 HALO = "halo"
-# Of the spread: at 10, the scores of a reading are all but the same, whoever wrote it.
+# Of the spread: at 10, the scores of a reading are almost identical.
 LARGEST_HALO = 10.0
 # Away from 0, where the likelihood is level in the spread.
 _START = 0.5

@@ -427,7 +427,7 @@ EVALUATION_TOOLS = (lm_eval,)
 
 
 def langfuse(records: Sequence[Record]) -> Export | None:
-    """Scores, or traces with their scores: traces are students, names of scores, or whoever gave them, raters."""
+    """Scores, or traces with their scores: traces are students, names of scores, or those who gave them, raters."""
     traces = [record for record in records[:20] if isinstance(record.get("scores"), list)]
     if traces and all(
         "name" in score and "value" in score for trace in traces for score in trace["scores"][:5]
