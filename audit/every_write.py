@@ -1,7 +1,7 @@
 """`python -m audit.every_write`: each command with its k-th change to a file failing, for every k; then killed there.
 
-As the subject `interrupted runs`, but all places in turn, with and without earlier results; then each command is killed
-at moments drawn by chance, and has files that cannot grow beyond sizes drawn by chance.
+As the subject `interrupted runs`, but all places in turn, with and without earlier results; then each command is
+killed, terminated or interrupted at moments drawn by chance, and has files that cannot grow beyond sizes so drawn.
 """
 
 import random
@@ -19,7 +19,7 @@ FAULTS = 5
 """After this many, a command is not tried further."""
 HARMLESS = 2
 """So many changes in a row may fail without harm, such as making a folder that is there, before there are no more."""
-LARGEST = {"moment": 300, "limit": 20_000}
+LARGEST = {"moment": 300, "terminate": 300, "interrupt": 300, "limit": 20_000}
 """Milliseconds of processor time, and bytes: with more, most commands are done."""
 
 
@@ -48,7 +48,7 @@ def interrupted(run: str) -> Counter[str]:
     drawn = random.Random(run)
     for fault, largest in LARGEST.items():
         for _ in range(BY_CHANCE):
-            found[outcome(run, fault, drawn.randint(1, largest), drawn.random() < 0.5)] += 1
+            found[outcome(run, fault, drawn.randint(5, largest), drawn.random() < 0.5)] += 1
     return found
 
 
@@ -56,12 +56,9 @@ def main() -> int:
     total: Counter[str] = Counter()
     for run in sys.argv[1:] or RUNS:
         found = interrupted(run)
-        print(f"{run}: {found['failed']} failed writes, {found['killed']} kills", flush=True)
+        print(f"{run}: {dict(found)}", flush=True)
         total += found
-    print(
-        f"{total['failed']} failed writes, {total['killed']} kills, after {total['wrong']} of which something was lost "
-        "or other than without them"
-    )
+    print(f"{dict(total)}; wrong: something was lost, or other than without the fault")
     return int(total["wrong"] > 0)
 
 

@@ -2,7 +2,6 @@
 
 import atexit
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -20,10 +19,15 @@ import raterlens as rl
 from audit.subject import Case, Subject
 from raterlens.base.atomic_files import PREFIX
 
-KILLED = (-signal.SIGKILL, -signal.SIGPROF)
+KILLED = (-signal.SIGKILL, -signal.SIGPROF, -signal.SIGTERM)
+"""The last where it comes before the command has begun."""
+STOPPED = {"terminate": 143, "interrupt": 130}
+"""Exit codes of a command that a signal ends."""
 RUNS: dict[str, list[str]] = {
     "fit": ["fit", "ratings.csv", "--out", "results", "--quiet"],
     "fit with a checkpoint": ["fit", "ratings.csv", "--out", "results", "--quiet", "--checkpoint", "so-far"],
+    "fit here": ["fit", "ratings.csv", "--out", ".", "--quiet"],
+    "fit beside a folder": ["fit", "ratings.csv", "--out", "kept", "--quiet"],
     "fit with decisions": [
         *("fit", "ratings.csv", "--out", "results", "--quiet", "--xlsx", "--decide", "0.5", "--remark", "3")
     ],
@@ -39,7 +43,7 @@ RUNS: dict[str, list[str]] = {
     "control file": ["convert", "ratings.csv", "--to", "facets", "--out", "study.txt"],
     "plot": ["plot", "capability", "fit.json", "--out", "capability.svg"],
     "simulate": ["simulate", "--students", "9", "--out", "simulated.csv", "--truth", "truth.csv"],
-    "study": ["study", "noise", "--replications", "1", "--workers", "1", "--out", "noise"],
+    "study": ["study", "noise", "--replications", "3", "--workers", "1", "--out", "noise"],
 }
 EARLIER = ["fit", "ratings.csv", "--out", "results", "--quiet", "--model", "tfm", "--groups", "school"]
 """Earlier results in the folder of a fit: other numbers, and files that only they have."""
@@ -47,6 +51,8 @@ SLOW = ("study", "plot", "fit with decisions", "judge")
 """Tried less often."""
 SEVERAL = ("study", "simulate", "judge")
 """Commands whose files each stand for themselves."""
+ONE_BY_ONE = ("fit here", "fit beside a folder")
+"""Fits to folders that cannot be exchanged as a whole: a kill may come between two files."""
 GATE_FAILED = 3
 GIVEN = ("ratings.csv", "fit.json")
 
@@ -58,6 +64,8 @@ def cases() -> SearchStrategy[Case]:
     kinds = {
         "kill": place,
         "moment": st.integers(1, 2000),
+        "terminate": st.integers(5, 2000),
+        "interrupt": st.integers(5, 2000),
         "fail": place,
         "limit": st.integers(0, 1 << 17),
     }
@@ -114,6 +122,8 @@ def start() -> Path:
         with_schools = ratings.table().with_columns(school=pl.int_range(pl.len()) % 3)
         with_schools.write_csv(folder / name / "ratings.csv")
         rl.fit(ratings).save(folder / name / "fit.json")
+        (folder / name / "kept" / "charts").mkdir(parents=True)
+        (folder / name / "kept" / "charts" / "mine.txt").write_text("not ours")
     assert run(EARLIER, folder / "earlier")[0] == 0
     return folder
 
@@ -137,26 +147,26 @@ def check(case: Case, folder: Path) -> str:
     words = RUNS[case["run"]]
     fault, at = case["fault"]
     code, said = run(words, work, fault, at)
+    killed = code in KILLED
     _whole(files(work), old, new, resumable=case["run"] == "study")
     if code in (0, GATE_FAILED):
         assert _visible(files(work)) == new, f"done, but {_differing(files(work), new)}"
         return "done"
     if code not in KILLED:
-        _complained(code, said)
+        _complained(code, said, STOPPED.get(fault))
         assert _visible(files(work)) == files(work), (
             f"left behind: {sorted({*files(work)} - {*_visible(files(work))})}"
         )
-    _all_or_nothing(case["run"], _visible(files(work)), old, new)
+    if code not in KILLED or case["run"] not in ONE_BY_ONE:
+        _all_or_nothing(case["run"], _visible(files(work)), old, new)
     if (work / "so-far").exists():
         words = [*words, "--resume"]
     code, said = run(words, work)
-    if "damaged checkpoint" in said or "not a checkpoint" in said:  # killed before its head was written
-        os.unlink(work / "so-far")
-        code, said = run(RUNS[case["run"]], work)
     assert code in (0, GATE_FAILED), f"afterwards: {said}"
     assert files(work) == new, f"afterwards: {_differing(files(work), new)}"
     rmtree(work)
-    return "killed" if fault in ("kill", "moment") else "failed"
+    resumed = " and resumed" if words != RUNS[case["run"]] else ""
+    return ("killed" if killed else "stopped" if fault in STOPPED else "failed") + resumed
 
 
 def _visible(found: Files) -> Files:
@@ -173,8 +183,8 @@ def _whole(found: Files, old: Files, new: Files, resumable: bool) -> None:
         assert name in found or name not in new, f"{name} is lost"
 
 
-def _complained(code: int, said: str) -> None:
-    assert code in (1, 2), f"ended with {code}: {said[-300:]}"
+def _complained(code: int, said: str, stopped: int | None) -> None:
+    assert code in ((1, 2) if stopped is None else (stopped,)), f"ended with {code}: {said[-300:]}"
     assert "Traceback" not in said, said
     assert "bug in Raterlens" not in said, said
     assert said.count("raterlens: ") == 1, said

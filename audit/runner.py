@@ -1,7 +1,8 @@
 """A process with everything imported, which forks a copy of itself per command: it starts once.
 
 A command may be made to fail: the k-th change to a file raises "no space left", no file can grow beyond so many bytes,
-or the process is killed at the k-th change, or after so many milliseconds of its time, as by a loss of power.
+or the process is killed at the k-th change, or after so many milliseconds of its time, as by a loss of power; or it
+gets a SIGTERM or a Ctrl-C then.
 """
 
 import errno
@@ -11,26 +12,14 @@ import resource
 import signal
 import sys
 from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any, NoReturn
 
-IMPORTED = ("fit_command", "file_commands", "planning_commands", "study_command", "judge_command")
-ALSO = (
-    *(
-        "raterlens.fitting.run",
-        "raterlens.output.report",
-        "raterlens.output.folder",
-        "raterlens.pictures.ranking",
-    ),
-    *(
-        "raterlens.reading.pack",
-        "raterlens.diagnostics.panel_summary",
-        "raterlens.studies.study",
-        "altair",
-    ),
-    *("raterlens.output.judgement", "raterlens.planning.next_marks", "raterlens.planning.plan"),
-    *("raterlens.output.excel", "raterlens.grading.remarking"),
-    *("raterlens.studies.study_noise", "scipy.optimize", "scipy.stats", "scipy.sparse.linalg"),
-)
+import raterlens
+
+LEFT_OUT = ("raterlens.sklearn", "raterlens.app.web", "raterlens.kernels")
+"""Rooms that no command needs, or that load themselves."""
+SIGNALS = {"terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -56,6 +45,9 @@ def arrange(fault: str, at: int, folder: str) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     if fault == "moment":
         signal.setitimer(signal.ITIMER_PROF, at / 1000)  # nobody catches the signal, so it kills
+    if fault in SIGNALS:
+        signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(SIGNALS[fault]))
+        signal.setitimer(signal.ITIMER_PROF, at / 1000)
     count = 0
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -77,6 +69,7 @@ def run(words: list[str], folder: str, fault: str, at: int, errors: int) -> NoRe
     from raterlens.app.cli.main import main
 
     os.chdir(folder)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(errors, 2)
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
@@ -89,8 +82,11 @@ def run(words: list[str], folder: str, fault: str, at: int, errors: int) -> NoRe
 
 def serve() -> None:
     """A line asks for a command; the answer is how it ended, and what it said to standard error."""
-    for name in (*(f"raterlens.app.cli.{command}" for command in IMPORTED), *ALSO):
-        import_module(name)
+    for module in walk_packages(raterlens.__path__, "raterlens."):
+        if not module.name.startswith(LEFT_OUT):
+            import_module(module.name)
+    for further in ("altair", "scipy.optimize", "scipy.stats", "scipy.sparse.linalg"):
+        import_module(further)
     for line in sys.stdin:
         asked = json.loads(line)
         said, errors = os.pipe()  # not a file, whose size might be limited

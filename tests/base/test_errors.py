@@ -1,10 +1,18 @@
 """An error is a fact, a remedy and fields; every surface words its options."""
 
+import ctypes
 import pickle
 
 import pytest
 
-from raterlens.base.errors import InputError, OptionError, RaterlensError, choose, missing_charts
+from raterlens.base.errors import (
+    InputError,
+    OptionError,
+    RaterlensError,
+    choose,
+    is_interrupt,
+    missing_charts,
+)
 from raterlens.base.text import Message, Option
 
 REMEDY = Message("give the lowest passing score, for example ", Option("cut", 3))
@@ -54,3 +62,18 @@ def test_charts_that_are_not_installed_are_named() -> None:
     found = missing_charts(ModuleNotFoundError("No module named 'altair'", name="altair"))
     assert "pip install 'raterlens[charts]'" in str(found)
     assert missing_charts(ModuleNotFoundError("No module named 'numpy'", name="numpy")) is None
+
+
+def test_an_interrupt_is_known_even_in_the_arguments_of_a_compiled_function() -> None:
+    class Interrupted:
+        @classmethod
+        def from_param(cls, value: object) -> object:
+            raise KeyboardInterrupt
+
+    absolute = ctypes.CDLL(None).abs
+    absolute.argtypes = [Interrupted]  # type: ignore[list-item]
+    with pytest.raises(ctypes.ArgumentError) as wrapped:
+        absolute(1)
+    assert is_interrupt(wrapped.value)
+    assert is_interrupt(KeyboardInterrupt())
+    assert not is_interrupt(ctypes.ArgumentError("argument 1: wrong type"))

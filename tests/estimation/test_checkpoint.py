@@ -81,6 +81,16 @@ def test_a_record_that_is_cut_short_is_done_again(ratings, tmp_path):
     np.testing.assert_allclose(found.raters["kappa"], rl.fit(ratings).raters["kappa"], rtol=SAME)
 
 
+@pytest.mark.parametrize("kept", [0, 5, 12, 40])
+def test_a_fit_killed_while_its_head_was_written_begins_anew(ratings, tmp_path, kept):
+    path = tmp_path / "fit.checkpoint"
+    interrupted(ratings, path, 3)
+    path.write_bytes(path.read_bytes()[:kept])
+    found = rl.fit(ratings, checkpoint=path, resume=True)
+    np.testing.assert_allclose(found.raters["kappa"], rl.fit(ratings).raters["kappa"], rtol=SAME)
+    assert not path.exists()
+
+
 def test_checkpoints_of_something_else_are_refused(ratings, tmp_path):
     path = tmp_path / "fit.checkpoint"
     with pytest.raises(InputError, match="no such checkpoint"):

@@ -90,3 +90,9 @@ def choose(name: str, value: str, options: Iterable[str], option: str | None = N
         value=value,
         option=option or name,
     )
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an error is Ctrl-C or SIGTERM, also where it came while ctypes converted an argument, which wraps it."""
+    wrapped = type(error).__name__ == "ArgumentError" and "KeyboardInterrupt" in str(error)
+    return wrapped or isinstance(error, KeyboardInterrupt)

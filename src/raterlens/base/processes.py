@@ -76,10 +76,11 @@ def _in_processes(
     """In processes that end with this one."""
     # Imported here: most sessions start no process.
     from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-    from multiprocessing import get_context
+    from multiprocessing import active_children, get_context
 
     if not tasks:
         return
+    others = active_children()
     # Fresh processes rather than forked ones: threads of the parent (polars, BLAS) do not survive a fork.
     with (
         _one_thread_each(),
@@ -99,8 +100,9 @@ def _in_processes(
         except BaseException:
             # Interrupted, or a task failed: what is under way need not be waited for.
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in list((pool._processes or {}).values()):
-                process.terminate()
+            for process in active_children():
+                if process not in others:
+                    process.terminate()
             raise
 
 

@@ -74,7 +74,7 @@ class Checkpoint:
 
     def begin(self, ratings: str, model: str) -> None:
         """Open the journal for ratings and a model with these digests."""
-        if self._resume:
+        if self._resume and not self._cut_short():
             whole = self._read(ratings, model)
             with self._writable():
                 self._file = self.path.open("r+b", buffering=0)
@@ -83,10 +83,18 @@ class Checkpoint:
         else:
             head = json.dumps({"version": VERSION, "ratings": ratings, "model": model}).encode()
             with self._writable():
-                self._file = self.path.open("xb", buffering=0)
+                self._file = self.path.open("wb" if self._resume else "xb", buffering=0)
             self._append(MARK + _SIZES.pack(len(head), zlib.crc32(head)) + head)
         assert self._file is not None
         weakref.finalize(self, self._file.close)
+
+    def _cut_short(self) -> bool:
+        """Whether the fit was killed while the head was being written: nothing is there to go on from."""
+        content = self.path.read_bytes()
+        if not MARK.startswith(content[: len(MARK)]):
+            return False
+        rest = content[len(MARK) :]
+        return len(rest) < _SIZES.size or len(rest) < _SIZES.size + _SIZES.unpack_from(rest)[0]
 
     def value(self, parameters: Array, nodes: Nodes, compute: Callable[[Array, Nodes], Value]) -> Value:
         """The objective, from the journal where it is there."""

@@ -262,7 +262,7 @@ class FacetsTask:
             tables["spreads"] = spread_table(estimate.spreads)
         redundant = redundancy(estimate.model, estimate.parameters, estimate.held)
         of_drawn = estimate.model.of_drawn
-        if self.checkpoint is not None:
+        if self.checkpoint is not None and not self.run.keep_checkpoint:
             self.checkpoint.finish()
         kept = calibration.for_keeping()
         if self.run.client is None and self.checkpoint is None:

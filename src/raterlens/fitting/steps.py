@@ -40,6 +40,8 @@ class Run:
 
     beside: "Callable[[Placed], None] | None" = None
     """Work on the estimates while standard errors keep one thread busy: tests of assumptions."""
+    keep_checkpoint: bool = False
+    """Leave the checkpoint to the caller, who removes it once the results are written."""
 
     def enter(self, stage: str) -> None:
         if self.on_stage is not None:

@@ -86,6 +86,8 @@ def write_results(
     from raterlens.output.spreadsheet_cells import harmless
 
     check_folder(out)
+    if out.is_symlink():
+        out = out.resolve()  # the folder is exchanged, the link stays
     with (
         staging_folder(_existing(out.absolute().parent if can_be_exchanged(out) else out)) as draft,
         lock_folder(out),

@@ -332,3 +332,23 @@ def test_several_files_are_read_together(tmp_path, monkeypatch, capsys):
     report = Path("out/report.html").read_text()
     assert "raterlens fit a.csv b.csv" in report
     assert "rl.read([&#39;a.csv&#39;, &#39;b.csv&#39;])" in report
+
+
+def test_a_checkpoint_is_kept_until_the_results_are_written(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill during diagnosis or writing loses nothing of a long fit."""
+    out, kept = tmp_path / "results", tmp_path / "so-far"
+    words = ["fit", str(table), "--out", str(out), "--quiet", "--checkpoint", str(kept)]
+
+    def interrupted(*given: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("raterlens.fitting.run.write_results", interrupted)
+        assert main(words) == 130
+    assert kept.exists()
+    assert not out.exists()
+    assert main([*words, "--resume"]) == 0
+    assert not kept.exists()
+    assert (out / "fit.json").exists()

@@ -125,3 +125,10 @@ def test_json_is_escaped_where_stdout_is_plain(monkeypatch: pytest.MonkeyPatch) 
         print_json(text)
         stream.flush()
         assert bytes_out.getvalue() == shown
+
+
+def test_called_from_python_it_leaves_the_handling_of_signals_as_it_was(table: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    for words in (["--version"], ["check", str(table)], ["fit", "none.csv"]):
+        main(words)
+        assert signal.getsignal(signal.SIGTERM) is before

@@ -167,7 +167,7 @@ def test_a_fault_leads_back_to_the_field() -> None:
         (Option("method", "hl"), "the method “hl”"),
         (Option("scale", "graded"), "the scale “graded”"),
         (Option("as_written", True), "“Read the table unchanged”"),
-        (Option("duplicates", "first"), "what to do with duplicates, “keep the first”"),
+        (Option("duplicates", "first"), "the choice for duplicates “keep the first”"),
         (Option("model", "dawid-skene"), "the model “True verdict without ability” (dawid-skene)"),
         (Option("model", "unheard of"), "--model 'unheard of' on the command line"),
         (Option("format", "csv"), "--format csv on the command line"),

@@ -24,7 +24,7 @@ from raterlens.app.cli.options import (
 )
 from raterlens.app.cli.standard_output import print_json
 from raterlens.app.progress import Watch, progress_bar
-from raterlens.base.errors import InputError, OptionError
+from raterlens.base.errors import InputError, OptionError, is_interrupt
 from raterlens.base.text import Message, Option
 from raterlens.output.report.reproduce import IMPORT, Reproduction, Request
 
@@ -118,7 +118,9 @@ def _explained(request: Request, work: LongFitOptions, out: Path | None) -> Iter
         yield
     except InputError as error:
         raise _with_command(error, request) from error
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not is_interrupt(error):
+            raise
         if (written := _stamp(out)) is not None and written != earlier:
             raise KeyboardInterrupt(f"interrupted; the results in {out} are complete") from None
         if work.checkpoint is None or not work.checkpoint.exists():
@@ -136,13 +138,17 @@ def _fit(request: Request, work: LongFitOptions, watch: Watch) -> "FittedRequest
     from raterlens.fitting.run import check_request, fit_request
     from raterlens.fitting.steps import Run
 
-    run = Run(watch.on_iteration, work.checkpoint, work.resume, on_stage=watch.start_stage)
+    run = Run(
+        watch.on_iteration, work.checkpoint, work.resume, keep_checkpoint=True, on_stage=watch.start_stage
+    )
     check_request(request, run)
     with cluster_at(work.cluster) as client:
         found = fit_request(request, replace(run, client=client))
     if request.out is not None:
         watch.start_stage("writing")
         found.write(Path(request.out))
+    if work.checkpoint is not None:
+        work.checkpoint.unlink(missing_ok=True)  # now that nothing can be lost
     return found
 
 

@@ -9,13 +9,14 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from cyclopts import CycloptsError
 
 from raterlens.app.cli.commands import app
 from raterlens.app.cli.standard_output import discard_stdout, replace_unencodable
-from raterlens.base.errors import RaterlensError, missing_charts
+from raterlens.base.errors import RaterlensError, is_interrupt, missing_charts
 
 DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
 
@@ -30,14 +31,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     replace_unencodable()
     # NumPy's documented switch: many virtual machines fetch each huge page from their host again, which takes longer.
     os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
-    code = DONE
-    _end_tidily()
+    code, ended = DONE, list[int]()
     try:
         # A bare "-", standard input, would be taken for an option without a name.
         tokens = ["./-" if token == "-" else token for token in (sys.argv[1:] if argv is None else argv)]
         if too_little := _too_little_space(tokens):
             return _fail(too_little, FAILED)
-        code = app(tokens, exit_on_error=False, print_error=False) or DONE
+        with _ending_tidily(ended):
+            code = app(tokens, exit_on_error=False, print_error=False) or DONE
         if sys.stdout is not None:
             sys.stdout.flush()
     except CycloptsError as error:
@@ -51,14 +52,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if (message := missing_charts(error)) is None:
             return _unexpected(error)
         return _fail(str(message), AT_FAULT)
-    except KeyboardInterrupt as interrupt:
-        said = str(interrupt) or "interrupted"
-        if _ended:
-            return _fail(said.replace("interrupted", "ended by SIGTERM", 1), TERMINATED)
-        return _fail(said, INTERRUPTED)
     except BrokenPipeError:
         discard_stdout()
     except BaseException as error:
+        if is_interrupt(error):
+            said = str(error) if isinstance(error, KeyboardInterrupt) else ""
+            return _interrupted(said or "interrupted", bool(ended))
         # A library in Rust that gives up raises what no `except Exception` would see.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
@@ -66,19 +65,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-_ended: list[int] = []
-"""The SIGTERM that ended this process, once it has come."""
+@contextmanager
+def _ending_tidily(ended: list[int]) -> Iterator[None]:
+    """On SIGTERM, end as on Ctrl-C: drafts are removed, and a message says what was saved. The signal is noted in
+    `ended`; afterwards it is handled as before."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def on_sigterm(number: int, frame: object) -> None:
+        ended.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, on_sigterm)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
-def _end_tidily() -> None:
-    """On SIGTERM, end as on Ctrl-C: drafts are removed, and a message says what was saved."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _on_sigterm)
-
-
-def _on_sigterm(number: int, frame: object) -> None:
-    _ended.append(number)
-    raise KeyboardInterrupt
+def _interrupted(said: str, by_sigterm: bool) -> int:
+    if by_sigterm:
+        return _fail(said.replace("interrupted", "ended by SIGTERM", 1), TERMINATED)
+    return _fail(said, INTERRUPTED)
 
 
 def _too_little_space(tokens: Sequence[str]) -> str | None:

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from raterlens.app.progress import parts_bar
 from raterlens.base.atomic_files import atomic_write
-from raterlens.base.errors import OptionError, choose
+from raterlens.base.errors import OptionError, choose, is_interrupt
 from raterlens.base.text import Message, Option, counted
 from raterlens.output.folder import check_folder
 from raterlens.studies.catalogue import FIGURES, STUDIES
@@ -114,7 +114,9 @@ def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
                 client=client,
                 on_done=on_done,
             )
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not is_interrupt(error):
+            raise
         kept = len(list(Folder(out, name).parts.folder.glob("*.parquet"))) + Folder(out, name).finished()
         raise KeyboardInterrupt(
             f"interrupted; {counted(kept, 'replication')} saved. Run the same command to continue"
