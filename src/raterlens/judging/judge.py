@@ -56,7 +56,7 @@ class JudgeReport:
     threshold: float = np.inf
     """How probable a label must be to stand without a person; above 1 where none may."""
     replacements: tuple[Replacement, ...] = ()
-    """May each judge stand in for a person, where at least two people are named."""
+    """Whether each judge may stand in for a person, where at least two people are named."""
     cautions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     backend: Backend = "polars"
@@ -184,7 +184,7 @@ class _Asked:
     by_metric: str
     confident: bool
     chosen: list[str]
-    """Whom the result has."""
+    """Judges whom the result lists."""
 
     def table(
         self, columns: Mapping[str, Any], measures: Mapping[str, Measure], flagged: Mask
@@ -225,8 +225,8 @@ def judge(
     Parameters
     ----------
     source
-        Ratings (`rl.read`), or what `rl.read` takes: a path or a dataframe. Verdicts are pass or fail; of ordered
-        scores every cut is a question, and numbers are means over the cuts.
+        Ratings (`rl.read`), or what `rl.read` takes: a path or a dataframe. Verdicts are pass or fail; ordered
+        scores are judged at every cut, and numbers are means over the cuts.
     known
         The column of known answers, or a table of them; at least 15 answers, a random sample of all.
     trusted

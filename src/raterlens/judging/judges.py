@@ -13,14 +13,14 @@ from raterlens.judging.truth import Truth, Verdicts
 
 DRAWS = 200
 PSEUDO_VERDICTS = 2.0
-"""Verdicts at the panel's mean that are added to everybody's: who has three is not right on 100 %."""
+"""Verdicts at the panel's mean that are added to everybody's: three right verdicts are not an accuracy of 100 %."""
 GUARD = 3.3
-"""How many standard errors right on known may be from expected: 1 judge in 1,000 by chance."""
+"""Standard errors that right on known may be from expected: by chance, 1 judge in 1,000 is further away."""
 NORMAL = float(stats.norm.ppf(0.975))
 _GROUPS, _FEW_GROUPS, _MANY_JUDGES = 40, 10, 200
 """Numbers of groups of answers that are left out in turn: few if there are many pairs of judges."""
-_NEAR_COPY, _ENOUGH_SHARED = 0.9, 30
-"""Correlation of errors from which on two judges count as one, and the shared answers that it takes."""
+_NEAR_COPY, _ENOUGH_ERRORS = 0.9, 10
+"""Correlation of errors from which on two judges count as one, and the errors on shared answers that it takes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class JudgeMeasures:
     sensitivity: Measure
     specificity: Measure
     capability: Measure
-    """J = sensitivity + specificity - 1: 0 for a coin, 1 for the perfect judge, negative where it tells against."""
+    """J = sensitivity + specificity - 1: 0 for a coin, 1 for the perfect judge, negative if mostly wrong."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class Guard:
     n: Array
     right: Array
     expected: Array
-    """Shares, not-a-number for who judged no known answer."""
+    """Shares; NaN for judges without known answers."""
     z: Array
 
     @property
@@ -260,7 +260,8 @@ def _near_copies(truth: Truth, sensitivity: Array, specificity: Array) -> list[I
     shared = (truth.verdicts.judged.T @ truth.verdicts.judged).toarray()
     mean = products / np.maximum(shared, 1.0)
     scale = np.sqrt(np.maximum(np.diag(mean), 1e-9))
-    close = (mean > _NEAR_COPY * np.outer(scale, scale)) & (shared >= _ENOUGH_SHARED)
+    errors = shared * np.minimum(scale[:, None], scale) ** 2
+    close = (mean > _NEAR_COPY * np.outer(scale, scale)) & (errors >= _ENOUGH_ERRORS)
     group = csgraph.connected_components(close)[1]
     return [np.flatnonzero(group == each) for each in np.flatnonzero(np.bincount(group) > 1)]
 

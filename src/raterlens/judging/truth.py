@@ -38,8 +38,8 @@ _CELLS = 10_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verdicts:
-    """Who said what of which answer, and what is known. Several verdicts of one judge on one answer count as one, their
-    mean: asking again is no further evidence."""
+    """Verdicts on answers, and what is known. Several verdicts of one judge on an answer count as one, their
+    mean: asking again adds no evidence."""
 
     passes: sparse.csr_array
     """(answers, judges) share of a judge's verdicts on the answer that are passes, where there are any."""
@@ -136,7 +136,7 @@ class Truth:
     probability: Array
     """(answers,) that it is good; 0 or 1 where that is known."""
     out_of_fold: Array
-    """(answers,) the same for known answers as if each were unknown; not-a-number elsewhere."""
+    """(answers,) the same for known answers as if each were unknown; NaN elsewhere."""
     weights: Array
     """Weights of each t."""
     system: Indices | None

@@ -1,4 +1,4 @@
-"""Which answers would it pay most to look up? By what they would tell about the raters.
+"""Which answers are worth looking up first, by what they would tell about the raters?
 
 Ratings tell about raters only as far as the students' abilities are known: the information in a student's ratings is
 that with ability known less the posterior covariance of the scores s = d log p(ratings | ability). A known answer k
