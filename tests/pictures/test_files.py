@@ -1,6 +1,8 @@
 """Files and markup: whole, themed, safe."""
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -91,3 +93,15 @@ def test_what_cannot_be_written_is_said_before(chart, tmp_path, name):
 def test_an_unknown_theme_names_the_known(chart, tmp_path):
     with pytest.raises(OptionError, match="unknown theme 'sepia'; choose one of: light, dark"):
         rl.charts.save(chart, tmp_path / "x.svg", theme="sepia")
+
+
+@pytest.mark.parametrize(("ending", "loaded"), [("svg", ""), ("html", ""), ("png", "vl_convert")])
+def test_a_picture_is_written_without_altair(ending, loaded, tmp_path):
+    code = (
+        "import sys; import raterlens as rl; from raterlens.charts import picture; "
+        "from raterlens.pictures.files import write; "
+        f"write(picture('network', rl.load_example()), 640, {str(tmp_path / 'x')!r} + '.{ending}'); "
+        "print(*[m for m in ('altair', 'vl_convert') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == loaded

@@ -12,18 +12,12 @@ import polars as pl
 from raterlens import capability
 from raterlens.base.arrays import Array
 from raterlens.base.atomic_files import atomic_write
+from raterlens.base.style import PALETTE
 
-# Okabe and Ito (2008): distinct for any kind of colour vision, and in grey by the dashes that go with them.
-BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
+COLOURS = tuple(
+    PALETTE[role].light for role in ("accent", "severe", "extreme", "weak", "lenient", "halo", "ink")
 )
-COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+BLUE, VERMILION = COLOURS[:2]
 DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 6], [1, 0])
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
 
