@@ -2,11 +2,13 @@
 
 from types import SimpleNamespace
 
+import numpy as np
+import pytest
 import scipy.linalg  # noqa: F401  its threads count, too
 from threadpoolctl import threadpool_info
 
 import raterlens as rl
-from raterlens.base.linear_algebra import limit_blas_threads, single_threaded_blas
+from raterlens.base.linear_algebra import averaged, limit_blas_threads, mirrored, single_threaded_blas
 
 
 def threads() -> list[int]:
@@ -38,3 +40,18 @@ def test_a_second_core_is_left_alone_by_work_that_would_wait_for_it(monkeypatch)
         with single_threaded_blas(1_000):
             assert set(threads()) == expected
     assert threads() == before
+
+
+@pytest.mark.parametrize("size", [1, 5, 300])
+def test_what_stands_above_the_diagonal_gives_the_whole(size):
+    root = np.random.default_rng(0).normal(size=(size, size))
+    whole = root + root.T
+    for below in (np.zeros_like(root), root):
+        np.testing.assert_array_equal(mirrored(np.triu(whole) + np.tril(below, -1)), whole)
+
+
+@pytest.mark.parametrize("size", [1, 7, 128, 300])
+def test_a_matrix_is_averaged_with_its_transpose(size: int) -> None:
+    matrix = np.random.default_rng(size).standard_normal((size, size))
+    expected = (matrix + matrix.T) / 2
+    np.testing.assert_array_equal(averaged(matrix), expected)

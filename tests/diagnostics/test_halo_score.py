@@ -8,7 +8,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.diagnostics import halo_test
-from raterlens.diagnostics.halo_score import Readings, _of_students, _posteriors, halo_score
+from raterlens.diagnostics.halo_score import Readings, _of_students, halo_score
 from raterlens.estimation.scoring import place, placed
 from raterlens.likelihood.nodes import Nodes
 
@@ -29,7 +29,7 @@ def test_it_is_the_derivative_in_the_variance(scale):
     ratings, nodes = drawn(0.8, 1, categories=4), Nodes.equally_spaced(-6, 6, 0.1)
     known = replace(fitted(ratings, scale=scale, halo="none").calibration, covariance=None)
     plain = place(known, ratings)
-    own = _of_students(plain, nodes, Readings.of(ratings), _posteriors(plain, nodes))
+    own = _of_students(plain, nodes, Readings.of(ratings))
     with_halo = replace(known, effects={**known.effects, "halo": np.zeros(ratings.n_raters)})
     at = place(with_halo, ratings)
     expected = at.problem.derivatives(at.parameters, nodes).d_halo.sum()

@@ -50,17 +50,6 @@ def test_gradient_of_posterior_means(link, scale, thresholds, options):
     np.testing.assert_allclose(ability_errors(found, ratings, None), found.moments.sd)
 
 
-def test_from_the_scores_of_essays_as_from_gradients():
-    ratings = rl.simulate(students=600, raters=8, items=4, raters_per_student=3, seed=2).ratings
-    link = get_link("logit")
-    model, response = build(ratings, Options(facets_spec("gmf"), link, "rating scale"))
-    found = estimate(ratings, model, response, link, "mml")
-    root = 0.1 * np.random.default_rng(1).standard_normal((model.blocks.size,) * 2)
-    by_essays = ability_error._by_cells(found, root @ root.T)
-    gradient = _gradient(found).toarray()
-    np.testing.assert_allclose(by_essays, ((gradient @ root) ** 2).sum(axis=1), rtol=1e-6)
-
-
 def test_of_very_many_ratings_and_of_those_on_disk_the_posterior_says_enough(monkeypatch, tmp_path):
     ratings, used = rl.simulate(students=25, raters=3, items=2, seed=1).ratings, get_link("logit")
     model, response = build(ratings, Options(facets_spec("gmf"), used, "rating scale"))

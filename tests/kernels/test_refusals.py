@@ -26,8 +26,7 @@ from raterlens.kernels import (
 from raterlens.kernels.library import begin_within, inside
 from raterlens.kernels.posterior_pass import STENCIL, Between, Found, OnNodes, Rows, Students, go_over
 from raterlens.kernels.reading_effect import Products, Rule, SetsOfItems
-from raterlens.kernels.score_covariance import Covariances, Scores, grids
-from raterlens.kernels.score_sums import ScoreSums, quadratic_forms
+from raterlens.kernels.score_covariance import Covariances, Scores, grids, quadratic_forms
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.kernels.true_categories import expected_truths
 
@@ -109,12 +108,8 @@ def graded_bends(slope, intercepts, apart, **known):
     ordered_scores.graded_bends((slope, intercepts, apart), **known)
 
 
-def score_sums(span, weights, **known):
-    ScoreSums(**known).over(span, weights)
-
-
-def mean_variances(scores, posteriors, first, span, spread):
-    Covariances(scores).mean_variances(posteriors, first, span, spread)
+def summed_scores(scores, weights, first, span):
+    Covariances(scores).summed(weights, first, span)
 
 
 def row_keys(of_column, keys, **known):
@@ -144,7 +139,6 @@ POINTS = np.linspace(-2, 2, 5)
 STUDENTS = Students(MATRIX, SUMS, ones(1), ones(2))
 ROWS = Rows.of(-ones(3, 5), OnNodes.of(POINTS, np.log(ones(5) / 5), 1.0))
 FOUND = Found(ones(3, 16), ones(1), ones(2), ones(2), 0, ones(2, 5), ones(2))
-TERMS = [(longs(2, 4), ones(2), ones(2, 5)), (longs(3, 5), ones(2), ones(2, 5))]
 SETS = SetsOfItems(
     longs(0, 1, 2), longs(0, 1), (longs(0, 2, 3), longs(0, 1, 2)), (longs(0, 1, 2), longs(1, 0), longs(3, 1))
 )
@@ -294,17 +288,12 @@ CALLS: dict[str, Call] = {
         "second": ones(3, 5), "posterior": ones(2, 5) / 5,
     }),
     "between": (between, {"parts": 2, "weights": ones(2 * STENCIL - 1, STENCIL) / STENCIL, "width": 30}),
-    "score sums": (score_sums, {
-        "begin": longs(0, 2, 3), "cell": ints(1, 0, 1), "score": np.array([0, 2, 1], np.int16),
-        "scores": (longs(0, 1), TERMS), "points": POINTS, "jacobian": sparse.csr_array(ones(6, 4)),
-        "span": (0, 2), "weights": ones(2, 5),
-    }),
     "quadratic forms": (quadratic_forms, {"rows": sparse.csr_array(ones(2, 3)), "matrix": ones(3, 3)}),
     "covariances": (covariances, {
         "scores": SCORES, "posteriors": ones(2, 5) / 5, "first": 0, "span": (0, 2), "total": np.zeros(4),
     }),
-    "mean variances": (mean_variances, {
-        "scores": SCORES, "posteriors": ones(2, 5) / 5, "first": 0, "span": (0, 2), "spread": np.eye(2),
+    "summed scores": (summed_scores, {
+        "scores": SCORES, "weights": ones(2, 5) / 5, "first": 0, "span": (0, 2),
     }),
 }  # fmt: skip
 
@@ -414,23 +403,6 @@ WRONG: list[tuple[str, str, Any]] = [
     ("posteriors", "found", replace(FOUND, loglik=ones(1))),
     ("quadratic forms", "matrix", ones(3, 2)),
     ("quadratic forms", "matrix", ones(2, 2)),
-    ("score sums", "begin", longs(0, 2, 4)),
-    ("score sums", "begin", longs(0, 3, 2)),
-    ("score sums", "cell", ints(1, 2, 1)),
-    ("score sums", "cell", ints(1, -1, 1)),
-    ("score sums", "score", np.array([0, 3, 1], np.int16)),
-    ("score sums", "score", np.array([0, 1], np.int16)),
-    ("score sums", "scores", (longs(0, 6), TERMS)),
-    ("score sums", "scores", (longs(0, 1, 1), TERMS)),
-    ("score sums", "scores", (longs(0, 1), TERMS[:1])),
-    ("score sums", "scores", (longs(0, 1), [TERMS[0], (longs(3, 6), ones(2), ones(2, 5))])),
-    ("score sums", "scores", (longs(0, 1), [TERMS[0], (longs(3, 5), ones(1), ones(2, 5))])),
-    ("score sums", "scores", (longs(0, 1), [TERMS[0], (longs(3, 5), ones(2), ones(2, 4))])),
-    ("score sums", "points", ones(4)),
-    ("score sums", "jacobian", sparse.csr_array(ones(5, 4))),
-    ("score sums", "span", (0, 3)),
-    ("score sums", "span", (1, 2)),
-    ("score sums", "weights", ones(2, 4)),
     ("averaged", "weight", longs(0, 2, 1)),
     ("averaged", "row", ints(0, 3, 1)),
     ("averaged", "row", ints(0, 1)),
@@ -504,11 +476,10 @@ WRONG: list[tuple[str, str, Any]] = [
     ("rises", "second", ones(3, 4)),
     ("between", "width", STENCIL - 1),
     ("between", "parts", 3),
-    ("mean variances", "span", (0, 3)),
-    ("mean variances", "first", 1),
-    ("mean variances", "posteriors", ones(2, 4)),
-    ("mean variances", "spread", ones(2, 3)),
-    ("mean variances", "scores", replace(SCORES, parameter=longs(*[0] * 6))),
+    ("summed scores", "span", (0, 3)),
+    ("summed scores", "first", 1),
+    ("summed scores", "weights", ones(2, 4)),
+    ("summed scores", "scores", replace(SCORES, parameter=longs(*[0] * 6))),
     ("covariances", "span", (0, 3)),
     ("covariances", "first", 1),
     ("covariances", "posteriors", ones(2, 4)),

@@ -1,55 +1,14 @@
-"""The marginal likelihood with a reading effect, against an average over u of every reading by itself."""
+"""Particulars of a reading effect; its value and derivatives are in test_likelihood."""
 
 import numpy as np
-import polars as pl
 import pytest
-from scipy import special
 
 from raterlens.capability.links import get_link
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.likelihood.readings import LEAST_SPREAD
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
-from raterlens.models.responses import Predictor
 from tests.support.halo_problems import KINDS, NODES, problem_of
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_likelihood_is_the_average_over_every_reading(kind):
-    ratings, problem, x = problem_of(*kind)
-    model, predictor = problem.model, problem.model.predictor(x)
-    u = np.arange(-8, 8.01, 0.05)
-    weights = -0.5 * u**2 + np.log(0.05) - 0.5 * np.log(2 * np.pi)
-    shift = np.sqrt(model.halo_variances(x))[model.contexts.rater]
-    at = [
-        Predictor(predictor.slope, predictor.intercepts + np.multiply.outer(each * shift, model.lever))
-        for each in u
-    ]
-    logs = np.stack([problem.response.log_prob(each, NODES.points) for each in at])
-    place, table, total = model.contexts.places(ratings), ratings.table().with_row_index(), 0.0
-    again = table.select(rank=pl.int_range(pl.len()).over("student", "rater", "item"))["rank"].to_numpy()
-    for student in range(ratings.n_students):
-        joint = NODES.log_weights.copy()
-        for rater in range(ratings.n_raters):
-            for reading in (0, 1):
-                rows = np.flatnonzero(
-                    (ratings.student == student) & (ratings.rater == rater) & (again == reading)
-                )
-                if len(rows):
-                    inside = sum(logs[:, place[row], ratings.score[row]] for row in rows)
-                    joint = joint + special.logsumexp(weights[:, None] + inside, axis=0)
-        total += special.logsumexp(joint)
-    assert problem.value(x, NODES).loglik == pytest.approx(total, rel=1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_gradient_is_exact(kind):
-    _, problem, x = problem_of(*kind)
-    found = problem.value(x, NODES).gradient
-    for j in range(len(x)):
-        step = np.eye(len(x))[j] * 1e-5
-        above, below = (problem.value(x + sign * step, NODES).objective for sign in (1, -1))
-        assert found[j] == pytest.approx((above - below) / 2e-5, abs=1e-6)
 
 
 def test_without_spread_it_is_the_plain_likelihood_and_not_level():

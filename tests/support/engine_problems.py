@@ -62,21 +62,6 @@ def written_out_covariance(
     return total
 
 
-def written_out_gradient(
-    counts: sparse.csr_array,
-    sums: sparse.csr_array | None,
-    tables: Tables,
-    nodes: Nodes,
-    scores: CellScores,
-) -> Array:
-    """(students, parameters): covariances of ability with each score."""
-    found = []
-    for own, posterior in _written_out_scores(counts, sums, tables, nodes, scores):
-        away = nodes.points - (posterior @ nodes.points)[:, None]
-        found.append(np.einsum("npq,nq->np", own, posterior * away))
-    return np.concatenate(found)
-
-
 def _written_out_scores(
     counts: sparse.csr_array,
     sums: sparse.csr_array | None,

@@ -21,7 +21,6 @@ from raterlens.base.memo import kept_with
 from raterlens.estimation.scoring import Placed
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.cells import reading_columns
-from raterlens.likelihood.derivatives import Posteriors
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
@@ -29,9 +28,6 @@ from raterlens.ratings.grouping import grouped
 
 # Relative, of what is left.
 _ACCURACY = 1e-6
-# Numbers of posteriors that are kept: 16 MB.
-_KEPT = 2**21
-# Of a central difference in a shift.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,17 +81,14 @@ def halo_score(at: Placed, readings: Readings | None = None) -> float:
 
 def _halo_score(at: Placed, readings: Readings) -> float:
     nodes = at.rough_nodes
-    posteriors = _posteriors(at, nodes)
-    own = _of_students(at, nodes, readings, posteriors)
+    own = _of_students(at, nodes, readings)
     total = float(own.sum())
     if total <= 0:
         return total / float(np.linalg.norm(own))
     left = len(own) - at.problem.model.blocks.size
     if left <= 0:
         return float("inf")
-    if not isinstance(posteriors, list):
-        posteriors = _posteriors(at, nodes)
-    scores = at.problem.student_scores(at.parameters, nodes, posteriors=posteriors)
+    scores = at.problem.student_scores(at.parameters, nodes)
     size = np.sqrt(np.maximum(scores.power(2).sum(axis=0), 1e-300))
     absorbed = lsmr(scores @ sparse.diags_array(1 / size), own, atol=_ACCURACY, btol=_ACCURACY)
     t = total / (absorbed[3] * np.sqrt(len(own) / left))
@@ -103,20 +96,14 @@ def _halo_score(at: Placed, readings: Readings) -> float:
     return -float(special.ndtri(max(special.stdtr(left, -t), 1e-300)))
 
 
-def _posteriors(at: Placed, nodes: Nodes) -> Posteriors:
-    """In a list where they are few enough to be kept for who asks next."""
-    found = at.problem.engine.posteriors(at.problem.tables(at.parameters, nodes), nodes)
-    return list(found) if at.problem.n_students * len(nodes.points) <= _KEPT else found
-
-
-def _of_students(at: Placed, nodes: Nodes, readings: Readings, posteriors: Posteriors) -> Array:
+def _of_students(at: Placed, nodes: Nodes, readings: Readings) -> Array:
     """(students,): each one's derivative of the log-likelihood in the variance, at 0."""
     problem, ratings = at.problem, at.ratings
     first, second = _shifted(problem.response, problem.model.predictor(at.parameters), nodes.points)
     cell = problem.model.contexts.places(ratings) * problem.response.n_categories + ratings.score
     cell, own = cell[readings.order], np.zeros(ratings.n_students)
     compiled = compiled_code_pays(len(cell) * len(nodes.points))
-    for rows, posterior, _ in posteriors:
+    for rows, posterior, _ in problem.engine.posteriors(problem.tables(at.parameters, nodes), nodes):
         if compiled:
             from raterlens.kernels.reading_rise import rises  # may be missing
 

@@ -11,18 +11,18 @@ Slopes that ran to a limit have no variance in V. How far they could be from it 
 with it what means and variances of abilities are there.
 """
 
+from functools import partial
+
 import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale
-from raterlens.inference.covariance import Covariance, in_full
+from raterlens.inference.covariance import Covariance
 from raterlens.inference.slope_limits import Reach
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.likelihood.engines.contract import Matrix
-from raterlens.likelihood.forms import EssayMarginal
-from raterlens.models.terms.piece_effect import PIECE
+from raterlens.likelihood.engines.contract import Matrix, about_means
 from raterlens.models.terms.students import POPULATION
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
@@ -41,9 +41,7 @@ def ability_errors(
     posterior = found.moments.sd
     if spread is None or ratings.n_ratings > MOST_RATINGS or isinstance(ratings, StoredRatings):
         return posterior
-    added = _by_cells(found, in_full(spread.matrix))
-    if added is None:
-        added = _quadratic(_gradient(found), spread.matrix)
+    added = _quadratic(_gradient(found), spread.matrix)
     if reach is not None:
         for there, fall in zip(reach.unheld, reach.falls, strict=True):
             moved = on_scale(found.model, there, found.problem.moments(there, found.nodes))
@@ -60,7 +58,7 @@ def ability_errors(
 def _quadratic(rows: sparse.csr_array, matrix: Matrix) -> Array:
     """(rows,): `row @ matrix @ row` of each."""
     if isinstance(matrix, np.ndarray) and compiled_code_pays(rows.nnz * len(matrix)):
-        from raterlens.kernels.score_sums import quadratic_forms  # may be missing
+        from raterlens.kernels.score_covariance import quadratic_forms  # may be missing
 
         return quadratic_forms(rows, matrix)
     found = np.empty(rows.shape[0])
@@ -70,31 +68,10 @@ def _quadratic(rows: sparse.csr_array, matrix: Matrix) -> Array:
     return found
 
 
-def _by_cells(found: FacetsEstimate, spread: Array) -> Array | None:
-    """(students,): the same from the scores of whole essays or of pieces, without a gradient of each student; None
-    where cells are something else."""
-    problem, nodes = found.problem, found.nodes
-    x = found.model.off_zero(found.parameters)
-    # Of a shape with two peaks, posteriors are not as smooth as compiled code takes them to be.
-    essays = isinstance(problem, EssayMarginal) and not found.model.n_groups
-    essays = essays and POPULATION not in found.model.blocks
-    if PIECE not in found.model and not (essays and problem.for_scores(x, nodes) is problem):
-        return None
-    problem = problem.for_scores(x, nodes)
-    tables, scores = problem.tables(x, nodes), problem.scores(x, nodes)
-    return problem.engine.mean_variances(tables, nodes, scores, np.ascontiguousarray(spread))
-
-
 def _gradient(found: FacetsEstimate) -> sparse.csr_array:
     """(students, parameters): of the posterior means."""
-    t = found.nodes.points
-
-    def about_mean(posterior: Array) -> Array:
-        deviation = t - (posterior @ t)[:, None]
-        deviation *= posterior
-        return deviation
-
-    gradient = found.problem.student_scores(found.parameters, found.nodes, about_mean)
+    x, nodes = found.model.off_zero(found.parameters), found.nodes
+    gradient = found.problem.student_scores(x, nodes, partial(about_means, points=nodes.points))
     if POPULATION not in found.model.blocks:
         return gradient
     # θ = mean + sd z, with the mean and log sd among the parameters.

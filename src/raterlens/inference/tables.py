@@ -13,7 +13,6 @@ from raterlens.inference.covariance import Covariance, in_full
 from raterlens.inference.halo_interval import halo_estimates
 from raterlens.inference.intervals import RaterEstimates, Standards
 from raterlens.inference.measurement import RATER_COLUMNS
-from raterlens.likelihood.engines.by_piece import PieceEngine
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.likelihood.shared import SharedMarginal
@@ -149,10 +148,9 @@ def _student_tables(
 def _piece_table(ratings: Ratings, found: FacetsEstimate) -> pl.DataFrame:
     """student, piece, n, mean_score, quality, quality_se: what each piece is worth, on the scale of ability."""
     assert ratings.piece is not None
-    assert isinstance(found.problem.engine, PieceEngine)
     pieces = by_piece(ratings)
     nodes = sharp_nodes(found.problem, found.parameters, found.moments)
-    quality = found.problem.engine.of_pieces(found.problem.tables(found.parameters, nodes), nodes)
+    quality = found.problem.moments(found.parameters, nodes, pieces=True)
     quality = on_scale(found.model, found.parameters, quality)
     tally = pieces.ratings.tally("student")
     return pl.DataFrame(

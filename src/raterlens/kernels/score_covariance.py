@@ -1,4 +1,5 @@
-"""Covariances of the students' scores over their posteriors, node by node (`c/score_covariance.c`).
+"""The students' scores: covariances over their posteriors, and sums with any weights, node by node
+(`c/score_covariance.c`).
 
 The same sum as the expansion in `likelihood/engines/numpy.py`, its readable twin: here a student's few parameters and
 the few nodes that carry the posterior's mass are so cheap to visit that no expansion is needed.
@@ -8,15 +9,19 @@ import ctypes
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
+from raterlens.base.threads import in_threads, spans
 from raterlens.kernels.exponential import LANE, padded
 from raterlens.kernels.library import (
     Doubles,
     Integer,
+    Ints,
     Longs,
     Real,
     begin_within,
+    compiled_with,
     inside,
     kernel,
     refuse_unless,
@@ -113,16 +118,33 @@ _add_covariances = kernel(
     *[Doubles] * 4,
     returns=Integer,
 )
-_mean_variances = kernel(
-    "mean_variances",
-    ctypes.POINTER(_Scores),
-    Doubles,
-    *[Integer] * 4,
-    Longs,
-    Longs,
-    *[Doubles] * 5,
-    returns=Integer,
-)
+SUMS_SCORES = compiled_with("summed_scores")
+"""Whether sums of scores are compiled; not in a library that is older than its sources."""
+if SUMS_SCORES:
+    _summed_scores = kernel(
+        "summed_scores",
+        ctypes.POINTER(_Scores),
+        Doubles,
+        *[Integer] * 3,
+        *(Longs, Longs, Longs, Doubles),
+        returns=Integer,
+    )
+_quadratic_forms = kernel("quadratic_forms", *[Integer] * 2, Longs, Ints, Doubles, Doubles, Integer, Doubles)
+# Rows that are worth a thread of their own.
+_LEAST = 2_000
+
+
+def quadratic_forms(rows: sparse.csr_array, matrix: Array) -> Array:
+    """(rows,): `row @ matrix @ row` of each, for a symmetric matrix."""
+    known, out = SparseRows.of(rows), np.empty(rows.shape[0])
+    refuse_unless(matrix.shape == (rows.shape[1],) * 2, "a square matrix")
+    full = Doubles.of(matrix)
+
+    def part(span: tuple[int, int]) -> None:
+        _quadratic_forms(*span, known.indptr, known.indices, known.data, full, len(full), out)
+
+    in_threads(part, spans(len(out), _LEAST))
+    return out
 
 
 def grids(table: Array, points: Array) -> tuple[tuple[Array, Array], ...]:
@@ -190,28 +212,22 @@ class Covariances:
         )
         refuse_unless(missing == 0, _STRAY)
 
-    def mean_variances(self, posteriors: Array, first: int, span: tuple[int, int], spread: Array) -> Array:
-        """(students,): of a span of students, how much their posterior means vary where parameters vary by `spread`
-        (parameters, parameters); not a number of the others."""
-        n, out = self._scores.n_parameters, np.full(self._scores.counts.shape[0], np.nan)
-        fitting = self._fitting(posteriors, first, span) and spread.shape == (n, n)
-        refuse_unless(fitting, "posteriors or covariances")
-        missing = _mean_variances(
-            self._record,
-            posteriors,
-            first,
-            *span,
-            self._width,
-            np.full(n, -1, dtype=np.int64),
-            np.empty(self._most, dtype=np.int64),
-            np.empty(self._most),
-            np.zeros((self._most, self._width)),
-            np.empty((2, self._width)),
-            spread,
-            out,
+    def summed(self, weights: Array, first: int, span: tuple[int, int]) -> tuple[Indices, Indices, Array]:
+        """Sum the scores of a span of students over the nodes, with weights (students, nodes) that begin with those of
+        the `first`: how many parameters each student's scores are by, which, and the sums."""
+        known, n = self._scores, self._scores.n_parameters
+        refuse_unless(self._fitting(weights, first, span), "weights of students")
+        cells = known.counts.indices[known.counts.indptr[span[0]] : known.counts.indptr[span[1]]]
+        most = min(int(np.diff(self._kept[0])[cells].sum()), (span[1] - span[0]) * n)
+        lengths = np.empty(span[1] - span[0], dtype=np.int64)
+        parameter, value = np.empty(most, dtype=np.int64), np.empty(most)
+        place = np.full(n, -1, dtype=np.int64)
+        missing = _summed_scores(
+            self._record, Doubles.of(weights), first, *span, place, lengths, parameter, value
         )
         refuse_unless(missing == 0, _STRAY)
-        return out
+        found = int(lengths.sum())
+        return lengths, parameter[:found], value[:found]
 
     def _fitting(self, posteriors: Array, first: int, span: tuple[int, int]) -> bool:
         known = self._scores

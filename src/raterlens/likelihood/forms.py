@@ -79,10 +79,12 @@ class CellMarginal(FacetsMarginal):
         asked = "cells", model.contexts.codes, response.n_categories, model.n_groups
         self.engine = _arranged(ratings, asked, arrange, kept=client is None and PIECE not in model)
 
-    def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
-        return Tables(self.response.log_prob(predictor, nodes.points).reshape(-1, len(nodes.points)))
+    def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
+        log_prob = self.response.log_prob(self.model.predictor(parameters), nodes.points)
+        return Tables(log_prob.reshape(-1, len(nodes.points)))
 
-    def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
+    def _derivatives(self, parameters: Array, expected: Expected, nodes: Nodes) -> Derivatives:
+        predictor = self.model.predictor(parameters)
         counts = expected.counts.reshape(len(self.model.contexts), self.response.n_categories, -1)
         d_slope, d_intercepts = self.response.summed_scores(predictor, nodes.points, counts)
         return Derivatives(expected.loglik, d_slope, d_intercepts, counts)
@@ -99,6 +101,7 @@ class EssayMarginal(FacetsMarginal):
     """Adjacent-category logits: a cell is a student's ratings by one rater, whatever their number."""
 
     response: Adjacent
+    sums = True
 
     def __init__(
         self,
@@ -135,10 +138,6 @@ class EssayMarginal(FacetsMarginal):
             self._members = members.toarray() if np.prod(members.shape) <= _SMALL else members
             self._kinds_of_contexts = self._members.T
 
-    def own_nodes(self, parameters: Array) -> Nodes | None:
-        """The grid that this likelihood asks for; None where it follows from the posteriors of one ability."""
-        return None
-
     def for_scores(self, parameters: Array, nodes: Nodes) -> FacetsMarginal:
         """With single ratings as cells, where essays are of too many kinds."""
         if 3 * self.kinds.members.nnz * len(self.inner(parameters, nodes).points) <= LARGEST_SCORES:
@@ -163,14 +162,16 @@ class EssayMarginal(FacetsMarginal):
         self._scored = (parameters.copy(), nodes.points, scores) if scores.table.size <= KEPT else None
         return scores
 
-    def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
+    def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
+        predictor = self.model.predictor(parameters)
         if self._essays is not None:
             logs = self._essays.logs(predictor.slope, predictor.intercepts[:, 0], nodes.points)
         else:
             logs = -(self._members @ self.response.log_partition(predictor, nodes.points))
         return Tables(logs, predictor.slope[self.shown_by])
 
-    def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
+    def _derivatives(self, parameters: Array, expected: Expected, nodes: Nodes) -> Derivatives:
+        predictor = self.model.predictor(parameters)
         loglik = expected.loglik + float(np.sum(self._totals * predictor.intercepts))
         counts, by_ability, given = self._given(predictor, nodes.points, expected.counts)
         d_slope = -by_ability

@@ -10,34 +10,35 @@ The expectations follow from the expected counts, the covariances are an engine'
 logarithm of an average (over the impression of a reading), its derivatives come from the same two identities.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.arrays import Array
-from raterlens.likelihood.derivatives import (
-    Posteriors,
-    Weighted,
-    context_curvature,
-    placed_at,
-    summed_scores,
+from raterlens.base.arrays import Array, Indices
+from raterlens.likelihood.cells import rating_cells
+from raterlens.likelihood.derivatives import context_curvature, placed_at
+from raterlens.likelihood.engines.by_piece import fine_enough, points_of
+from raterlens.likelihood.engines.contract import (
+    CellScores,
+    Engine,
+    Expected,
+    Matrix,
+    Moments,
+    Tables,
+    Weighting,
 )
-from raterlens.likelihood.engines.by_piece import PieceEngine, fine_enough, points_of
-from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Matrix, Moments, Tables
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import DrawnPrior, PanelPrior
 from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Predictor, Response
+from raterlens.models.responses import Response
 from raterlens.models.terms.piece_effect import PIECE
 from raterlens.ratings.coded import Ratings
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +78,20 @@ class Derivatives:
     """In the variance of the piece effect, where the model has one."""
     readings: Array | None = None
     """(kinds, nodes): expected readings of each kind, where they share an impression."""
+    d_bias: Array | None = None
+    """(contexts,): in how much they load on a shared dimension, where there is one."""
 
 
 KEPT = 2**20
 """Numbers of tables that are kept for the next who asks: 8 MB."""
 
 
-class FacetsMarginal:
+class FacetsMarginal(ABC):
     """A facets model on data. Subclasses say what a cell is."""
 
     engine: Engine
+    sums: bool = False
+    """Whether cells leave sums of scores out, so that tables know nothing of intercepts of the scores given."""
     checkpoint: Journal | None = None
     """Where values are kept and taken from."""
     prior: PanelPrior | None = None
@@ -116,8 +121,7 @@ class FacetsMarginal:
         known = self._known
         if known is not None and known[1] is nodes.points and np.array_equal(known[0], parameters):
             return known[2]
-        predictor, inner = self.model.predictor(parameters), self.inner(parameters, nodes)
-        tables = self.peopled(self._tables(predictor, inner), parameters, nodes)
+        tables = self._peopled(self._tables(parameters, self.inner(parameters, nodes)), parameters, nodes)
         self._known = (parameters.copy(), nodes.points, tables) if tables.cells.size <= KEPT else None
         return tables
 
@@ -135,11 +139,9 @@ class FacetsMarginal:
 
     def widths(self, parameters: Array, nodes: Nodes) -> Moments:
         """Widths that the grid has to resolve: of the students' posteriors, or those of their pieces."""
-        if isinstance(self.engine, PieceEngine):
-            return self.engine.of_pieces(self.tables(parameters, nodes), nodes)
-        return self.moments(parameters, nodes)
+        return self.moments(parameters, nodes, pieces=True)
 
-    def peopled(self, tables: Tables, parameters: Array, nodes: Nodes) -> Tables:
+    def _peopled(self, tables: Tables, parameters: Array, nodes: Nodes) -> Tables:
         """With a cell for each group of students, which its students have once: how they are distributed."""
         if PIECE in self.model:
             return replace(tables, piece_variance=self.model.piece_variance(parameters))
@@ -147,13 +149,6 @@ class FacetsMarginal:
         if people is None:
             return tables
         return replace(tables, cells=np.concatenate([tables.cells, people[1].log_ratio]))
-
-    def evaluated(self, tables: Tables, nodes: Nodes) -> tuple[Expected, Array | None]:
-        """Expected counts of the cells of ratings, and of those of groups of students."""
-        found, n = self.engine.evaluate(tables, nodes), self.model.n_groups
-        if not n:
-            return found, None
-        return replace(found, counts=found.counts[:-n]), found.counts[-n:]
 
     def log_prior(self, parameters: Array, nodes: Nodes) -> Array:
         """(1 or students, nodes): log weights of the students' distribution."""
@@ -172,8 +167,9 @@ class FacetsMarginal:
         """Whether students with narrow posteriors may have nodes between the nodes: tables are smooth there."""
         return PIECE not in self.model
 
-    def moments(self, parameters: Array, nodes: Nodes) -> Moments:
-        return self.engine.moments(self.tables(parameters, nodes), nodes)
+    def moments(self, parameters: Array, nodes: Nodes, *, pieces: bool = False) -> Moments:
+        """Means and standard deviations of the students' abilities, or of what their pieces of work are worth."""
+        return self.engine.moments(self.tables(parameters, nodes), nodes, pieces=pieces)
 
     def under(self, prior: PanelPrior | None) -> Self:
         """The same problem with another prior, or with none."""
@@ -226,11 +222,10 @@ class FacetsMarginal:
         return latest[2]
 
     def _at(self, parameters: Array, nodes: Nodes) -> Derivatives:
-        predictor, inner = self.model.predictor(parameters), self.inner(parameters, nodes)
-        expected, everyone = self.evaluated(self.tables(parameters, nodes), nodes)
-        found = self._derivatives(predictor, expected, inner)
-        if everyone is None and expected.d_piece is None:
-            return found
+        expected, everyone = self.engine.evaluate(self.tables(parameters, nodes), nodes), None
+        if n := self.model.n_groups:
+            expected, everyone = replace(expected, counts=expected.counts[:-n]), expected.counts[-n:]
+        found = self._derivatives(parameters, expected, self.inner(parameters, nodes))
         return replace(found, everyone=everyone, d_piece=expected.d_piece)
 
     # -- observed information -------------------------------------------------------------------------------
@@ -241,8 +236,8 @@ class FacetsMarginal:
         Sparse where the design is (two raters are coupled by the students they share), unless it was added up in full.
         """
         inside = self.model.off_zero(parameters)
-        second = self.expected_curvature(inside, nodes)
-        missing = self.for_scores(inside, nodes).score_covariance(inside, nodes)
+        second, own = self.expected_curvature(inside, nodes), self.for_scores(inside, nodes)
+        missing = own.engine.covariance(own.tables(inside, nodes), nodes, own.scores(inside, nodes))
         return self.with_priors(_without(second, missing), parameters)
 
     def expected_curvature(self, parameters: Array, nodes: Nodes) -> sparse.csr_array:
@@ -283,11 +278,6 @@ class FacetsMarginal:
         """The same problem, its cells such that a table of their scores is not too large."""
         return self
 
-    def score_covariance(self, parameters: Array, nodes: Nodes) -> Matrix:
-        """(parameters, parameters): sum over students of the posterior covariance of their scores."""
-        tables = self.tables(parameters, nodes)
-        return self.engine.score_covariance(tables, nodes, self.scores(parameters, nodes))
-
     def scores(self, parameters: Array, nodes: Nodes) -> CellScores:
         """Each cell's part in a student's score, by the cells of the engine."""
         scores, model = self._scores(parameters, self.inner(parameters, nodes)), self.model
@@ -307,48 +297,46 @@ class FacetsMarginal:
         )
 
     def student_scores(
-        self,
-        parameters: Array,
-        nodes: Nodes,
-        weighted: Weighted = lambda posterior: posterior,
-        posteriors: Posteriors | None = None,
+        self, parameters: Array, nodes: Nodes, weights: Weighting = lambda posterior: posterior
     ) -> sparse.csr_array:
         """(students, parameters): each student's score, summed over nodes with weights that follow from the posterior:
-        with the posterior itself, the student's part of the gradient. `posteriors`: on these nodes, where known."""
-        if posteriors is None:
-            posteriors = self.engine.posteriors(self.tables(parameters, nodes), nodes)
-        people = self.model.people(parameters, nodes.points)
-        if people is None:
-            return self._student_scores(parameters, nodes, (posteriors, weighted))
-        (at, by), kept = people, list(posteriors)
-        found = self._student_scores(parameters, nodes, (kept, weighted))
-        weights = np.concatenate([weighted(posterior) for _, posterior, _ in kept])
-        groups = self.ratings.student_groups
-        group = np.zeros(len(weights), dtype=np.int64) if groups is None or len(by.parameter) == 1 else groups
-        own = np.einsum("nkq,nq->nk", by.scores[group], weights)
-        student = np.repeat(np.arange(len(own)), own.shape[1])
-        place = at.start + by.parameter[group].ravel()
-        return sparse.csr_array(found + sparse.csr_array((own.ravel(), (student, place)), shape=found.shape))
+        with the posterior itself, the student's part of the gradient."""
+        own = self.for_scores(parameters, nodes)
+        found = own.engine.scores(
+            own.tables(parameters, nodes), nodes, own.scores(parameters, nodes), weights
+        )
+        if not own.sums:
+            return found.scores
+        # Sums leave out what does not depend on ability: the intercepts of the scores that were given.
+        steps, jacobian = len(self.response.lever), self.jacobian(parameters)
+        by_cell = jacobian[len(self.model.contexts) :]
+        given = [
+            rating_cells(part, self.model.contexts, steps + 1)[
+                :, _above_zero(len(self.model.contexts), steps)
+            ]
+            for part in self.ratings.parts()
+        ]
+        constants = sparse.csr_array(sparse.vstack(given, format="csr")) @ by_cell
+        return sparse.csr_array(found.scores + sparse.diags_array(found.weight) @ constants)
 
     # -- by the kind of cells -------------------------------------------------------------------------------
 
-    def _tables(self, predictor: Predictor, nodes: Nodes) -> Tables:
-        raise NotImplementedError
+    @abstractmethod
+    def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
+        """Log-probabilities of the cells of ratings."""
 
-    def _derivatives(self, predictor: Predictor, expected: Expected, nodes: Nodes) -> Derivatives:
-        raise NotImplementedError
+    @abstractmethod
+    def _derivatives(self, parameters: Array, expected: Expected, nodes: Nodes) -> Derivatives:
+        """By Fisher's identity, from the expected cells of ratings."""
 
+    @abstractmethod
     def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
-        """Scores of the cells of ratings."""
-        raise NotImplementedError
+        """Each cell's part in a student's score."""
 
-    def _student_scores(
-        self, parameters: Array, nodes: Nodes, weights: tuple[Posteriors, Weighted]
-    ) -> sparse.csr_array:
-        """By the ratings, without the students' distribution."""
-        predictor, jacobian = self.model.predictor(parameters), self.jacobian(parameters)
-        contexts, t = self.model.contexts, nodes.points
-        return summed_scores(self.ratings, contexts, self.response, predictor, jacobian, t, weights)
+
+def _above_zero(n_contexts: int, steps: int) -> Indices:
+    """Cells with scores above zero, among those of all contexts and scores."""
+    return (np.arange(n_contexts)[:, None] * (steps + 1) + 1 + np.arange(steps)).ravel()
 
 
 def _without(second: sparse.csr_array, missing: Matrix) -> Matrix:

@@ -10,7 +10,7 @@ The parameters are the variances tau^2: by symmetry the likelihood is level at t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -19,16 +19,13 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.likelihood.cells import Kinds, KindsOf, readings
+from raterlens.likelihood.cells import Kinds, readings
 from raterlens.likelihood.derivatives import (
-    Posteriors,
-    Weighted,
     context_curvature,
-    expected_scores,
     score_rows,
     slope_reach,
 )
-from raterlens.likelihood.engines.contract import CellScores, Tables
+from raterlens.likelihood.engines.contract import CellScores, Expected, Tables
 from raterlens.likelihood.engines.selection import kind_engine
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
@@ -105,10 +102,6 @@ class Averaged:
                 np.exp(share, out=share)
             yield Shares(u, self._shifted(u), share)
 
-    def probabilities(self, u: float) -> Array:
-        """(contexts, categories - 1, nodes): of every score above zero, where kinds have sums."""
-        return self._odds.probabilities(self._shift(u))
-
     def _compiled(self) -> Array:
         """(kinds, nodes): the table, by products."""
         from raterlens.kernels.reading_effect import Products, Rule  # may be missing
@@ -122,10 +115,10 @@ class Averaged:
         return np.asarray(self._reach + failed[problem.set_of_kind] + np.log(self.products.averages))
 
     @cached_property
-    def _odds(self) -> "ShiftedOdds":
-        response = self._problem.response
-        assert isinstance(response, Adjacent)
-        return ShiftedOdds(response, self.predictor, self._t, self._furthest)
+    def odds(self) -> "ShiftedOdds | None":
+        """Where kinds have sums."""
+        response = self._problem.adjacent
+        return None if response is None else ShiftedOdds(response, self.predictor, self._t, self._furthest)
 
     @cached_property
     def _reach(self) -> Array:
@@ -139,22 +132,22 @@ class Averaged:
     def _log(self, u: float, log_weight: float) -> Array:
         """(kinds, nodes): log of the probability of a reading, times the weight of u."""
         problem = self._problem
-        if not problem.by_total:
+        if self.odds is None:
             log_prob = problem.response.log_prob(self._shifted(u), self._t).reshape(-1, len(self._t))
             log = problem.kinds.members @ log_prob
             log += log_weight
             return np.asarray(log)
-        partition = problem.item_sets @ self._odds.log_partition(self._shift(u))
+        partition = problem.item_sets @ self.odds.log_partition(self.shift(u))
         log = self._reach - partition[problem.set_of_kind]
         log += (u * self.spread[problem.rater] * problem.kinds.total + log_weight)[:, None]
         return np.asarray(log)
 
-    def _shift(self, u: float) -> Array:
+    def shift(self, u: float) -> Array:
         """(contexts,): what u adds to the predictor."""
         return u * self.spread[self._problem.model.contexts.rater]
 
     def _shifted(self, u: float) -> Predictor:
-        return self.predictor.shifted(self._shift(u), self._problem.model.lever)
+        return self.predictor.shifted(self.shift(u), self._problem.model.lever)
 
 
 class ShiftedOdds:
@@ -208,13 +201,13 @@ class HaloMarginal(FacetsMarginal):
         client: "Client | None" = None,
     ) -> None:
         super().__init__(ratings, model, response, pseudo)
-        self.by_total = response.by_sums and model.one_slope_per_rater
-        self.grouped: KindsOf = partial(
-            readings, n_categories=response.n_categories, by_total=self.by_total, n_groups=model.n_groups
+        self.adjacent = response if isinstance(response, Adjacent) and model.one_slope_per_rater else None
+        """The response, where log-probabilities depend on the sum of the scores alone."""
+        self.sums = self.adjacent is not None
+        grouped = partial(
+            readings, n_categories=response.n_categories, by_total=self.sums, n_groups=model.n_groups
         )
-        self.engine, self.kinds = kind_engine(
-            ratings, model.contexts, self.grouped, client, pieces=PIECE in model
-        )
+        self.engine, self.kinds = kind_engine(ratings, model.contexts, grouped, client, pieces=PIECE in model)
         self._averaged: tuple[Array, Array, Averaged] | None = None
         self.example = self._contexts_of(self.kinds)
         """(kinds,): one of its contexts."""
@@ -222,7 +215,7 @@ class HaloMarginal(FacetsMarginal):
         self.item_sets, self.set_of_kind = _item_sets(self.kinds.members)
         self.largest_sum = (response.n_categories - 1) * int(self.kinds.members.sum(axis=1).max())
         numbers = len(self.rater) * response.n_categories * _PASSES
-        self.compiled = self.by_total and compiled_code_pays(numbers)
+        self.compiled = self.sums and compiled_code_pays(numbers)
         self._of_set = sparse.csr_array(
             (np.ones(len(self.rater)), (self.set_of_kind, np.arange(len(self.rater)))),
             shape=(self.item_sets.shape[0], len(self.rater)),
@@ -241,16 +234,8 @@ class HaloMarginal(FacetsMarginal):
             self._averaged = known = parameters.copy(), nodes.points, Averaged(self, parameters, nodes)
         return known[2]
 
-    def tables(self, parameters: Array, nodes: Nodes) -> Tables:
-        averaged = self.averaged(parameters, self.inner(parameters, nodes))
-        return self.peopled(Tables(averaged.table), parameters, nodes)
-
-    def derivatives(self, parameters: Array, nodes: Nodes) -> Derivatives:
-        inner = self.inner(parameters, nodes)
-        averaged = self.averaged(parameters, inner)
-        expected, everyone = self.evaluated(self.peopled(Tables(averaged.table), parameters, nodes), nodes)
-        found = self.collected(averaged, expected.loglik, expected.counts, inner)
-        return replace(found, everyone=everyone, d_piece=expected.d_piece, readings=expected.counts)
+    def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
+        return Tables(self.averaged(parameters, nodes).table)
 
     def expected_curvature(self, parameters: Array, nodes: Nodes) -> sparse.csr_array:
         """Given ability, the log-probability T of a reading has d2 T = E_u[d2 log p] + Cov_u[d log p].
@@ -281,27 +266,22 @@ class HaloMarginal(FacetsMarginal):
         averaged = self.averaged(parameters, nodes)
         return _reading_scores(self, averaged, self._through(parameters, averaged.spread), nodes)
 
-    def _student_scores(
-        self, parameters: Array, nodes: Nodes, weights: tuple[Posteriors, Weighted]
-    ) -> sparse.csr_array:
-        counts = self.grouped(self.ratings, self.model.contexts).counts[:, : len(self.kinds.keys)]
-        return expected_scores(self._scores(parameters, nodes), counts, *weights)
-
-    def collected(self, averaged: Averaged, loglik: float, counts: Array, nodes: Nodes) -> Derivatives:
-        """The derivatives by Fisher's identity, from the expected readings of each kind at each node."""
-        t, contexts = nodes.points, self.model.contexts
+    def _derivatives(self, parameters: Array, expected: Expected, nodes: Nodes) -> Derivatives:
+        averaged, t, contexts = self.averaged(parameters, nodes), nodes.points, self.model.contexts
+        loglik, counts = expected.loglik, expected.counts
         if averaged.products is None:
             d_slope, d_intercepts, d_spread, seen = self._summed(averaged, counts, t)
         else:
             found = averaged.products.summed(t, counts)
             d_slope, d_intercepts, d_spread = -found.by_ability, -found.given, found.by_effect
             seen = found.readings[:, None]
-        if self.by_total:
+        if self.sums:
             given_scores = self.kinds.given[:, 1:]
             loglik += float(np.sum(given_scores * averaged.predictor.intercepts))
             d_intercepts += given_scores
             d_slope += np.bincount(self.example, self.kinds.total * (counts @ t), len(contexts))
-        return Derivatives(loglik, d_slope, d_intercepts, seen, d_spread / (2 * averaged.spread))
+        d_halo = d_spread / (2 * averaged.spread)
+        return Derivatives(loglik, d_slope, d_intercepts, seen, d_halo, readings=counts)
 
     def _summed(self, averaged: Averaged, counts: Array, t: Array) -> tuple[Array, Array, Array, Array]:
         """In the slopes and intercepts of the contexts, but for the scores given where kinds have sums, and in the
@@ -309,13 +289,13 @@ class HaloMarginal(FacetsMarginal):
         contexts, lever, total = self.model.contexts, self.response.lever, self.kinds.total
         n, steps = len(contexts), len(lever)
         d_slope, d_intercepts, d_spread = np.zeros(n), np.zeros((n, steps)), np.zeros(contexts.n_raters)
-        seen = np.zeros((n, 1 if self.by_total else self.response.n_categories, len(t)))
+        seen = np.zeros((n, 1 if self.sums else self.response.n_categories, len(t)))
         for at in averaged:
             weighted = counts * at.share
             given = self.expected_ratings(weighted)
             seen += given
-            if self.by_total:
-                at_nodes = averaged.probabilities(at.u)
+            if averaged.odds is not None:
+                at_nodes = averaged.odds.probabilities(averaged.shift(at.u))
                 at_nodes *= -given
                 d_spread += at.u * np.bincount(self.rater, total * weighted.sum(axis=1), contexts.n_raters)
             else:
@@ -347,7 +327,7 @@ class HaloMarginal(FacetsMarginal):
 
     def _contexts_of(self, kinds: Kinds) -> Indices:
         row = kinds.members.indices[kinds.members.indptr[:-1]]
-        return np.asarray(row if self.by_total else row // self.response.n_categories, dtype=np.int64)
+        return np.asarray(row if self.sums else row // self.response.n_categories, dtype=np.int64)
 
 
 def _item_sets(members: sparse.csr_array) -> tuple[sparse.csr_array, Indices]:
@@ -434,7 +414,7 @@ def _spelled_out(problem: HaloMarginal, averaged: Averaged, t: Array) -> Iterato
             place = sets.indptr[some][:, None] + np.arange(n)
             member, kinds = sets.indices[place], by_set[first[some][:, None] + np.arange(k)]
             own = scores[member] * sets.data[place][..., None, None, None]
-            context = member if problem.by_total else member // problem.response.n_categories
+            context = member if problem.sums else member // problem.response.n_categories
             yield _Spelled(
                 kinds,
                 context.astype(np.int64),
@@ -445,9 +425,8 @@ def _spelled_out(problem: HaloMarginal, averaged: Averaged, t: Array) -> Iterato
 
 def _member_scores(problem: HaloMarginal, at: Shares, t: Array) -> Array:
     """(members, nodes, steps)"""
-    if problem.by_total:
-        assert isinstance(problem.response, Adjacent)
-        return -problem.response.probabilities(at.predictor, t).transpose(0, 2, 1)
+    if problem.adjacent is not None:
+        return -problem.adjacent.probabilities(at.predictor, t).transpose(0, 2, 1)
     own = problem.response.scores(at.predictor, t)
     return np.asarray(own.reshape(len(own), -1, len(t)).transpose(1, 2, 0))
 
@@ -501,7 +480,7 @@ def _reading_scores(
     n, steps, lever = len(problem.model.contexts), len(response.lever), response.lever
     n_kinds, n_members = members.shape[0], members.nnz
     kind = np.repeat(np.arange(n_kinds), np.diff(members.indptr))
-    context = members.indices if problem.by_total else members.indices // response.n_categories
+    context = members.indices if problem.sums else members.indices // response.n_categories
     own, spread = np.zeros((n_members, len(t), steps)), np.zeros((n_kinds, len(t)))
     total = problem.kinds.total[:, None]
     summed = sparse.csr_array(

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array
 from raterlens.likelihood.cells import rating_cells
-from raterlens.likelihood.derivatives import Posteriors, Weighted, cell_scores, cell_terms, expected_scores
-from raterlens.likelihood.engines.contract import CellScores, Matrix, Moments, Tables
+from raterlens.likelihood.derivatives import cell_scores, cell_terms
+from raterlens.likelihood.engines.contract import CellScores, Expected, Moments, Tables
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.grid import nodes_for
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal, Value
@@ -24,8 +24,6 @@ from raterlens.models.responses import Predictor, Response
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Ratings
 
-# Share of cells that a student has from which on a full matrix of counts is quicker than a sparse one, up to a size.
-_DENSE, _LARGEST = 0.05, 2**26
 # The first grid; narrower where known answers make curves steep.
 _ROUGH, _ROUGH_REACH, _STEEP = 0.6, 4.5, 2.0
 # The log-likelihood is then off by less than this, relative.
@@ -123,53 +121,40 @@ class SharedMarginal(FacetsMarginal):
         self.ridge = ridge
         self.loading = model.design("loading")
         counts = rating_cells(self.ratings, model.contexts, response.n_categories)
-        full = counts.nnz >= _DENSE * np.prod(counts.shape) and np.prod(counts.shape) <= _LARGEST
-        self.counts = counts
-        self.engine = NumpyEngine(counts.toarray() if full else counts)
+        self.engine = NumpyEngine(counts, finite=True)
 
     def at_nodes(self, parameters: Array, nodes: Nodes) -> SharedResponse:
-        assert isinstance(nodes, ProductNodes)
-        return SharedResponse(self.response, np.asarray(self.loading @ parameters), nodes.z)
+        return SharedResponse(self.response, np.asarray(self.loading @ parameters), _both(nodes).z)
 
-    def tables(self, parameters: Array, nodes: Nodes) -> Tables:
+    def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
         log_prob = self.at_nodes(parameters, nodes).log_prob(self.model.predictor(parameters), nodes.points)
         return Tables(log_prob.reshape(-1, len(nodes.points)))
 
-    def derivatives(self, parameters: Array, nodes: Nodes) -> Derivatives:
-        found, _ = self._derived(parameters, nodes)
-        return found
-
-    def _derived(self, parameters: Array, nodes: Nodes) -> tuple[Derivatives, Array]:
-        """And in the contexts' biases."""
-        assert isinstance(nodes, ProductNodes)
-        expected = self.engine.evaluate(self.tables(parameters, nodes), nodes)
+    def _derivatives(self, parameters: Array, expected: Expected, nodes: Nodes) -> Derivatives:
         counts = expected.counts.reshape(len(self.model.contexts), self.response.n_categories, -1)
         predictor = self.model.predictor(parameters)
         at_nodes = self.at_nodes(parameters, nodes).counted_scores(predictor, nodes.points, counts)
         by_base = at_nodes @ self.response.lever
-        found = Derivatives(expected.loglik, by_base @ nodes.points, at_nodes.sum(axis=1), counts)
-        return found, by_base @ nodes.z
+        d_slope, d_bias = by_base @ nodes.points, by_base @ _both(nodes).z
+        return Derivatives(expected.loglik, d_slope, at_nodes.sum(axis=1), counts, d_bias=d_bias)
 
     def _value(self, parameters: Array, nodes: Nodes) -> Value:
-        found, d_bias = self._derived(parameters, nodes)
-        gradient = self.model.pullback(parameters, found.d_slope, found.d_intercepts)
+        found = super()._value(parameters, nodes)
+        objective, gradient = found.objective, found.gradient
+        d_bias = np.asarray(self.derivatives(parameters, nodes).d_bias)
         gradient += self.loading.T @ d_bias
-        objective = found.loglik
-        more = [self.pseudo.value(self.model, self.response, parameters)]
         if self.ridge is not None:
-            more.append(self.ridge.value(self.model, parameters))
-        for extra, extra_gradient in more:
+            extra, extra_gradient = self.ridge.value(self.model, parameters)
             objective, gradient = objective + extra, gradient + extra_gradient
         return Value(found.loglik, objective, gradient)
 
     def expected_curvature(self, parameters: Array, nodes: Nodes) -> sparse.csr_array:
         """In the contexts' slopes, intercepts and biases, in which the predictor of a context at the node (t, z) has
         the derivatives t, 1 and z, and carried to the parameters."""
-        assert isinstance(nodes, ProductNodes)
         found, predictor = self.derivatives(parameters, nodes), self.model.predictor(parameters)
         bend = self.at_nodes(parameters, nodes).curvature(predictor, nodes.points, found.counts)
         rows = sparse.vstack([self.jacobian(parameters), self.loading], format="csr")
-        second = rows.T @ _curvature(bend, self.response.lever, nodes) @ rows
+        second = rows.T @ _curvature(bend, self.response.lever, _both(nodes)) @ rows
         n = len(self.model.contexts) * (1 + len(self.response.lever))
         second = second + self._in_parameters(parameters, nodes, sparse.csr_array((n, n)), found)
         if self.ridge is not None:
@@ -177,22 +162,12 @@ class SharedMarginal(FacetsMarginal):
         return sparse.csr_array(second)
 
     def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
-        assert isinstance(nodes, ProductNodes)
         predictor, jacobian = self.model.predictor(parameters), self.jacobian(parameters)
         found = cell_terms(self.at_nodes(parameters, nodes), predictor, nodes.points)
         members = sparse.eye_array(len(found.context), format="csr")
-        moving = [(jacobian, nodes.points), (self.loading, nodes.z)]
+        moving = [(jacobian, nodes.points), (self.loading, _both(nodes).z)]
         # Two abilities: no width of a posterior tells how fast scores change.
         return cell_scores(members, found, jacobian, moving, np.full(len(predictor.slope), np.inf))
-
-    def score_covariance(self, parameters: Array, nodes: Nodes) -> Matrix:
-        tables = self.tables(parameters, nodes)
-        return NumpyEngine(self.counts).score_covariance(tables, nodes, self.scores(parameters, nodes))
-
-    def _student_scores(
-        self, parameters: Array, nodes: Nodes, weights: tuple[Posteriors, Weighted]
-    ) -> sparse.csr_array:
-        return expected_scores(self.scores(parameters, nodes), self.counts, *weights)
 
     @property
     def nests(self) -> bool:
@@ -236,6 +211,13 @@ class SharedMarginal(FacetsMarginal):
                 break
             nodes = finer
         return nodes
+
+
+def _both(nodes: Nodes) -> ProductNodes:
+    """Nodes of both abilities."""
+    if not isinstance(nodes, ProductNodes):
+        raise TypeError(f"nodes of two abilities expected, not {type(nodes).__name__}")
+    return nodes
 
 
 def _curvature(bend: Array, lever: Array, nodes: ProductNodes) -> sparse.csr_array:

@@ -310,7 +310,7 @@ class LatentClassMarginal:
                 scores = _scores(
                     rows, self.model.blocks["difficulty"].start, mixture.truth, succeed[part.item], t
                 )
-                information -= part.engine.score_covariance(Tables(mixture.log_prob), nodes, scores)
+                information -= part.engine.covariance(Tables(mixture.log_prob), nodes, scores)
         return np.asarray((information + information.T) / 2)
 
     def _known_truth(self, parameters: Array, nodes: Nodes, extra: Array | float) -> Array:

@@ -17,6 +17,8 @@ from raterlens.kernels.break_even import compiled_code_pays
 _FAR = 700.0
 # Of differences of first derivatives.
 _SHIFT = 1e-4
+# Links whose slope tells how fast scores change with ability.
+_EVEN_TAILS = ("logit", "probit")
 # An exponential and a logarithm are like going over this many numbers.
 _PER_NUMBER = 10
 
@@ -260,8 +262,9 @@ class Linked(Response):
 
     @property
     def bounded_turns(self) -> bool:
-        """Not of the cauchit, whose posteriors can have several peaks."""
-        return self.link.name != "cauchit"
+        """Not of links with heavy or uneven tails: posteriors can have several peaks, or a flank that falls off faster
+        than any slope tells."""
+        return self.link.name in _EVEN_TAILS
 
     @property
     def lever(self) -> Array:
@@ -291,6 +294,10 @@ class Graded(Response):
 
     link: Link
     n_categories: int
+
+    @property
+    def bounded_turns(self) -> bool:
+        return self.link.name in _EVEN_TAILS
 
     @property
     def lever(self) -> Array:

@@ -55,7 +55,8 @@ class People:
     ridge: Array
     """(parameters,): precision with which each is held at 0."""
     steepness: float
-    """How fast scores change with ability, as the slope of a rater whose scores change as fast."""
+    """How fast scores change with ability, as the slope of a rater whose scores change as fast; infinite where no width
+    of a posterior tells."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

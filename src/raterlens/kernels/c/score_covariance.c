@@ -239,44 +239,71 @@ EXPORT int64_t KERNEL(add_covariances)(
     return missing;
 }
 
-/* out[n], of the students from `start` to `stop`: g' spread g, where g are the covariances of ability with the student's
-   scores over the posterior, that is, how its mean follows the parameters, and `spread` (parameters, parameters) is how
-   these vary. Scratch as above, `pull` for the most parameters that a student has, and two `rows` of nodes. Returns how
-   many sums had no place. */
-EXPORT int64_t KERNEL(mean_variances)(
-    const Scores *scores, const double *posteriors, int64_t offset, int64_t start, int64_t stop, int64_t width,
-    int64_t *restrict place, int64_t *restrict touched, double *restrict pull, double *restrict score,
-    double *restrict rows, const double *restrict spread, double *restrict out
+/* For the students from `start` to `stop`, whose weights at the nodes (students, nodes) begin with student `offset`: the
+   parameters that their scores are by and their sums over the nodes with these weights, student after student, and in
+   `lengths` how many each has. `place` as of `scores_of`. Returns how many sums of scores had no place. */
+EXPORT int64_t KERNEL(summed_scores)(
+    const Scores *scores, const double *weights, int64_t offset, int64_t start, int64_t stop, int64_t *restrict place,
+    int64_t *restrict lengths, int64_t *restrict parameter, double *restrict value
 ) {
-    double *restrict share = rows, *restrict away = rows + width;
+    const Grid *grid = &scores->grids[0];
     int64_t missing = 0;
     for (int64_t n = start; n < stop; n++) {
-        const double *restrict posterior = posteriors + (n - offset) * scores->n_nodes;
-        Own found = scores_of(scores, n, posterior, width, place, touched, score, share);
-        const double *restrict points = found.grid->points + found.low;
-        double centre = 0.0, total = 0.0;
-        missing += found.missing;
-        for (int64_t q = 0; q < found.size; q++)
-            centre += share[q] * points[q];
-        for (int64_t q = 0; q < found.size; q++)
-            away[q] = share[q] * (points[q] - centre);
-        for (int64_t i = 0; i < found.count; i++) {
-            const double *restrict own = score + i * width;
-            double product = 0.0;
-            for (int64_t q = 0; q < found.size; q++)
-                product += away[q] * own[q];
-            pull[i] = product;
+        const double *restrict weight = weights + (n - offset) * scores->n_nodes;
+        Carried at = carried_by(weight, scores->n_nodes);
+        int64_t count = 0;
+        for (int64_t i = scores->indptr[n]; i < scores->indptr[n + 1]; i++) {
+            int32_t cell = scores->indices[i];
+            for (int64_t e = scores->first[cell]; e < scores->first[cell + 1]; e++) {
+                const double *restrict own = grid->table + e * grid->width;
+                double sum = 0.0;
+                for (int64_t q = at.low; q < at.high; q++)
+                    sum += weight[q] * own[q];
+                int64_t *to = place + scores->parameter[e];
+                if (*to < 0) {
+                    *to = count;
+                    parameter[count] = scores->parameter[e];
+                    value[count++] = 0.0;
+                }
+                value[*to] += scores->times[i] * sum;
+            }
         }
-        for (int64_t i = 0; i < found.count; i++) {
-            const double *restrict with = spread + touched[i] * scores->n_parameters;
-            double sum = 0.0;
-            for (int64_t k = 0; k < found.count; k++)
-                sum += pull[k] * with[touched[k]];
-            total += pull[i] * sum;
+        double centre = 0.0;
+        for (int64_t q = at.low; q < at.high; q++)
+            centre += weight[q] * scores->points[q];
+        for (int64_t i = scores->sums_indptr[n]; i < scores->sums_indptr[n + 1]; i++) {
+            int32_t column = scores->sums_indices[i];
+            for (int64_t e = scores->slopes_indptr[column]; e < scores->slopes_indptr[column + 1]; e++) {
+                int64_t to = place[scores->slopes_indices[e]];
+                if (to < 0)
+                    missing++;
+                else
+                    value[to] += scores->sums_data[i] * scores->slopes_data[e] * centre;
+            }
         }
-        out[n] = total;
-        for (int64_t i = 0; i < found.count; i++)
-            place[touched[i]] = -1;
+        for (int64_t i = 0; i < count; i++)
+            place[parameter[i]] = -1;
+        lengths[n - start] = count;
+        parameter += count;
+        value += count;
     }
     return missing;
+}
+
+/* out[n] = sum_ij g_i V_ij g_j, of the sparse rows g from `first` to `last` with a symmetric matrix (size, size). */
+EXPORT void KERNEL(quadratic_forms)(
+    int64_t first, int64_t last, const int64_t *restrict indptr, const int32_t *restrict indices,
+    const double *restrict data, const double *restrict matrix, int64_t size, double *restrict out
+) {
+    for (int64_t n = first; n < last; n++) {
+        double total = 0.0;
+        for (int64_t i = indptr[n]; i < indptr[n + 1]; i++) {
+            const double *restrict row = matrix + indices[i] * size;
+            double along = 0.5 * data[i] * row[indices[i]];
+            for (int64_t j = indptr[n]; j < i; j++)
+                along += data[j] * row[indices[j]];
+            total += 2.0 * data[i] * along;
+        }
+        out[n] = total;
+    }
 }

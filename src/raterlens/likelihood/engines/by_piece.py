@@ -12,7 +12,6 @@ to 1; or, where omega is small beside any step, Gauss-Hermite points around each
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -20,8 +19,16 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
-from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Moments, Tables, Weighting
-from raterlens.likelihood.engines.numpy import about_means, mean_variances, rows_of_students
+from raterlens.likelihood.engines.contract import (
+    CellScores,
+    Expected,
+    Matrix,
+    Moments,
+    Summed,
+    Tables,
+    Weighting,
+)
+from raterlens.likelihood.engines.numpy import rows_of_students
 from raterlens.likelihood.nodes import Nodes
 from raterlens.ratings.coded import Codes
 
@@ -197,51 +204,44 @@ class PieceEngine:
         linear = None if self._sums is None else self._sums.T @ mean
         return Expected(loglik, counts, linear, d_variance)
 
-    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        return Moments.joined(
-            Moments.by(posterior, nodes.points) for _, posterior, _ in self.posteriors(tables, nodes)
-        )
+    def moments(self, tables: Tables, nodes: Nodes, *, pieces: bool = False) -> Moments:
+        known = kernel(nodes, tables.piece_variance)
+        blocks = self._blocks(tables, nodes, known)
+        if pieces:
+            return Moments.joined(Moments.by(block.share(known), known.points) for block in blocks)
+        return Moments.joined(Moments.by(block.posterior, nodes.points) for block in blocks)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         known = kernel(nodes, tables.piece_variance)
         for block in self._blocks(tables, nodes, known):
             yield block.students, block.posterior, block.loglik
 
-    def of_pieces(self, tables: Tables, nodes: Nodes) -> Moments:
-        """(pieces,): what each is worth, psi."""
-        known = kernel(nodes, tables.piece_variance)
-        blocks = self._blocks(tables, nodes, known)
-        return Moments.joined(Moments.by(block.share(known), known.points) for block in blocks)
-
-    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
-        """Covariance of scores over students' abilities and the quality of their pieces: given ability, the
-        covariance of a piece's score over what it is worth; and over abilities, that of the sum of its pieces'
-        expected scores. The variance of pieces has the score D, and its own second derivative comes along."""
-        piece = scores.piece
-        assert piece is not None
+    def covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        """Covariance that abilities and the worth of pieces leave open: given ability, the covariance of a
+        piece's score over what it is worth; and over abilities, that of the sum of its pieces' expected scores. The
+        variance of pieces has the score D, and its own second derivative comes along."""
         total = np.zeros((scores.n_parameters,) * 2)
-        for block, column, within in self._within(tables, nodes, scores):
-            _add_blocks(total, within.covariances(column, piece))
-            _add_blocks(total, within.over_abilities(self._student[block.pieces], column, piece))
+        self.add_covariances(tables, nodes, scores, [total])
         return total
 
-    def scores(
-        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
-    ) -> sparse.csr_array:
-        shape, found = (self.n_students, scores.n_parameters), []
+    def add_covariances(self, tables: Tables, nodes: Nodes, scores: CellScores, totals: list[Array]) -> None:
+        """The same, to the first of the totals."""
         for block, column, within in self._within(tables, nodes, scores):
-            whose = self._student[block.pieces]
-            at, values = within.summed(weights(block.posterior)[whose - whose[0]])
-            found.append((whose[at], column, values))
-            if scores.piece is not None:
-                of_spread = within.summed_spread(weights(block.posterior)[whose - whose[0]])
-                found.append((whose, np.full(len(whose), scores.piece), of_spread))
-        row, column, value = (np.concatenate(each) for each in zip(*found, strict=True))
-        return sparse.csr_array(sparse.coo_array((value, (row, column)), shape=shape))
+            _add_blocks(totals[0], within.covariances(column, scores.piece))
+            _add_blocks(totals[0], within.over_abilities(self._student[block.pieces], column, scores.piece))
 
-    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
-        about = partial(about_means, points=nodes.points)
-        return mean_variances(self.scores(tables, nodes, scores, about), spread)
+    def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
+        shape, found, totals = (self.n_students, scores.n_parameters), [], []
+        for block, column, within in self._within(tables, nodes, scores):
+            whose, weight = self._student[block.pieces], weights(block.posterior)
+            totals.append(weight.sum(axis=1))
+            of_pieces = weight[whose - whose[0]]
+            at, values = within.summed(of_pieces)
+            found.append((whose[at], column, values))
+            found.append((whose, np.full(len(whose), scores.piece), within.summed_spread(of_pieces)))
+        row, column, value = (np.concatenate(each) for each in zip(*found, strict=True))
+        summed = sparse.csr_array(sparse.coo_array((value, (row, column)), shape=shape))
+        return Summed(summed, np.concatenate(totals))
 
     def _within(
         self, tables: Tables, nodes: Nodes, scores: CellScores

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,10 +21,18 @@ from raterlens.base.threads import available_cores, in_threads, spans
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.kernels.library import Doubles
 from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over
-from raterlens.kernels.score_covariance import Covariances, Scores, grids
+from raterlens.kernels.score_covariance import SUMS_SCORES, Covariances, Scores, grids
 from raterlens.kernels.sparse_rows import SparseRows
-from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Moments, Tables, Weighting
-from raterlens.likelihood.engines.numpy import STEP, summed_scores
+from raterlens.likelihood.engines.contract import (
+    CellScores,
+    Expected,
+    Matrix,
+    Moments,
+    Summed,
+    Tables,
+    Weighting,
+)
+from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.nodes import NestedNodes, Nodes, weights_between
 
 # Numbers of posteriors at a time: 8 MB.
@@ -39,6 +47,10 @@ _FEW = 2**14
 _WORTH_WINDOWS = 49
 # Numbers of expected counts whose memory is kept for the next evaluation: 32 MB of each thread.
 _SPARE = 2**22
+# Where covariances follow, a wide posterior is gone over by nodes so far apart, in its standard deviations and in units
+# of 1 / slope. A trapezoidal sum of squared logistic curves of slope a is off by about exp(-2 pi^2 / (a step)) times
+# the square of that exponent: 1e-8.
+_STEP = 0.8
 # Parameters up to which covariances are added up in a full matrix: 200 MB.
 DENSE = 5_000
 # Numbers in the full matrices of all threads together: 1 GiB.
@@ -163,7 +175,7 @@ class CompiledEngine:
         zeros.fill(0.0)
         return zeros
 
-    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+    def moments(self, tables: Tables, nodes: Nodes, *, pieces: bool = False) -> Moments:
         work, rows = _Pass(self._work, tables, self._grid(nodes)), self._work.n_rows
         found = Moments(np.empty(rows), np.empty(rows))
         in_threads(partial(work.over, found=Found(mean=found.mean, sd=found.sd)), self._parts(nodes))
@@ -184,7 +196,7 @@ class CompiledEngine:
             )
             yield slice(first, first + n), posterior, loglik
 
-    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+    def covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         size = scores.n_parameters
         if size <= self._dense:
             worth = self._work.n_rows * len(nodes.points) // _FEW
@@ -209,33 +221,34 @@ class CompiledEngine:
         whole = _Pass(replace(self._work, weight=None), tables, self._grid(nodes))
         _add_up(self._covariances(nodes, scores, pattern), totals, whole, self._work.n_rows)
 
-    def scores(
-        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
-    ) -> sparse.csr_array:
-        work = replace(self._work, weight=None)
-        whole, step = _Pass(work, tables, self._grid(nodes)), max(1, _NEAR // len(nodes.points))
+    def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
+        if not SUMS_SCORES:
+            readable = NumpyEngine(self._work.counts, self._work.sums if self._linear else None)
+            found = readable.scores(tables, nodes, scores, weights)
+            return found if self._place is None else taken_sums(found, self._place)
+        covariances, n_nodes = self._covariances(nodes, scores), len(nodes.points)
+        whole, step = (
+            _Pass(replace(self._work, weight=None), tables, self._grid(nodes)),
+            max(1, _NEAR // n_nodes),
+        )
 
-        def posteriors() -> Iterator[tuple[slice, Array, Array]]:
-            for first in range(0, work.n_rows, step):
-                last = min(first + step, work.n_rows)
-                posterior, loglik = np.empty((last - first, len(nodes.points))), np.empty(last - first)
+        def part(span: tuple[int, int]) -> list[tuple[NDArray[Any], ...]]:
+            found = list[tuple[NDArray[Any], ...]]()
+            for first in range(*span, step):
+                last = min(first + step, span[1])
+                posterior, loglik = np.empty((last - first, n_nodes)), np.empty(last - first)
                 whole.over((first, last), Found(first=first, posterior=posterior, loglik=loglik))
-                yield slice(first, last), posterior, loglik
+                weight = weights(posterior)
+                found.append((*covariances.summed(weight, first, (first, last)), weight.sum(axis=1)))
+            return found
 
-        found = summed_scores(work.counts, work.sums, posteriors(), nodes, scores, weights)
-        return found if self._place is None else taken(found, self._place)
-
-    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
-        covariances, n_rows = self._covariances(nodes, scores), self._work.n_rows
-        whole = _Pass(replace(self._work, weight=None), tables, self._grid(nodes))
-
-        def part(span: tuple[int, int]) -> Array:
-            posterior, loglik = np.empty((span[1] - span[0], len(nodes.points))), np.empty(span[1] - span[0])
-            whole.over(span, Found(first=span[0], posterior=posterior, loglik=loglik))
-            return covariances.mean_variances(posterior, span[0], span, spread)[slice(*span)]
-
-        found = np.concatenate(in_threads(part, spans(n_rows, _FEW // len(nodes.points))))
-        return found if self._place is None else found[self._place]
+        parts = [block for each in in_threads(part, spans(self._work.n_rows, step)) for block in each]
+        lengths, parameter, value, weight = (np.concatenate(each) for each in zip(*parts, strict=True))
+        begin, shape = np.append(0, np.cumsum(lengths)), (self._work.n_rows, scores.n_parameters)
+        found = sparse.csr_array((value, parameter, begin), shape=shape)
+        return (
+            Summed(found, weight) if self._place is None else taken_sums(Summed(found, weight), self._place)
+        )
 
     def _covariances(
         self, nodes: Nodes, scores: CellScores, pattern: SparseRows | None = None
@@ -249,16 +262,21 @@ class CompiledEngine:
                 work.weight,
                 scores.first,
                 scores.parameter,
-                scores.steepest,
+                scores.steepest / _STEP,
                 (scores.slopes.indptr, scores.slopes.indices, scores.slopes.data),
                 grids(scores.table, nodes.points),
                 nodes.points,
                 nodes.step,
-                STEP,
+                _STEP,
                 pattern,
                 scores.n_parameters,
             )
         )
+
+
+def taken_sums(found: Summed, place: NDArray[np.integer]) -> Summed:
+    """Those of students, from those of the rows that stand for them."""
+    return Summed(taken(found.scores, place), found.weight[place])
 
 
 def full_totals(size: int, threads: int) -> list[Array]:

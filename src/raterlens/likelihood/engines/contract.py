@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,12 +84,27 @@ class CellScores:
     """(sums, parameters): derivatives of the coefficient of ability; a row of zeros where there are no sums."""
     steepest: Array
     """(cells,): the steepest slope of a member, infinite where it does not tell how fast scores change."""
-    piece: int | None = None
+    piece: int = -1
     """The parameter that is the variance of the piece effect, where pieces differ."""
 
     @property
     def n_parameters(self) -> int:
         return int(self.slopes.shape[1])
+
+
+class Summed(NamedTuple):
+    """Students' scores, summed over nodes."""
+
+    scores: sparse.csr_array
+    """(students, parameters)"""
+    weight: Array
+    """(students,): the sum of the weights, which constants count with."""
+
+    @staticmethod
+    def joined(parts: "Iterable[Summed]") -> "Summed":
+        """Sums of one part of the students after the other."""
+        scores, weights = zip(*parts, strict=True)
+        return Summed(sparse.csr_array(sparse.vstack(scores, format="csr")), np.concatenate(weights))
 
 
 class Engine(Protocol):
@@ -101,21 +116,24 @@ class Engine(Protocol):
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
         """The log-likelihood and the expected counts."""
 
-    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        """Each student's posterior mean and standard deviation."""
+    def moments(self, tables: Tables, nodes: Nodes, *, pieces: bool = False) -> Moments:
+        """Posterior mean and standard deviation of each student's ability, or of what each piece of work is worth;
+        where pieces do not differ from their students, these are the same."""
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         """Blocks of students: their rows, posterior over nodes (rows sum to one), log-likelihoods."""
 
-    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+    def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
+        """Each student's scores, summed over nodes with weights that are made of the posterior: with the posterior
+        itself the gradient, but for the constants that scores leave out; with the posterior times ability less its
+        mean, the derivative of the posterior mean."""
+
+    def covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         """(parameters, parameters): sum over students of the posterior covariance of their scores."""
 
-    def scores(
-        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
-    ) -> sparse.csr_array:
-        """(students, parameters): their scores, summed over nodes with weights that are made of their posteriors: with
-        the posteriors themselves gradients, but for the constants that scores leave out; with the posteriors times
-        ability less its mean, derivatives of posterior means."""
 
-    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
-        """(students,): of their posterior means, where the parameters vary by `spread`, (parameters, parameters)."""
+def about_means(posterior: Array, points: Array) -> Array:
+    """(students, nodes): weights that give the derivative of a posterior's mean."""
+    deviation = points - (posterior @ points)[:, None]
+    deviation *= posterior
+    return deviation

@@ -33,11 +33,20 @@ from raterlens.base.cluster import (
 from raterlens.base.errors import InputError, RaterlensError
 from raterlens.base.threads import one_thread
 from raterlens.likelihood.cells import CellsOf, Kinds, KindsOf
-from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Moments, Tables, Weighting
+from raterlens.likelihood.engines.contract import (
+    CellScores,
+    Expected,
+    Matrix,
+    Moments,
+    Summed,
+    Tables,
+    Weighting,
+)
 from raterlens.likelihood.engines.disk import Part, add, among, cell_part, kinds_part
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Codes, Ratings
+from raterlens.ratings.groupings import by_piece
 from raterlens.ratings.packed import StoredRatings, open_packed, part_edges
 
 if TYPE_CHECKING:
@@ -105,20 +114,14 @@ class DaskEngine:
         found: Expected = self._reduced(_evaluated, _added, (tables, nodes))
         return found
 
-    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+    def moments(self, tables: Tables, nodes: Nodes, *, pieces: bool = False) -> Moments:
+        return Moments.joined(self._gathered(_moments, (tables, nodes, pieces)))
+
+    def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
+        return Summed.joined(self._gathered(_scores, (tables, nodes, scores, weights)))
+
+    def covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         return self._reduced(_covariance, _summed, (tables, nodes, scores))
-
-    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        return Moments.joined(self._gathered(_moments, (tables, nodes)))
-
-    def scores(
-        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
-    ) -> sparse.csr_array:
-        found = self._gathered(_scores, (tables, nodes, scores, weights))
-        return sparse.csr_array(sparse.vstack(found, format="csr"))
-
-    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
-        return np.concatenate(self._gathered(_mean_variances, (tables, nodes, scores, spread)))
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         """Here, not on the workers: parts come over one by one."""
@@ -190,11 +193,15 @@ class DaskEngine:
                 self._parts[which] = self._again(which)
 
 
-def cells_on_cluster(client: "Client", ratings: Ratings, contexts: Contexts, cells_of: CellsOf) -> DaskEngine:
-    """An engine whose cells are contexts with scores."""
+def cells_on_cluster(
+    client: "Client", ratings: Ratings, contexts: Contexts, cells_of: CellsOf, *, pieces: bool = False
+) -> DaskEngine:
+    """An engine whose cells are contexts with scores. `pieces`, here and below: a student's pieces of work differ."""
     if not isinstance(ratings, StoredRatings):
-        return _from_memory(client, cells_of(ratings, contexts), None, ratings)
-    sources, model = _on_file(ratings), share(client, (contexts, cells_of))
+        split = by_piece(ratings) if pieces else None
+        counts = cells_of(ratings if split is None else split.ratings, contexts)
+        return _from_memory(client, counts, None, ratings, None if split is None else split.student)
+    sources, model = _on_file(ratings), share(client, (contexts, cells_of, pieces))
 
     def build(which: int, **where: Any) -> "Future":
         return client.submit(_cells, sources[which], model, pure=False, **where)
@@ -204,13 +211,15 @@ def cells_on_cluster(client: "Client", ratings: Ratings, contexts: Contexts, cel
 
 
 def kinds_on_cluster(
-    client: "Client", ratings: Ratings, contexts: Contexts, kinds_of: KindsOf
+    client: "Client", ratings: Ratings, contexts: Contexts, kinds_of: KindsOf, *, pieces: bool = False
 ) -> tuple[DaskEngine, Kinds]:
     """An engine whose cells are kinds of essays or readings, and what these are."""
     if not isinstance(ratings, StoredRatings):
-        found = kinds_of(ratings, contexts)
-        return _from_memory(client, found.counts, found.sums, ratings), found.kinds
-    sources, model = _on_file(ratings), share(client, (contexts, kinds_of))
+        split = by_piece(ratings) if pieces else None
+        found = kinds_of(ratings if split is None else split.ratings, contexts)
+        student = None if split is None else split.student
+        return _from_memory(client, found.counts, found.sums, ratings, student), found.kinds
+    sources, model = _on_file(ratings), share(client, (contexts, kinds_of, pieces))
     # Which kinds there are is known when all parts have been looked at; parts then learn the places of theirs.
     built = [
         client.submit(_kinds, source, model, pure=False, **home)
@@ -240,14 +249,20 @@ def _edges(offsets: Indices) -> Indices:
 
 
 def _from_memory(
-    client: "Client", counts: sparse.csr_array, sums: sparse.csr_array | None, ratings: Ratings
+    client: "Client",
+    counts: sparse.csr_array,
+    sums: sparse.csr_array | None,
+    ratings: Ratings,
+    student: Codes | None,
 ) -> DaskEngine:
-    """Parts of what is in memory here, which stays the source of those that get lost."""
+    """Parts of what is in memory here, which stays the source of those that get lost. `student` of each row, where rows
+    are pieces."""
     offsets = np.concatenate([[0], np.cumsum(ratings.tally("student").n)])
-    parts = [
-        Part.of(counts[first:last], None if sums is None else sums[first:last])
-        for first, last in pairwise(_edges(offsets))
-    ]
+    parts = []
+    for first, last in pairwise(_edges(offsets)):
+        rows = slice(first, last) if student is None else slice(*np.searchsorted(student, [first, last]))
+        own = None if student is None else student[rows] - student[rows.start]
+        parts.append(Part.of(counts[rows], None if sums is None else sums[rows], own))
 
     def send(which: int) -> "Future":
         return share(client, parts[which])
@@ -265,11 +280,11 @@ def _held(client: "Client", future: "Future") -> bool:
 # --------------------------------------------------------------------------------------------- on a worker
 
 
-def _cells(source: OnFile, shared: tuple[Contexts, CellsOf]) -> Part:
+def _cells(source: OnFile, shared: tuple[Contexts, CellsOf, bool]) -> Part:
     return cell_part(source.ratings(), *shared)
 
 
-def _kinds(source: OnFile, shared: tuple[Contexts, KindsOf]) -> tuple[Part, Kinds]:
+def _kinds(source: OnFile, shared: tuple[Contexts, KindsOf, bool]) -> tuple[Part, Kinds]:
     return kinds_part(source.ratings(), *shared)
 
 
@@ -281,7 +296,7 @@ def _among(built: tuple[Part, Kinds], whole: Kinds) -> Part:
     return among(whole, *built)
 
 
-def _placed(source: OnFile, shared: tuple[Contexts, KindsOf], whole: Kinds) -> Part:
+def _placed(source: OnFile, shared: tuple[Contexts, KindsOf, bool], whole: Kinds) -> Part:
     return _among(_kinds(source, shared), whole)
 
 
@@ -293,24 +308,20 @@ def _evaluated(part: Part, sent: tuple[Tables, Nodes]) -> Expected:
         return part.evaluate(*sent)
 
 
-def _moments(part: Part, sent: tuple[Tables, Nodes]) -> Moments:
+def _moments(part: Part, sent: tuple[Tables, Nodes, bool]) -> Moments:
+    tables, nodes, pieces = sent
     with one_thread():
-        return part.moments(*sent)
+        return part.moments(tables, nodes, pieces=pieces)
 
 
-def _scores(part: Part, sent: tuple[Tables, Nodes, CellScores, Weighting]) -> sparse.csr_array:
+def _scores(part: Part, sent: tuple[Tables, Nodes, CellScores, Weighting]) -> Summed:
     with one_thread():
         return part.scores(*sent)
 
 
-def _mean_variances(part: Part, sent: tuple[Tables, Nodes, CellScores, Array]) -> Array:
-    with one_thread():
-        return part.mean_variances(*sent)
-
-
 def _covariance(part: Part, sent: tuple[Tables, Nodes, CellScores]) -> Matrix:
     with one_thread():
-        return part.score_covariance(*sent)
+        return part.covariance(*sent)
 
 
 def _added(found: Sequence[Expected]) -> Expected:

@@ -4,9 +4,10 @@ An evaluation goes over the parts one by one, in their order, and needs memory f
 where there is room, the system keeps them in memory, and an evaluation reads nothing from disk.
 """
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import available_cores
 from raterlens.likelihood.cells import CellsOf, Kinds, KindsOf
+from raterlens.likelihood.engines.by_piece import PieceEngine
 from raterlens.likelihood.engines.compiled import (
     DENSE,
     Arrangement,
@@ -22,11 +24,21 @@ from raterlens.likelihood.engines.compiled import (
     full_covariance,
     full_totals,
     taken,
+    taken_sums,
 )
-from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Moments, Tables, Weighting
+from raterlens.likelihood.engines.contract import (
+    CellScores,
+    Expected,
+    Matrix,
+    Moments,
+    Summed,
+    Tables,
+    Weighting,
+)
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Codes, Ratings
+from raterlens.ratings.groupings import by_piece
 from raterlens.ratings.packed import Scratch, StoredRatings, forget
 
 
@@ -40,15 +52,20 @@ class Part:
     weight: Array | None
     """How many students each row stands for, where not for one."""
     place: NDArray[np.int32]
-    """(students,): the row of each."""
+    """(students,): the row of each, where rows are not pieces."""
     own: Indices | None
     """Which of all cells those of the part are; None where it has all."""
     n_cells: int
     """Number of cells of all parts together."""
+    student: Codes | None = None
+    """(rows,): whose each is, where rows are pieces of work that differ."""
 
     @staticmethod
-    def of(counts: sparse.csr_array, sums: sparse.csr_array | None) -> "Part":
+    def of(counts: sparse.csr_array, sums: sparse.csr_array | None, student: Codes | None = None) -> "Part":
         """A part with all cells."""
+        if student is not None:
+            place = np.arange(int(student[-1]) + 1, dtype=np.int32)
+            return Part(counts, sums, None, place, None, counts.shape[1], student)
         found = Arrangement.of(counts, sums)
         own = None if sums is None else taken(sums, found.rows)
         return Part(taken(counts, found.rows), own, found.weight, found.place, None, counts.shape[1])
@@ -57,50 +74,50 @@ class Part:
     def n_students(self) -> int:
         return len(self.place)
 
-    def engine(self) -> CompiledEngine:
-        return CompiledEngine(self.counts, self.sums, weight=self.weight)
-
-    def tables(self, tables: Tables) -> Tables:
-        return tables if self.own is None else Tables(tables.cells[self.own], tables.linear)
-
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
         """Part of the whole that comes from these students."""
-        found = self.engine().evaluate(self.tables(tables), nodes)
+        found = self._engine(self.counts).evaluate(self._tables(tables), nodes)
         if self.own is None:
             return found
         counts = np.zeros_like(tables.cells)
         counts[self.own] = found.counts
-        return Expected(found.loglik, counts, found.linear)
+        return replace(found, counts=counts)
 
-    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        return self.engine().moments(self.tables(tables), nodes).of(self.place)
+    def moments(self, tables: Tables, nodes: Nodes, *, pieces: bool = False) -> Moments:
+        found = self._engine(self.counts).moments(self._tables(tables), nodes, pieces=pieces)
+        return found if self.student is not None else found.of(self.place)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         """As of an engine, in the students' own order."""
-        sums = None if self.sums is None else self.sums[self.place]
-        return CompiledEngine(self.counts[self.place], sums).posteriors(self.tables(tables), nodes)
+        counts, sums = self.counts, self.sums
+        if self.student is None:
+            counts, sums = counts[self.place], None if sums is None else sums[self.place]
+        return replace(self, sums=sums, weight=None)._engine(counts).posteriors(self._tables(tables), nodes)
 
-    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
-        return self._among_all().score_covariance(tables, nodes, scores)
+    def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
+        found = self._engine(self._among_all()).scores(tables, nodes, scores, weights)
+        return found if self.student is not None else taken_sums(found, self.place)
+
+    def covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        return self._engine(self._among_all()).covariance(tables, nodes, scores)
 
     def add_covariances(self, tables: Tables, nodes: Nodes, scores: CellScores, totals: list[Array]) -> None:
-        self._among_all().add_covariances(tables, nodes, scores, totals)
+        self._engine(self._among_all()).add_covariances(tables, nodes, scores, totals)
 
-    def scores(
-        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
-    ) -> sparse.csr_array:
-        return taken(self._among_all().scores(tables, nodes, scores, weights), self.place)
-
-    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
-        return self._among_all().mean_variances(tables, nodes, scores, spread)[self.place]
-
-    def _among_all(self) -> CompiledEngine:
-        """Cells by their places among all, as scores have them."""
-        counts = self.counts
-        if self.own is not None:
-            shape = (counts.shape[0], self.n_cells)
-            counts = sparse.csr_array((counts.data, self.own[counts.indices], counts.indptr), shape=shape)
+    def _engine(self, counts: sparse.csr_array) -> CompiledEngine | PieceEngine:
+        if self.student is not None:
+            return PieceEngine(counts, self.sums, self.student)
         return CompiledEngine(counts, self.sums, weight=self.weight)
+
+    def _tables(self, tables: Tables) -> Tables:
+        return tables if self.own is None else replace(tables, cells=tables.cells[self.own])
+
+    def _among_all(self) -> sparse.csr_array:
+        """Counts of cells by their places among all, as scores have them."""
+        if self.own is None:
+            return self.counts
+        counts, shape = self.counts, (self.counts.shape[0], self.n_cells)
+        return sparse.csr_array((counts.data, self.own[counts.indices], counts.indptr), shape=shape)
 
     def on_disk(self, scratch: Scratch) -> "Part":
         sums = None if self.sums is None else _kept(self.sums, scratch)
@@ -118,7 +135,8 @@ class Part:
 def add(one: Expected, other: Expected) -> Expected:
     """Sum over two groups of students."""
     linear = None if one.linear is None or other.linear is None else one.linear + other.linear
-    return Expected(one.loglik + other.loglik, one.counts + other.counts, linear)
+    d_piece = None if one.d_piece is None or other.d_piece is None else one.d_piece + other.d_piece
+    return Expected(one.loglik + other.loglik, one.counts + other.counts, linear, d_piece)
 
 
 class DiskEngine:
@@ -132,93 +150,73 @@ class DiskEngine:
         return sum(part.n_students for part in self._parts)
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        total: Expected | None = None
-        for part in self._parts:
-            found = part.evaluate(tables, nodes)
-            total = found if total is None else add(total, found)
-            part.forget()
-        assert total is not None
-        return total
+        return reduce(add, (part.evaluate(tables, nodes) for part in self._each()))
 
-    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
-        mean, sd = np.empty(self.n_students), np.empty(self.n_students)
-        for rows, part in self._placed():
-            found = part.moments(tables, nodes)
-            mean[rows], sd[rows] = found.mean, found.sd
-            part.forget()
-        return Moments(mean, sd)
+    def moments(self, tables: Tables, nodes: Nodes, *, pieces: bool = False) -> Moments:
+        return Moments.joined(part.moments(tables, nodes, pieces=pieces) for part in self._each())
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
-        for rows, part in self._placed():
+        first = 0
+        for part in self._each():
             for some, posterior, loglik in part.posteriors(tables, nodes):
                 stop = min(some.stop, part.n_students)
-                yield slice(rows.start + some.start, rows.start + stop), posterior, loglik
-            part.forget()
+                yield slice(first + some.start, first + stop), posterior, loglik
+            first += part.n_students
 
-    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
-        if scores.n_parameters <= DENSE:
-            # In the same matrices all along: to make and add them up takes longer than going over a part.
-            totals = full_totals(scores.n_parameters, available_cores())
-            for part in self._parts:
-                part.add_covariances(tables, nodes, scores, totals)
-                part.forget()
-            return full_covariance(totals)
-        total: Matrix | None = None
+    def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
+        return Summed.joined(part.scores(tables, nodes, scores, weights) for part in self._each())
+
+    def covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+        if scores.n_parameters > DENSE:
+            return reduce(operator.add, (part.covariance(tables, nodes, scores) for part in self._each()))
+        # In the same matrices all along: to make and add them up takes longer than going over a part.
+        totals = full_totals(scores.n_parameters, available_cores())
+        for part in self._each():
+            part.add_covariances(tables, nodes, scores, totals)
+        return full_covariance(totals)
+
+    def _each(self) -> Iterator[Part]:
+        """Part after part, of which memory holds one."""
         for part in self._parts:
-            found = part.score_covariance(tables, nodes, scores)
-            total = found if total is None else total + found
+            yield part
             part.forget()
-        return total
-
-    def scores(
-        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
-    ) -> sparse.csr_array:
-        found = []
-        for part in self._parts:
-            found.append(part.scores(tables, nodes, scores, weights))
-            part.forget()
-        return sparse.csr_array(sparse.vstack(found, format="csr"))
-
-    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
-        found = []
-        for part in self._parts:
-            found.append(part.mean_variances(tables, nodes, scores, spread))
-            part.forget()
-        return np.concatenate(found)
-
-    def _placed(self) -> Iterator[tuple[slice, Part]]:
-        """Parts with the places of their students."""
-        ends = accumulate(part.n_students for part in self._parts)
-        for part, end in zip(self._parts, ends, strict=True):
-            yield slice(end - part.n_students, end), part
 
 
-def cells_by_parts(ratings: StoredRatings, contexts: Contexts, cells_of: CellsOf) -> DiskEngine:
+def cells_by_parts(
+    ratings: StoredRatings, contexts: Contexts, cells_of: CellsOf, *, pieces: bool = False
+) -> DiskEngine:
     """An engine whose cells are contexts with scores."""
     scratch = Scratch()
-    return DiskEngine([cell_part(part, contexts, cells_of).on_disk(scratch) for part in ratings.parts()])
+    parts = (cell_part(part, contexts, cells_of, pieces) for part in ratings.parts())
+    return DiskEngine([part.on_disk(scratch) for part in parts])
 
 
-def cell_part(ratings: Ratings, contexts: Contexts, cells_of: CellsOf) -> Part:
-    """Students whose cells are contexts with scores."""
-    return Part.of(cells_of(ratings, contexts), None)
+def cell_part(ratings: Ratings, contexts: Contexts, cells_of: CellsOf, pieces: bool) -> Part:
+    """Students whose cells are contexts with scores. `pieces`, here and below: a student's pieces of work differ."""
+    if not pieces:
+        return Part.of(cells_of(ratings, contexts), None)
+    split = by_piece(ratings)
+    return Part.of(cells_of(split.ratings, contexts), None, split.student)
 
 
-def kinds_by_parts(ratings: StoredRatings, contexts: Contexts, kinds_of: KindsOf) -> tuple[DiskEngine, Kinds]:
+def kinds_by_parts(
+    ratings: StoredRatings, contexts: Contexts, kinds_of: KindsOf, *, pieces: bool = False
+) -> tuple[DiskEngine, Kinds]:
     """An engine whose cells are kinds of essays or readings, and what these are."""
     scratch, parts, kinds = Scratch(), [], []
     for part in ratings.parts():
-        found, own = kinds_part(part, contexts, kinds_of)
+        found, own = kinds_part(part, contexts, kinds_of, pieces)
         parts.append(found.on_disk(scratch))
         kinds.append(own)
     whole = Kinds.merged(kinds)
     return DiskEngine([among(whole, part, own) for part, own in zip(parts, kinds, strict=True)]), whole
 
 
-def kinds_part(ratings: Ratings, contexts: Contexts, kinds_of: KindsOf) -> tuple[Part, Kinds]:
+def kinds_part(ratings: Ratings, contexts: Contexts, kinds_of: KindsOf, pieces: bool) -> tuple[Part, Kinds]:
     """Students whose cells are the kinds that occur among them."""
-    found = kinds_of(ratings, contexts)
-    return Part.of(found.counts, found.sums), found.kinds
+    split = by_piece(ratings) if pieces else None
+    found = kinds_of(ratings if split is None else split.ratings, contexts)
+    return Part.of(found.counts, found.sums, None if split is None else split.student), found.kinds
 
 
 def among(whole: Kinds, part: Part, own: Kinds) -> Part:

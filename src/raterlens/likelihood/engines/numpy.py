@@ -1,27 +1,45 @@
 """The readable engine: NumPy and SciPy-sparse, students in blocks that stay in cache."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
-from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Moments, Tables, Weighting
+from raterlens.likelihood.engines.contract import (
+    CellScores,
+    Expected,
+    Matrix,
+    Moments,
+    Summed,
+    Tables,
+    Weighting,
+)
 from raterlens.likelihood.nodes import NestedNodes, Nodes
 
 # Numbers in one block of posteriors: 2 MB, small enough for a core's cache, large enough to amortise Python.
 _BLOCK = 2**18
+# Share of cells that a student has from which on counts are kept in full, up to so many numbers: 512 MB.
+_DENSE, _LARGEST = 0.05, 2**26
 
 
 class NumpyEngine:
     """Evaluates tables over students' counts (and sums, where the model has a linear part)."""
 
     def __init__(
-        self, counts: sparse.csr_array, sums: sparse.csr_array | None = None, block: int = _BLOCK
+        self,
+        counts: sparse.csr_array,
+        sums: sparse.csr_array | None = None,
+        block: int = _BLOCK,
+        *,
+        finite: bool = False,
     ) -> None:
+        """`finite`: tables are, so that counts may be kept in full where students have a good part of the cells."""
         self._counts, self._sums, self._block = counts, sums, block
+        cells = int(np.prod(counts.shape))
+        full = finite and _DENSE * cells <= counts.nnz and cells <= _LARGEST
+        self._rows = counts.toarray() if full else counts
 
     @property
     def n_students(self) -> int:
@@ -36,12 +54,12 @@ class NumpyEngine:
         mean = np.empty(self.n_students)
         for rows, posterior, block_loglik in self.posteriors(tables, nodes):
             loglik += float(block_loglik.sum())
-            counts += self._counts[rows].T @ posterior
+            counts += self._rows[rows].T @ posterior
             mean[rows] = posterior @ nodes.points
         linear = None if self._sums is None else self._sums.T @ mean
         return Expected(loglik, counts, linear)
 
-    def moments(self, tables: Tables, nodes: Nodes) -> Moments:
+    def moments(self, tables: Tables, nodes: Nodes, *, pieces: bool = False) -> Moments:
         if isinstance(nodes, NestedNodes):
             return self.moments(*_in_between(tables, nodes))
         return Moments.joined(
@@ -58,7 +76,7 @@ class NumpyEngine:
         size = max(1, self._block // len(nodes.points))
         for first in range(0, self.n_students, size):
             rows = slice(first, min(first + size, self.n_students))
-            joint = self._counts[rows] @ tables.cells
+            joint = self._rows[rows] @ tables.cells
             joint += nodes.log_weights
             if ability is not None:
                 joint += np.multiply.outer(ability[rows], nodes.points)
@@ -69,22 +87,16 @@ class NumpyEngine:
             joint /= total[:, None]
             yield rows, joint, top + np.log(total)
 
-    def score_covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
+    def covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         if isinstance(nodes, NestedNodes):
             table = np.asarray(scores.table @ nodes.between().T)
-            return self.score_covariance(*_in_between(tables, nodes), replace(scores, table=table))
+            return self.covariance(*_in_between(tables, nodes), replace(scores, table=table))
         posteriors = self.posteriors(tables, nodes)
-        return expanded_covariance(self._counts, self._sums, posteriors, nodes, scores)
+        return summed_covariances(self._counts, self._sums, posteriors, nodes, scores)
 
-    def scores(
-        self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting
-    ) -> sparse.csr_array:
+    def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
         posteriors = self.posteriors(tables, nodes)
         return summed_scores(self._counts, self._sums, posteriors, nodes, scores, weights)
-
-    def mean_variances(self, tables: Tables, nodes: Nodes, scores: CellScores, spread: Array) -> Array:
-        about = partial(about_means, points=nodes.points)
-        return mean_variances(self.scores(tables, nodes, scores, about), spread)
 
 
 def _in_between(tables: Tables, nodes: NestedNodes) -> tuple[Tables, Nodes]:
@@ -92,48 +104,40 @@ def _in_between(tables: Tables, nodes: NestedNodes) -> tuple[Tables, Nodes]:
     return replace(tables, cells=np.asarray(tables.cells @ nodes.between().T)), nodes.fine()
 
 
-# Nodes this far apart, in posterior standard deviations and no more than 1 / slope, lose less than 1e-8.
-STEP = 0.8
-# Share of the covariance that the expansion may leave out.
-_ACCURACY = 1e-9
-# Sizes of the expansion: the smallest that is accurate enough is taken.
-_TERMS = (5, 8, 12, 18, 26)
-# Numbers gathered at a time. Single precision: their projections are summed, and 1e-7 is more than is asked.
-_GATHERED_AT_ONCE, _GATHERED = 2**23, np.float32
+# Numbers gathered at a time: 32 MB.
+_GATHERED = 2**22
 # Numbers that stay in the cache.
 _NEAR = 2**16
-# A product of full matrices takes a twentieth of the time for each of its terms.
-_FULL = 20
-# Weights below this are set to zero: processors are slow at the subnormal numbers that they would become.
-_NEGLIGIBLE = 1e-20
+# Numbers of a matrix of all parameters that is added up in full: 32 MB.
+_FULL = 2**22
 
 
-def expanded_covariance(
+def summed_covariances(
     counts: sparse.csr_array,
     sums: sparse.csr_array | None,
     posteriors: Iterable[tuple[slice, Array, Array]],
     nodes: Nodes,
     scores: CellScores,
-) -> sparse.csr_array:
-    """(parameters, parameters)"""
+) -> Matrix:
+    """(parameters, parameters): student by student, node by node."""
     cells, table, parameter = rows_of_students(counts, sums, nodes, scores)
-    table = table.astype(_GATHERED)
-    total: Matrix = sparse.csr_array((scores.n_parameters,) * 2)
+    size = scores.n_parameters
+    total: Matrix = np.zeros((size, size)) if size**2 <= _FULL else sparse.csr_array((size, size))
     for rows, posterior, _ in posteriors:
-        block, own = cells[rows], counts[rows]
-        steepest = np.zeros(len(posterior))
-        np.maximum.at(
-            steepest, np.repeat(np.arange(len(posterior)), np.diff(own.indptr)), scores.steepest[own.indices]
-        )
-        for basis in _bases(posterior, nodes, np.maximum(steepest, 1e-3)):
-            thin = np.ascontiguousarray(table[:, :: basis.stride])
-            for alike, place in _alike(block, basis.students, len(basis.points)):
-                row = block.indices[place]
-                projected = basis.project(thin[row], alike)
-                projected *= block.data[place][..., None]
-                through = _rows_of_terms(projected, parameter[row], scores.n_parameters)
-                total = total + _products(through)
-    return sparse.csr_array(total)
+        block = cells[rows]
+        for some, place in _alike(block, len(nodes.points)):
+            row, weight = block.indices[place], posterior[some][:, None]
+            off = table[row] * block.data[place][..., None]
+            off -= (off * weight).sum(axis=2, keepdims=True)
+            found = (off * weight) @ off.transpose(0, 2, 1)
+            down, across = np.broadcast_arrays(parameter[row][:, :, None], parameter[row][:, None, :])
+            if isinstance(total, np.ndarray):
+                at = (down.astype(np.int64) * size + across).ravel()
+                total += np.bincount(at, found.ravel(), size**2).reshape(size, size)
+            else:
+                at = down.ravel(), across.ravel()
+                total = total + sparse.csr_array((found.ravel(), at), shape=(size, size))
+    return total
 
 
 def summed_scores(
@@ -143,8 +147,8 @@ def summed_scores(
     nodes: Nodes,
     scores: CellScores,
     weights: Weighting,
-) -> sparse.csr_array:
-    """(students, parameters): over nodes, with weights that are made of the posteriors."""
+) -> Summed:
+    """Over nodes, with weights that are made of the posteriors."""
     cells, table, parameter = rows_of_students(counts, sums, nodes, scores)
     shape = len(parameter), scores.n_parameters
     through = sparse.csr_array((np.ones(shape[0]), parameter, np.arange(shape[0] + 1)), shape=shape)
@@ -156,28 +160,9 @@ def summed_scores(
             some = slice(first, first + size)
             value[some] = np.einsum("eq,eq->e", weight[student[some]], table[block.indices[some]])
         value *= block.data
-        found.append(sparse.csr_array((value, block.indices, block.indptr), shape=block.shape) @ through)
-    return sparse.csr_array(sparse.vstack(found, format="csr"))
-
-
-def mean_variances(moved: sparse.csr_array, spread: Array) -> Array:
-    """(students,): of posterior means whose derivatives by the parameters are `moved`."""
-    return np.asarray(moved.multiply(moved @ spread).sum(axis=1)).ravel()
-
-
-def about_means(posterior: Array, points: Array) -> Array:
-    """(students, nodes): weights that give the derivative of a posterior's mean."""
-    deviation = points - (posterior @ points)[:, None]
-    deviation *= posterior
-    return deviation
-
-
-def _products(rows: sparse.csr_array) -> Matrix:
-    """rows' rows, by full matrices where a row has a good part of the parameters."""
-    if rows.shape[1] ** 2 <= _FULL * (rows.nnz / rows.shape[0]) ** 2:
-        full = rows.toarray()
-        return np.asarray(full.T @ full)
-    return sparse.csr_array(rows.T @ rows)
+        own = sparse.csr_array((value, block.indices, block.indptr), shape=block.shape) @ through
+        found.append(Summed(own, weight.sum(axis=1)))
+    return Summed.joined(found)
 
 
 def rows_of_students(
@@ -200,80 +185,12 @@ def rows_of_students(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Basis:
-    """An orthonormal basis, constants left out, for the posteriors of some students on every few nodes."""
-
-    students: Indices
-    stride: int
-    points: Array
-    weights: Array
-    """(students, terms, nodes): basis functions times the posterior. Where the nodes themselves are the basis, the
-    posterior alone, (students, nodes): spelled out, the basis would take the square of the nodes."""
-
-    def project(self, scores: Array, some: Indices) -> Array:
-        """(students, entries, nodes) -> (students, entries, terms)"""
-        weights = self.weights[some].astype(_GATHERED)
-        if weights.ndim == 3:
-            return np.asarray(scores @ weights.transpose(0, 2, 1))
-        deviation = scores - scores @ weights[..., None]
-        return np.asarray(deviation * np.sqrt(weights)[:, None])
-
-
-def _bases(posterior: Array, nodes: Nodes, steepest: Array) -> Iterator[_Basis]:
-    """Group students: wide posteriors need fewer nodes, narrow ones and flat slopes fewer terms."""
-    sd = Moments.by(posterior, nodes.points).sd
-    reach = np.minimum(STEP * sd, 1 / steepest) / nodes.step
-    strides = (2 ** np.floor(np.log2(np.maximum(reach, 1.0)))).astype(int)
-    # Terms fall off like (s a / pi)^2, as far as a posterior of width s reaches towards the logistic curve's
-    # poles at +- i pi / a.
-    ratio = np.clip(sd * steepest / np.pi, 0.01, 0.99)
-    terms = np.searchsorted(_TERMS, np.log(_ACCURACY) / (2 * np.log(ratio)))
-    for stride, which in np.unique(np.stack([strides, terms], axis=1), axis=0):
-        students = np.flatnonzero((strides == stride) & (terms == which))
-        thinned = posterior[students, ::stride]
-        thinned = thinned / thinned.sum(axis=1, keepdims=True)
-        points = nodes.points[::stride]
-        few = which < len(_TERMS) and 2 * _TERMS[which] <= len(points)
-        weights = _weighted_polynomials(thinned, points, _TERMS[which]) if few else thinned
-        weights[np.abs(weights) < _NEGLIGIBLE] = 0.0
-        yield _Basis(students, int(stride), points, weights)
-
-
-def _alike(block: sparse.csr_array, students: Indices, n_nodes: int) -> Iterator[tuple[Indices, Indices]]:
-    """Batches of these students with the same number of entries: their places among them, and of their entries."""
-    length = np.diff(block.indptr)[students]
+def _alike(block: sparse.csr_array, n_nodes: int) -> Iterator[tuple[Indices, Indices]]:
+    """Batches of students with the same number of entries: which, and the places of their entries."""
+    length = np.diff(block.indptr)
     for size in np.unique(length[length > 0]):
         alike = np.flatnonzero(length == size)
-        step = max(1, _GATHERED_AT_ONCE // (int(size) * n_nodes))
+        step = max(1, _GATHERED // (int(size) * max(n_nodes, int(size))))
         for first in range(0, len(alike), step):
             batch = alike[first : first + step]
-            yield batch, block.indptr[students[batch]][:, None] + np.arange(size)
-
-
-def _rows_of_terms(values: Array, columns: Indices, width: int) -> sparse.csr_array:
-    """Values (students, entries, terms) and columns (students, entries) -> (students x terms, width)."""
-    value = values.transpose(0, 2, 1)
-    students, terms, entries = value.shape
-    column = np.broadcast_to(columns[:, None], value.shape)
-    first = np.arange(0, value.size + 1, entries)
-    return sparse.csr_array(
-        (value.ravel().astype(float), column.ravel(), first), shape=(students * terms, width)
-    )
-
-
-def _weighted_polynomials(posterior: Array, t: Array, terms: int) -> Array:
-    """(students, terms, nodes): posterior times its orthonormal polynomials of degree 1 .. terms."""
-    root = np.sqrt(posterior)
-    basis = np.empty((len(root), terms + 1, len(t)))
-    basis[:, 0] = root
-    for k in range(terms):
-        following = t * basis[:, k]
-        # In exact arithmetic only the last two matter (three-term recurrence); rounding spoils all.
-        for _ in range(2):
-            overlap = np.matmul(basis[:, : k + 1], following[..., None])
-            following -= np.matmul(overlap.transpose(0, 2, 1), basis[:, : k + 1])[:, 0]
-        norm = np.sqrt(np.einsum("nq,nq->n", following, following))[:, None]
-        # A posterior on fewer nodes than terms runs out of polynomials; nothing is left to expand then.
-        basis[:, k + 1] = np.where(norm > 1e-9, following / np.maximum(norm, 1e-9), 0.0)
-    return root[:, None] * basis[:, 1:]
+            yield batch, block.indptr[batch][:, None] + np.arange(size)

@@ -48,17 +48,17 @@ def cell_engine(
 
     `pieces`, here and below: a student's pieces of work differ.
     """
-    if pieces:
-        split = by_piece(ratings)
-        return PieceEngine(cells_of(split.ratings, contexts), None, split.student)
     if client is not None:
         from raterlens.likelihood.engines.dask import cells_on_cluster  # an optional package
 
-        return cells_on_cluster(client, ratings, contexts, cells_of)
+        return cells_on_cluster(client, ratings, contexts, cells_of, pieces=pieces)
     if isinstance(ratings, StoredRatings):
         from raterlens.likelihood.engines.disk import cells_by_parts  # may be missing
 
-        return cells_by_parts(ratings, contexts, cells_of)
+        return cells_by_parts(ratings, contexts, cells_of, pieces=pieces)
+    if pieces:
+        split = by_piece(ratings)
+        return PieceEngine(cells_of(split.ratings, contexts), None, split.student)
     return engine_for(cells_of(ratings, contexts))
 
 
@@ -71,17 +71,17 @@ def kind_engine(
     pieces: bool = False,
 ) -> tuple[Engine, Kinds]:
     """An engine whose cells are kinds of essays or readings, and what these are."""
+    if client is not None:
+        from raterlens.likelihood.engines.dask import kinds_on_cluster  # an optional package
+
+        return kinds_on_cluster(client, ratings, contexts, kinds_of, pieces=pieces)
+    if isinstance(ratings, StoredRatings):
+        from raterlens.likelihood.engines.disk import kinds_by_parts  # may be missing
+
+        return kinds_by_parts(ratings, contexts, kinds_of, pieces=pieces)
     if pieces:
         split = by_piece(ratings)
         found = kinds_of(split.ratings, contexts)
         return PieceEngine(found.counts, found.sums, split.student), found.kinds
-    if client is not None:
-        from raterlens.likelihood.engines.dask import kinds_on_cluster  # an optional package
-
-        return kinds_on_cluster(client, ratings, contexts, kinds_of)
-    if isinstance(ratings, StoredRatings):
-        from raterlens.likelihood.engines.disk import kinds_by_parts  # may be missing
-
-        return kinds_by_parts(ratings, contexts, kinds_of)
     found = kinds_of(ratings, contexts)
     return engine_for(found.counts, found.sums), found.kinds

@@ -19,8 +19,8 @@ _INFORMATION = 0.2
 _NORMAL_STUDENTS = 5.0
 SHAPE_RIDGE = _NORMAL_STUDENTS * np.array([6.0, 24.0])
 """(2,): times the variances of the two polynomials, the information of a student whose ability is known."""
-# How fast its scores change with ability, as the slope of a rater whose scores change as fast.
-_STEEPNESS = 2.0
+# A distribution of two peaks makes posteriors of two: no width tells how fast they change.
+_STEEPNESS = np.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)

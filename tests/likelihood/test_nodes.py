@@ -1,15 +1,49 @@
-"""Few narrow posteriors among many wide ones: the same numbers as on nodes that are fine for all."""
+"""Nodes: plain, nested, and of two abilities."""
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 
 from raterlens.kernels import posterior_pass
 from raterlens.likelihood.engines.compiled import CompiledEngine
 from raterlens.likelihood.engines.contract import Tables
 from raterlens.likelihood.engines.numpy import NumpyEngine
-from raterlens.likelihood.nodes import STENCIL, NestedNodes, Nodes, error_between, weights_between
+from raterlens.likelihood.nodes import (
+    MOST_NODES,
+    STENCIL,
+    NestedNodes,
+    Nodes,
+    ProductNodes,
+    error_between,
+    weights_between,
+)
 from tests.support.engine_problems import logistic_problem, written_out_covariance
+
+
+def test_nodes_integrate_a_normal():
+    nodes = Nodes.equally_spaced(-8, 8, 0.3)
+    weight = np.exp(nodes.log_weights)
+    assert weight.sum() == pytest.approx(1, abs=1e-13)
+    np.testing.assert_allclose(weight, stats.norm.pdf(nodes.points) * nodes.step, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-8, 8), (-7.95, 8.05), (-1.01, 0.52), (0.1, 0.11)])
+def test_nodes_reach_both_ends_and_lie_on_a_lattice_through_0(low, high):
+    nodes = Nodes.equally_spaced(low, high, 0.3)
+    assert nodes.low <= low
+    assert nodes.high >= high
+    np.testing.assert_allclose(nodes.points / 0.3, np.round(nodes.points / 0.3), atol=1e-9)
+
+
+def test_no_grid_has_more_nodes_than_the_limit():
+    nodes = Nodes.equally_spaced(-8, 8, 1e-9)
+    assert nodes.at_limit
+    assert len(nodes.points) <= MOST_NODES + 2
+    assert nodes.low <= -8
+    assert nodes.high >= 8
+    np.testing.assert_allclose(np.exp(nodes.log_weights).sum(), 1, rtol=1e-12)
+    assert not Nodes.equally_spaced(-8, 8, 0.01).at_limit
+
 
 # Interpolation is exact to 1e-11 here; posteriors on the nodes that they are not too narrow for, to 1e-9 each.
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
@@ -45,7 +79,7 @@ def test_engines_give_what_fine_nodes_give(kind, linear):
     own = np.concatenate([posterior @ curve for _, posterior, _ in engine.posteriors(tables, nodes)])
     expected_own = [posterior @ fine_curve for _, posterior, _ in exact.posteriors(fine_tables, fine)]
     np.testing.assert_allclose(own, np.concatenate(expected_own), **CLOSE)
-    covariance = engine.score_covariance(tables, nodes, scores)
+    covariance = engine.covariance(tables, nodes, scores)
     covariance = covariance if isinstance(covariance, np.ndarray) else covariance.toarray()
     written = written_out_covariance(counts, sums, fine_tables, fine, fine_scores)
     np.testing.assert_allclose(covariance, written, rtol=1e-6, atol=1e-6 * np.abs(written).max())
@@ -95,3 +129,41 @@ def test_the_fine_nodes_are_those_of_the_trapezoidal_rule():
     expected = -0.5 * fine.points**2 - 0.5 * np.log(2 * np.pi) + np.log(fine.step)
     assert fine.step == pytest.approx(same.step)
     np.testing.assert_allclose(fine.log_weights[inside], expected[inside], rtol=1e-11)
+
+
+def test_moments_of_two_normal_variables() -> None:
+    nodes = ProductNodes.of((0.4, 0.5), 7.0)
+    weight = np.exp(nodes.log_weights)
+    for value, expected in (
+        (np.ones_like(weight), 1.0),
+        (nodes.points**2, 1.0),
+        (nodes.z**4, 3.0),
+        (nodes.points**2 * nodes.z**2, 1.0),
+        (np.exp(nodes.points + nodes.z), np.e),
+    ):
+        np.testing.assert_allclose(weight @ value, expected, rtol=1e-7)
+    assert (nodes.points**2 + nodes.z**2 <= 49.0).all()
+
+
+def test_the_other_ability_in_the_first_place() -> None:
+    nodes = ProductNodes.of((0.4, 0.5), 5.0)
+    turned = nodes.turned()
+    np.testing.assert_array_equal(turned.points, nodes.z)
+    np.testing.assert_array_equal(turned.turned().points, nodes.points)
+    np.testing.assert_allclose(turned.finer().steps, [0.25, 0.2])
+
+
+def test_finer_grids_have_half_the_steps_and_no_grid_grows_beyond_bounds() -> None:
+    nodes = ProductNodes.of((0.4, 0.5), 5.0)
+    np.testing.assert_allclose(nodes.finer().steps, [0.2, 0.25])
+    assert nodes.finer().reach > nodes.reach
+    assert len(ProductNodes.of((1e-3, 1e-3), 6.0).points) < 1.1 * MOST_NODES
+
+
+def test_a_grid_reaches_as_far_as_it_was_asked_to() -> None:
+    """Within a step: the outermost nodes lie inside the circle."""
+    for steps in ((0.1, 0.3), (0.3, 0.1)):
+        nodes = ProductNodes.of(steps, 4.0)
+        assert 3.9 < nodes.reach <= 4.0
+        assert 4.4 < nodes.finer().reach <= nodes.reach + 0.5
+        np.testing.assert_allclose(nodes.turned().reach, nodes.reach)

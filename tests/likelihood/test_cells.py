@@ -1,3 +1,5 @@
+""""""
+
 from collections import Counter, defaultdict
 
 import numpy as np

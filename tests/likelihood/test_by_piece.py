@@ -84,7 +84,7 @@ def test_the_two_rules_meet():
 
 def test_without_a_spread_pieces_are_what_their_student_is():
     engine = PieceEngine(COUNTS, SUMS, STUDENT)
-    students, pieces = (find(tables(NODES, 0.0), NODES) for find in (engine.moments, engine.of_pieces))
+    students, pieces = (engine.moments(tables(NODES, 0.0), NODES, pieces=own) for own in (False, True))
     np.testing.assert_allclose(pieces.mean, students.mean[STUDENT], atol=1e-3)
     np.testing.assert_allclose(pieces.sd, students.sd[STUDENT], atol=1e-3)
 

@@ -118,6 +118,6 @@ def test_a_part_with_some_of_the_cells_adds_its_scores_where_they_belong():
     assert sums is not None
     few, own = counts[:5], np.unique(counts[:5].indices)
     part = replace(Part.of(few[:, own].tocsr(), sums[:5]), own=own, n_cells=counts.shape[1])
-    found = in_full(part.score_covariance(tables, nodes, scores))
+    found = in_full(part.covariance(tables, nodes, scores))
     expected = written_out_covariance(few, sums[:5], tables, nodes, scores)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())

@@ -14,6 +14,14 @@ from raterlens.base.errors import InputError
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.cells import essays, rating_cells
 from raterlens.likelihood.engines.contract import Tables
+from raterlens.likelihood.engines.dask import (
+    DaskEngine,
+    OnFile,
+    _edges,
+    _held,
+    cells_on_cluster,
+    kinds_on_cluster,
+)
 from raterlens.likelihood.engines.disk import Part
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.nodes import Nodes
@@ -23,15 +31,6 @@ from tests.support.cluster_in_process import Cluster, Task
 from tests.support.engine_problems import logistic_problem, written_out_covariance
 
 pytest.importorskip("distributed")
-
-from raterlens.likelihood.engines.dask import (
-    DaskEngine,
-    OnFile,
-    _edges,
-    _held,
-    cells_on_cluster,
-    kinds_on_cluster,
-)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ def test_covariances_of_scores_are_added_up(cluster):
         cluster, [cluster.scatter(part, None, False) for part in parts], lambda which: None, [0, 0]
     )
     expected = written_out_covariance(counts, sums, tables, nodes, scores)
-    found = in_full(engine.score_covariance(tables, nodes, scores))
+    found = in_full(engine.covariance(tables, nodes, scores))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 

@@ -1,0 +1,128 @@
+"""The likelihood with every effect and with combinations: value, gradient, information, students' scores, engines."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from raterlens.inference.covariance import in_full
+from raterlens.likelihood.engines.contract import about_means
+from tests.support.likelihoods import CASES, NODES, problem_of, ratings_of, written_out
+
+# Two rules for the same integrals; those over heavy tails are exact to less.
+VALUE, HEAVY = 1e-9, 1e-6
+# Differences of a value and of a gradient, in standard errors.
+GRADIENT, INFORMATION = 1e-7, 1e-6
+STEP = 1e-3
+# What compiled code loses by going over every second or fourth node of a wide posterior.
+THINNED = 1e-7
+
+
+@pytest.fixture(scope="module", params=CASES)
+def known(request):
+    found = CASES[request.param]
+    ratings = ratings_of(found)
+    return found, ratings, *problem_of(found, ratings)
+
+
+def differences(function, x, step=STEP):
+    """(parameters, ...): derivatives, exact to the fifth power of the step."""
+    return np.array(
+        [
+            (8 * (function(x + d) - function(x - d)) - (function(x + 2 * d) - function(x - 2 * d)))
+            / (12 * step)
+            for d in np.eye(len(x)) * step
+        ]
+    )
+
+
+def test_the_value_is_the_one_written_out(known):
+    case, ratings, problem, x = known
+    found = problem.value(x, NODES).loglik
+    close = HEAVY if case.link in ("cauchit", "cloglog") else VALUE
+    assert found == pytest.approx(written_out(case, ratings, problem, x), abs=close * ratings.n_students)
+
+
+def test_gradient_and_information_are_those_of_the_value(known):
+    _, _, problem, x = known
+    information = in_full(problem.information(x, NODES))
+    scale = np.sqrt(np.maximum(np.abs(np.diag(information)), 1e-3))
+    gradient = problem.value(x, NODES).gradient
+    expected = differences(lambda at: problem.value(at, NODES).objective, x)
+    np.testing.assert_allclose(gradient / scale, expected / scale, atol=GRADIENT * len(x))
+    bend = -differences(lambda at: problem.value(at, NODES).gradient, x)
+    np.testing.assert_allclose(
+        information / np.outer(scale, scale), bend / np.outer(scale, scale), atol=INFORMATION
+    )
+
+
+def test_students_scores_add_up_to_the_gradient_and_move_their_abilities(known):
+    case, ratings, _, _ = known
+    problem, x = problem_of(case, ratings, pseudo=False)
+    found = problem.student_scores(x, NODES)
+    assert found.shape == (ratings.n_students, len(x))
+    plain = problem.value(x, NODES).gradient
+    if "ability" in problem.model.blocks:  # held near a normal one
+        from raterlens.models.terms.shape import SHAPE_RIDGE
+
+        at = problem.model.blocks["ability"]
+        plain[at] += SHAPE_RIDGE * x[at]
+    np.testing.assert_allclose(found.sum(axis=0), plain, atol=1e-8 * max(1.0, np.abs(plain).max()))
+    moved = problem.student_scores(x, NODES, partial(about_means, points=NODES.points))
+    expected = differences(lambda at: problem.moments(at, NODES).mean, x)
+    np.testing.assert_allclose(moved.toarray(), expected.T, atol=1e-7)
+
+
+def by_compiled_code(case, ratings, monkeypatch):
+    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    return problem_of(case, ratings)[0]
+
+
+def on_workers(case, ratings, monkeypatch):
+    pytest.importorskip("distributed")
+    from tests.support.cluster_in_process import Cluster
+
+    return problem_of(case, ratings, client=Cluster("one", "two"))[0]
+
+
+def without_compiled_code(case, ratings, monkeypatch):
+    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", np.inf)
+    return problem_of(case, ratings)[0]
+
+
+@pytest.mark.parametrize("engine", [without_compiled_code, by_compiled_code, on_workers])
+def test_every_engine_gives_the_same(known, engine, monkeypatch):
+    case, ratings, problem, x = known
+    other = engine(case, ratings, monkeypatch)
+    one, two = problem.value(x, NODES), other.value(x, NODES)
+    assert two.loglik == pytest.approx(one.loglik, rel=1e-10)
+    np.testing.assert_allclose(two.gradient, one.gradient, rtol=1e-10, atol=1e-9)
+    for pieces in (False, True):
+        moments = [each.moments(x, NODES, pieces=pieces) for each in (problem, other)]
+        np.testing.assert_allclose(moments[1].mean, moments[0].mean, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(moments[1].sd, moments[0].sd, rtol=1e-10, atol=1e-10)
+    scores = [each.student_scores(x, NODES).toarray() for each in (problem, other)]
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-9, atol=1e-10)
+    information = [in_full(each.information(x, NODES)) for each in (problem, other)]
+    scale = np.abs(information[0]).max()
+    np.testing.assert_allclose(information[1] / scale, information[0] / scale, atol=THINNED)
+
+
+def test_a_grid_for_convolutions_gives_the_same(monkeypatch):
+    case = CASES["pieces"]
+    problem, x = problem_of(case, ratings_of(case))
+    found = in_full(problem.information(x, NODES))
+    monkeypatch.setattr("raterlens.likelihood.engines.by_piece.MOST_IN_MATRIX", 10)
+    other, _ = problem_of(case, ratings_of(case))
+    np.testing.assert_allclose(in_full(other.information(x, NODES)), found, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("name", "block"), [("pieces", "piece"), ("halo", "halo")])
+def test_a_spread_of_0_has_information_too(name, block):
+    case = CASES[name]
+    problem, x = problem_of(case, ratings_of(case))
+    at = problem.model.blocks[block].start
+    x[at] = 0.0
+    found = in_full(problem.information(x, NODES))[at, at]
+    change = problem.value(x, NODES).gradient - problem.value(x + 4e-3 * np.eye(len(x))[at], NODES).gradient
+    assert found == pytest.approx(change[at] / 4e-3, rel=0.05)

@@ -1,0 +1,202 @@
+"""Small problems with every effect and with combinations of them, and their likelihood written out in plain loops."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy import special, stats
+
+import raterlens as rl
+from raterlens.base.arrays import Array
+from raterlens.capability.links import get_link
+from raterlens.capability.population import AbilityShape
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.pseudo_ratings import Pseudo, pseudo_ratings
+from raterlens.models.build import Options, build
+from raterlens.models.registry import facets_spec
+from raterlens.ratings.coded import Facet
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model, and the number of scores that its ratings have."""
+
+    model: str = "gmf"
+    link: str = "logit"
+    scale: str = "rating scale"
+    categories: int = 2
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return dict(self.options)
+
+    @property
+    def graded(self) -> bool:
+        return self.scale == "graded" and self.categories > 2
+
+
+def case(model="gmf", link="logit", scale="rating scale", categories=2, **options) -> Case:
+    return Case(model, link, scale, categories, tuple(sorted(options.items())))
+
+
+CASES = {
+    "gmf": case(),
+    "tfm": case("tfm"),
+    "probit link": case(link="probit"),
+    "cauchit": case(link="cauchit"),
+    "cloglog": case(link="cloglog"),
+    "probit rater model": case("probit", "probit"),
+    "item slopes": case(item_slopes=True),
+    "rating scale": case(categories=4),
+    "partial credit": case(scale="partial credit", categories=3),
+    "graded": case(link="probit", scale="graded", categories=4),
+    "interactions": case(interactions=("item",)),
+    "shape": case(smooth=True),
+    "halo": case(halo="common"),
+    "halo per rater": case(halo="rater"),
+    "pieces": case(pieces=True),
+    "ordered, halo": case(categories=4, halo="rater"),
+    "ordered, halo, pieces": case(categories=4, halo="rater", pieces=True),
+    "graded, halo, pieces": case("tfm", "probit", "graded", 3, halo="common", pieces=True),
+    "shape, halo": case(smooth=True, halo="common"),
+    "shape, probit": case(link="probit", smooth=True),
+    "item slopes, halo": case(item_slopes=True, halo="rater", scale="partial credit", categories=3),
+    "item slopes, pieces": case(item_slopes=True, pieces=True),
+    "item slopes, probit, pieces": case(link="probit", item_slopes=True, pieces=True),
+    "probit rater model, halo": case("probit", "probit", halo="common"),
+}
+NODES = Nodes.equally_spaced(-9.0, 9.0, 0.15)
+# What a piece's spread, a shape and a halo are at.
+OMEGA, SHAPE = 0.7, (0.15, -0.02)
+
+
+def ratings_of(known: Case, students: int = 7, seed: int = 3) -> rl.Ratings:
+    """Students with a piece of work, or two or three, each read by two of three raters on three items."""
+    random, pieces = np.random.default_rng(seed), bool(known.asked.get("pieces"))
+    rows = [
+        (student, piece, rater, item)
+        for student in range(students - 3 * pieces)
+        for piece in range(2 + student % 2 if pieces else 1)
+        for rater in random.choice(3, 2, replace=False).tolist()
+        for item in range(3)
+    ]
+    # A student lacks one rating and has another twice.
+    rows = sorted([*rows[1:], rows[1]])
+    student, piece, rater, item = np.array(rows, dtype=np.int32).T
+    return rl.Ratings(
+        student,
+        rater,
+        item,
+        random.integers(known.categories, size=len(rows)).astype(np.int16),
+        pl.Series("student", np.arange(int(student[-1]) + 1)),
+        pl.Series("rater", np.arange(3)),
+        pl.Series("item", np.arange(3)),
+        piece=Facet("piece", piece, pl.Series("piece", ["a", "b", "c"])) if pieces else None,
+    )
+
+
+def problem_of(
+    known: Case, ratings: rl.Ratings, *, pseudo: bool = True, client: Any = None
+) -> tuple[FacetsMarginal, Array]:
+    """The likelihood of the ratings, and parameters somewhere."""
+    options = Options(facets_spec(known.model), get_link(known.link), known.scale, **known.asked)
+    model, response = build(ratings, options, known.categories)
+    nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
+    given = pseudo_ratings(model, response.n_categories) if pseudo else nobody
+    problem = marginal(ratings, model, response, given, client)
+    random = np.random.default_rng(5)
+    x = random.normal(0.0, 0.4, model.blocks.size)
+    x[model.blocks["slope"]] = random.uniform(0.7, 1.6, model.blocks.sizes["slope"])
+    if known.graded:
+        x[model.blocks["threshold"]] = np.abs(x[model.blocks["threshold"]]) + 0.3
+    for name, value in (("halo", None), ("piece", OMEGA**2), ("ability", SHAPE)):
+        if name in model.blocks:
+            at = model.blocks[name]
+            x[at] = random.uniform(0.4, 1.5, model.blocks.sizes[name]) if value is None else value
+    return problem, x
+
+
+def written_out(known: Case, ratings: rl.Ratings, problem: FacetsMarginal, x: Array) -> float:
+    """The log-likelihood: for every student a sum over abilities, for every piece one over what it is worth, for every
+    reading one over the impression that its scores share."""
+    blocks = problem.model.blocks
+    of = {name: x[blocks[name]] for name in blocks.sizes}
+    theta = np.linspace(-9, 9, 145)
+    prior = stats.norm.logpdf(theta) + np.log(theta[1] - theta[0])
+    if "ability" in of:
+        prior = AbilityShape.of(*of["ability"]).log_density(theta) + np.log(theta[1] - theta[0])
+    u, u_weight = np.array([0.0]), np.array([0.0])
+    if "halo" in of:
+        u = np.linspace(-8, 8, 41)
+        u_weight = stats.norm.logpdf(u) + np.log(u[1] - u[0])
+    v, v_weight = np.array([0.0]), np.array([0.0])
+    if "piece" in of:
+        v = np.linspace(-8, 8, 41)
+        v_weight = stats.norm.logpdf(v) + np.log(v[1] - v[0])
+    omega = float(np.sqrt(of["piece"][0])) if "piece" in of else 0.0
+    total = 0.0
+    for student in range(ratings.n_students):
+        joint = prior.copy()
+        for worth in _pieces(ratings, student):
+            psi = np.add.outer(theta, omega * v)
+            inside = np.zeros_like(psi)
+            for reading in worth:
+                at = np.add.outer(psi, np.zeros_like(u))
+                logs = sum(_log_prob(known, of, ratings, row, at, u) for row in reading)
+                inside += special.logsumexp(logs + u_weight, axis=-1)
+            joint += special.logsumexp(inside + v_weight, axis=-1)
+        total += special.logsumexp(joint)
+    return float(total)
+
+
+def _pieces(ratings: rl.Ratings, student: int) -> list[list[list[int]]]:
+    """For each piece of a student, the rows of its readings: those of a rater, the next one where an item occurs
+    again."""
+    found: dict[int, dict[tuple[int, int], list[int]]] = {}
+    seen: dict[tuple[int, int, int], int] = {}
+    for row in np.flatnonzero(ratings.student == student).tolist():
+        piece = 0 if ratings.piece is None else int(ratings.piece.codes[row])
+        rater, item = int(ratings.rater[row]), int(ratings.item[row])
+        again = seen.get((piece, rater, item), 0)
+        seen[piece, rater, item] = again + 1
+        found.setdefault(piece, {}).setdefault((rater, again), []).append(row)
+    return [list(readings.values()) for readings in found.values()]
+
+
+def _log_prob(
+    known: Case, of: dict[str, Array], ratings: rl.Ratings, row: int, psi: Array, u: Array
+) -> Array:
+    """Log-probability of a rating, where its piece is worth psi and the impression is u."""
+    rater, item, score = (int(each[row]) for each in (ratings.rater, ratings.item, ratings.score))
+    slope, severity = (each[min(rater, len(each) - 1)] for each in (of["slope"], of["severity"]))
+    stretch = np.exp(of["item_slope"][item]) if "item_slope" in of else 1.0
+    weight = slope if known.model == "probit" else 1.0
+    s = slope * stretch * psi - severity - weight * of["difficulty"][item]
+    if "interaction item" in of:  # all raters have rated all items
+        s = s - of["interaction item"][rater * ratings.n_items + item]
+    if "halo" in of:
+        s = s + np.sqrt(of["halo"][min(rater, len(of["halo"]) - 1)]) * u
+    if known.categories == 2:
+        passed, failed = _LOGS[known.link]
+        return np.asarray(passed(s) if score else failed(s))
+    steps = known.categories - 1
+    own = of["threshold"].reshape(-1, steps)
+    tau = own[item if len(own) > 1 else 0]
+    if known.graded:
+        above = [np.ones_like(s), *(special.ndtr(s - t) for t in np.cumsum(tau)), np.zeros_like(s)]
+        return np.log(np.maximum(above[score] - above[score + 1], 1e-300))
+    logits = np.stack([k * s - tau[:k].sum() for k in range(known.categories)])
+    return np.asarray(logits[score] - special.logsumexp(logits, axis=0))
+
+
+# Logarithms of the probabilities of a pass and of a fail.
+_LOGS = {
+    "logit": (special.log_expit, lambda s: special.log_expit(-s)),
+    "probit": (special.log_ndtr, lambda s: special.log_ndtr(-s)),
+    "cauchit": (lambda s: stats.cauchy.logcdf(s), lambda s: stats.cauchy.logsf(s)),
+    "cloglog": (lambda s: np.log(-np.expm1(-np.exp(s))), lambda s: -np.exp(s)),
+}
