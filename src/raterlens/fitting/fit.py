@@ -497,7 +497,7 @@ class Fit(Result):
         --------
         >>> import raterlens as rl
         >>> rl.fit(rl.load_example()).ability_test().finding
-        'normal as far as ratings can tell'
+        'no evidence against a normal distribution'
         """
         from raterlens.diagnostics.ability_test import ability_test  # fits again
 

@@ -128,7 +128,8 @@ def pass_rate(source: Any, *, by: str | Mapping[Any, Any], known: Any = None, **
     --------
     >>> import raterlens as rl
     >>> drawn = rl.simulate(model="dawid-skene", students=400, raters=4, items=2, seed=1)
-    >>> truth = drawn.ratings.table().group_by("student", "item").agg(pl.col("score").median().alias("gold"))
+    >>> work = drawn.ratings.table().group_by("student", "item", maintain_order=True)
+    >>> truth = work.agg(gold=(pl.col("score").mean() > 0.5).cast(int))
     >>> verdicts = drawn.ratings.table().join(truth.head(100), on=["student", "item"], how="left")
     >>> rl.pass_rate(verdicts, by="item", known="gold").rates.columns
     ['item', 'n', 'known', 'observed', 'rate', 'low', 'high', 'rank_low', 'rank_high']
