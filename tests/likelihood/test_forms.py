@@ -1,12 +1,8 @@
 """Which form the likelihood takes, and that forms agree."""
 
-import gc
-import weakref
-
 import numpy as np
 import pytest
 
-import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import CellMarginal, EssayMarginal, marginal
@@ -48,19 +44,6 @@ def test_essays_and_cells_give_the_same_likelihood(small):
     cells = CellMarginal(small, model, response, pseudo).value(x, nodes)
     assert essays.loglik == pytest.approx(cells.loglik, rel=1e-13)
     np.testing.assert_allclose(essays.gradient, cells.gradient, rtol=1e-9, atol=1e-9)
-
-
-def test_ratings_are_arranged_once_for_those_who_ask_alike_and_let_go_of():
-    ratings = rl.simulate(students=300, raters=8, items=5, raters_per_student=2, seed=1).ratings
-    model, response, pseudo, *_ = setting(ratings, "logit")
-    first, second = (marginal(ratings, model, response, pseudo) for _ in range(2))
-    assert second.engine is first.engine
-    one_slope, *_ = setting(ratings, "logit", "tfm")
-    assert marginal(ratings, one_slope, response, pseudo).engine is not first.engine
-    gone = weakref.ref(ratings)
-    del ratings, model, one_slope, first, second
-    gc.collect()
-    assert gone() is None
 
 
 @pytest.mark.parametrize("kind", ["gmf", "rating scale"])

@@ -62,6 +62,9 @@ CASES = {
     "ordered, halo": case(categories=4, halo="rater"),
     "ordered, halo, pieces": case(categories=4, halo="rater", pieces=True),
     "graded, halo, pieces": case("tfm", "probit", "graded", 3, halo="common", pieces=True),
+    "groups": case(groups=True),
+    "groups, halo": case(groups=True, halo="common"),
+    "groups, probit": case(link="probit", groups=True),
     "shape, halo": case(smooth=True, halo="common"),
     "shape, probit": case(link="probit", smooth=True),
     "item slopes, halo": case(item_slopes=True, halo="rater", scale="partial credit", categories=3),
@@ -96,6 +99,9 @@ def ratings_of(known: Case, students: int = 7, seed: int = 3) -> rl.Ratings:
         pl.Series("rater", np.arange(3)),
         pl.Series("item", np.arange(3)),
         piece=Facet("piece", piece, pl.Series("piece", ["a", "b", "c"])) if pieces else None,
+        group=Facet("group", student % 2, pl.Series("group", ["a", "b"]))
+        if known.asked.get("groups")
+        else None,
     )
 
 
@@ -141,6 +147,8 @@ def written_out(known: Case, ratings: rl.Ratings, problem: FacetsMarginal, x: Ar
     total = 0.0
     for student in range(ratings.n_students):
         joint = prior.copy()
+        if "group" in of:
+            joint += stats.norm.logpdf(theta - of["group"][student % 2]) - stats.norm.logpdf(theta)
         for worth in _pieces(ratings, student):
             psi = np.add.outer(theta, omega * v)
             inside = np.zeros_like(psi)

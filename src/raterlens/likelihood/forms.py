@@ -1,14 +1,12 @@
 """The marginal likelihood of ratings that share nothing but ability, and the choice among all forms of it."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array
-from raterlens.base.memo import digest, latest_with
 from raterlens.likelihood.cells import essays, rating_cells
 from raterlens.likelihood.derivatives import (
     cell_scores,
@@ -30,13 +28,10 @@ from raterlens.models.terms.halo import HALO
 from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.packed import IN_MEMORY, StoredRatings
 
 if TYPE_CHECKING:
     from distributed import Client
 
-
-Arranged = TypeVar("Arranged")
 
 # Numbers of a matrix that is not worth keeping sparse.
 _SMALL = 2**14
@@ -75,9 +70,7 @@ class CellMarginal(FacetsMarginal):
     ) -> None:
         super().__init__(ratings, model, response, pseudo)
         cells_of = partial(rating_cells, n_categories=response.n_categories, n_groups=model.n_groups)
-        arrange = partial(cell_engine, ratings, model.contexts, cells_of, client, pieces=PIECE in model)
-        asked = "cells", model.contexts.codes, response.n_categories, model.n_groups
-        self.engine = _arranged(ratings, asked, arrange, kept=client is None and PIECE not in model)
+        self.engine = cell_engine(ratings, model.contexts, cells_of, client, pieces=PIECE in model)
 
     def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
         log_prob = self.response.log_prob(self.model.predictor(parameters), nodes.points)
@@ -118,10 +111,9 @@ class EssayMarginal(FacetsMarginal):
             n_categories=response.n_categories,
             n_groups=model.n_groups,
         )
-        arrange = partial(kind_engine, ratings, model.contexts, grouping, client, pieces=PIECE in model)
-        asked = "essays", model.contexts.codes, model.slope_of_context, response.n_categories, model.n_groups
-        kept = client is None and PIECE not in model
-        self.engine, self.kinds = _arranged(ratings, asked, arrange, kept=kept)
+        self.engine, self.kinds = kind_engine(
+            ratings, model.contexts, grouping, client, pieces=PIECE in model
+        )
         members = self.kinds.members
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.kinds.given[:, 1:]
@@ -188,14 +180,3 @@ class EssayMarginal(FacetsMarginal):
             return counts, by_ability, passes[:, None]
         counts = np.asarray(self._kinds_of_contexts @ of_kinds)
         return counts, *self.response.given(predictor, points, counts)
-
-
-def _arranged(
-    ratings: Ratings, asked: tuple[object, ...], arrange: Callable[[], Arranged], *, kept: bool
-) -> Arranged:
-    """Students as engines go over them, kept for those who ask the same ratings next: tests of assumptions,
-    diagnostics."""
-    small = not isinstance(ratings, StoredRatings) and ratings.n_ratings <= IN_MEMORY
-    if kept and small and large_fit(ratings.n_ratings):
-        return latest_with(ratings, "students", digest(*asked), arrange)
-    return arrange()

@@ -1,0 +1,46 @@
+"""Log-likelihoods of public data by an independent program, a likelihood of plain sums and a general optimiser.
+
+The data are not part of this project: they are read where they lie beside it.
+"""
+
+from pathlib import Path
+
+import pytest
+
+import raterlens as rl
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+WRITING = {"student": "pid", "rater": ["rater", "topic"], "items": ["spe", "coh", "str", "gra", "con"]}
+ESSAYS = {"student": "student", "rater": "rater", "items": ["a1", "a2", "a3", "a4"], "cut": 2}
+PTAM4 = {"student": "idstud", "rater": "rater", "items": ["crit2", "crit3", "crit4"]}
+# The digits that are given.
+CLOSE = 2e-4
+
+REFERENCES = [
+    ("writing.csv", WRITING | {"cut": 3}, {"model": "gmf"}, -3297.7409),
+    ("writing.csv", WRITING | {"cut": 3}, {"model": "tfm"}, -3310.3655),
+    ("writing.csv", WRITING | {"cut": 3}, {"model": "probit"}, -3294.4524),
+    ("writing.csv", WRITING | {"cut": 3}, {"item_slopes": True}, -3291.0339),
+    ("writing.csv", WRITING, {"scale": "rating scale"}, -6297.3134),
+    ("writing.csv", WRITING, {"scale": "partial credit"}, -6233.1324),
+    ("writing.csv", WRITING, {"scale": "graded"}, -6372.9371),
+    ("ptam4.csv", PTAM4, {"scale": "rating scale"}, -1708.1802),
+    ("ptam4.csv", PTAM4, {"scale": "rating scale", "halo": "common"}, -1691.5308),
+    ("essays.csv", ESSAYS, {}, -14016.2107),
+    ("essays.csv", ESSAYS, {"halo": "common"}, -14016.0443),
+    ("essays.csv", ESSAYS, {"halo": "rater"}, -13985.8232),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "options", "expected"),
+    REFERENCES,
+    ids=[f"{name.removesuffix('.csv')} {options}" for name, _, options, _ in REFERENCES],
+)
+def test_the_maximum_is_that_of_an_independent_program(name, read, options, expected):
+    if not (DATA / name).exists():
+        pytest.skip(f"{name} is not part of this project")
+    fixed = {"halo": "none", "ability": "normal", "prior": None, "standard_errors": False}
+    found = rl.fit(rl.read(DATA / name, **read), **(fixed | options))
+    assert found.converged
+    assert found.loglik == pytest.approx(expected, abs=CLOSE)
