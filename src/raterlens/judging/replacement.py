@@ -364,14 +364,14 @@ def alt_test(ratings: Ratings, judge: str, people: Sequence[str], *, epsilon: fl
 def _scores(ratings: Ratings, raters: Sequence[str]) -> Array:
     """(student-items, raters): the first score of each, NaN where there is none."""
     labels = ratings.raters.cast(pl.String).to_list()
-    piece = ratings.student.astype(np.int64) * ratings.n_items + ratings.item
-    _, piece = np.unique(piece, return_inverse=True)
-    found = np.full((int(piece.max()) + 1, len(raters)), np.nan)
-    for column, rater in enumerate(raters):
-        rows = np.flatnonzero(
-            ratings.rater == labels.index(choose("rater of the ratings", rater, labels, "judge"))
-        )[::-1]
-        found[piece[rows], column] = ratings.score[rows]
+    codes = [labels.index(choose("rater of the ratings", rater, labels, "judge")) for rater in raters]
+    rows = np.flatnonzero(np.isin(ratings.rater, codes))[::-1]  # the first score is written last
+    key = ratings.student[rows].astype(np.int64) * ratings.n_items + ratings.item[rows]
+    keys, piece = np.unique(key, return_inverse=True)
+    column = np.zeros(ratings.n_raters, dtype=np.int64)
+    column[codes] = np.arange(len(codes))
+    found = np.full((len(keys), len(raters)), np.nan)
+    found[piece, column[ratings.rater[rows]]] = ratings.score[rows]
     return found
 
 
