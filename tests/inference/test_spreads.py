@@ -6,6 +6,8 @@ import pytest
 from scipy import optimize, special
 
 import raterlens as rl
+from raterlens.estimation.scoring import place
+from raterlens.inference.expected_scores import category_probabilities, predictor_at, rater_effects
 from tests.support.interaction_ratings import planted
 
 PLAIN = {"halo": "none", "ability": "normal"}
@@ -194,3 +196,21 @@ def own_scales(seed: int, students: int = 150) -> tuple[rl.Ratings, np.ndarray]:
                 chance = special.softmax(np.concatenate([[0.0], np.cumsum(steps)]))
                 rows.append((student, f"r{rater}", f"i{item}", int(random.choice(3, p=chance))))
     return rl.read(pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row")), wide
+
+
+def test_expected_scores_are_those_of_the_rater_s_own_curve():
+    ratings, _ = own_scales(seed=4, students=60)
+    fit = rl.fit(ratings, "gmf", scale="partial credit, rater", standard_errors=False, **PLAIN)
+    known, theta = fit.calibration, np.array([-1.0, 0.5])
+    at = place(known, ratings)
+    model = at.problem.model
+    expected = np.exp(at.problem.response.log_prob(model.predictor(at.parameters), theta))
+    every, _ = rater_effects(known)
+    for item in range(3):
+        found = category_probabilities(
+            known, item, predictor_at(known, every.in_columns(), item, theta), every.halo[:, None], every.who
+        )
+        rows = model.contexts.item == item
+        np.testing.assert_allclose(found[model.contexts.rater[rows]], expected[rows], atol=1e-12)
+    raters = fit.diagnose().table("raters")
+    assert raters["fair_average"].is_finite().all()

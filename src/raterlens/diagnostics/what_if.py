@@ -108,7 +108,9 @@ def _levers(fit: Result) -> Levers:
 def _kappa(where: Measurement | None, scale: Scale, slope: Array, severity: Array, halo: Array) -> Array:
     if where is None:
         return scale.capability(slope, severity)
-    return np.asarray(where.index.kappa(slope, severity, np.full(len(slope), where.on.sigmas[0]), halo))
+    return np.asarray(
+        where.index.kappa(slope, severity, np.full(np.shape(severity), where.on.sigmas[0]), halo)
+    )
 
 
 def _best_severities(index: Index, slope: Array, halo: Array) -> Array:

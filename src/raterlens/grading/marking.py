@@ -151,12 +151,15 @@ def reading_totals(
     for first in range(0, n, size):
         some = raters.of(np.arange(first, min(first + size, n)))
         shift = np.multiply.outer(np.sqrt(some.halo), u)[..., None]
-        one = RaterEffects(some.slope[:, None, None], some.severity[:, None, None], some.halo[:, None, None])
+        one = some.in_columns().in_columns()
+        who = None if some.who is None else np.repeat(some.who, len(u))
         parts = []
         for place, item in enumerate(items):
             s = predictor_at(known, one, int(item), theta) + shift - (further[place] if further else 0.0)
             flat = s.reshape(-1, len(theta))
-            parts.append(_by_score(known, category_probabilities(known, int(item), flat, np.zeros((1, 1)))))
+            parts.append(
+                _by_score(known, category_probabilities(known, int(item), flat, np.zeros((1, 1)), who))
+            )
         whole = convolved(parts).reshape(len(some.slope), len(u), -1, len(theta))
         found[first : first + size] = np.einsum("ruxq,u->rxq", whole, weights)
     return found

@@ -11,12 +11,14 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.threads import in_blocks
+from raterlens.capability.curves import Curve
 from raterlens.capability.population import AbilityShape, over_readings
 from raterlens.estimation.scoring import level_places, places_of
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import facets_spec
 from raterlens.models.terms.rater_interactions import ITEM, block_of, interacting_facets
+from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 
@@ -86,10 +88,19 @@ class RaterEffects:
     slope: Array
     severity: Array
     halo: Array
+    who: NDArray[np.integer] | None = None
+    """Which raters these are, where they use the scale in their own ways; None of the average one."""
 
     def of(self, which: NDArray[np.integer]) -> "RaterEffects":
         """Those of some raters."""
-        return RaterEffects(self.slope[which], self.severity[which], self.halo[which])
+        who = None if self.who is None else self.who[which]
+        return RaterEffects(self.slope[which], self.severity[which], self.halo[which], who)
+
+    def in_columns(self) -> "RaterEffects":
+        """With an axis for abilities."""
+        return replace(
+            self, slope=self.slope[:, None], severity=self.severity[:, None], halo=self.halo[:, None]
+        )
 
 
 def rater_effects(known: Calibration) -> tuple[RaterEffects, RaterEffects]:
@@ -98,7 +109,8 @@ def rater_effects(known: Calibration) -> tuple[RaterEffects, RaterEffects]:
     aside = known.panel().aside
     kept = ~aside if not aside.all() else np.ones_like(aside)
     halo = known.effects.get("halo", np.zeros_like(slope))
-    return RaterEffects(slope, severity, halo), RaterEffects(
+    who = np.arange(len(slope)) if RATER_THRESHOLD in known.effects else None
+    return RaterEffects(slope, severity, halo, who), RaterEffects(
         *(each[kept].mean(keepdims=True) for each in (slope, severity, halo))
     )
 
@@ -116,18 +128,15 @@ def predictor_at(
 def _facets_panel(known: Calibration) -> Panel:
     every, average = rater_effects(known)
     chosen = spread_over(every.severity, MOST_RATERS)
-    some = RaterEffects(*(each[chosen, None] for each in (every.slope, every.severity, every.halo)))
+    some, one = every.of(chosen).in_columns(), average.in_columns()
     items = spread_over(known.effects["difficulty"], MOST_ITEMS)
     mean, sd = known.effects.get("population", (0.0, 1.0))
     theta = mean + sd * _ABILITIES.points
     found, of_average = [], []
     for item in items:
-        found.append(
-            category_probabilities(known, int(item), predictor_at(known, some, int(item), theta), some.halo)
-        )
-        one = RaterEffects(average.slope[:, None], average.severity[:, None], average.halo[:, None])
-        s = predictor_at(known, one, int(item), theta)
-        of_average.append(category_probabilities(known, int(item), s, one.halo)[0])
+        s, of_one = (predictor_at(known, raters, int(item), theta) for raters in (some, one))
+        found.append(category_probabilities(known, int(item), s, some.halo, some.who))
+        of_average.append(category_probabilities(known, int(item), of_one, one.halo)[0])
     # (raters, categories, abilities, items) -> states with items innermost
     p = np.stack(found, axis=-1).reshape(len(chosen), -1, len(theta) * len(items))
     q = np.stack(of_average, axis=-1).reshape(p.shape[1], -1)
@@ -150,8 +159,7 @@ def average_scores(known: Calibration, theta: Array) -> Array:
 def rater_scores(known: Calibration, raters: RaterEffects) -> Array:
     """(raters,): the mean score, as the file counts, that an average student can expect from each, over all items."""
     mean = float(known.effects.get("population", (0.0, 1.0))[0])
-    columns = RaterEffects(raters.slope[:, None], raters.severity[:, None], raters.halo[:, None])
-    return _over_items(known, columns, np.array([mean])).reshape(-1)
+    return _over_items(known, raters.in_columns(), np.array([mean])).reshape(-1)
 
 
 def _over_items(known: Calibration, raters: RaterEffects, theta: Array) -> Array:
@@ -162,16 +170,29 @@ def _over_items(known: Calibration, raters: RaterEffects, theta: Array) -> Array
     total = 0.0
     for item in items:
         s = predictor_at(known, raters, item, theta)
-        p = category_probabilities(known, item, s[None] if one else s, halo)
+        p = category_probabilities(known, item, s[None] if one else s, halo, raters.who)
         total = total + np.einsum("rkq,k->rq", p, known.values)
     found = np.asarray(total / len(items))
     return found[0] if one else found
 
 
-def category_probabilities(known: Calibration, item: int, s: Array, halo: Array) -> Array:
-    """(raters, categories, abilities): probabilities of the scores."""
+def category_probabilities(
+    known: Calibration, item: int, s: Array, halo: Array, who: NDArray[np.integer] | None = None
+) -> Array:
+    """(raters, categories, abilities): probabilities of the scores; `who`: of these raters, each as it uses the
+    scale."""
     label = str(known.labels["item"][item])
-    curve = known.curve(label)
+    if who is None:
+        return _by_curve(known, known.curve(label), s, halo)
+    halo = np.broadcast_to(halo, (len(s), halo.shape[-1]))
+    rows = [
+        _by_curve(known, known.curve(label, int(rater)), s[[place]], halo[[place]])
+        for place, rater in enumerate(who)
+    ]
+    return np.concatenate(rows)
+
+
+def _by_curve(known: Calibration, curve: Curve, s: Array, halo: Array) -> Array:
     reached = over_readings(lambda shift: curve.cumulative(s + shift)[0], halo)  # (steps, raters, abilities)
     most = len(known.scores) - 1
     ends = np.concatenate(
@@ -197,7 +218,8 @@ def rater_shifts(
         own_added = sum((effect[who, codes[rows]] for effect, codes in own_severity), start=added)
         gets, less, would_get = (
             over_readings(
-                partial(_shifted, known, what, predictor_at(known, raters, what, ability) - off), raters.halo
+                partial(_shifted, known, what, raters.who, predictor_at(known, raters, what, ability) - off),
+                raters.halo,
             )
             for raters, off in ((own, own_added), (own, own_added + _STEP), (average, added))
         )
@@ -230,20 +252,33 @@ def _interactions(known: Calibration, ratings: Ratings) -> _Effects:
     ]
 
 
-def _shifted(known: Calibration, item: NDArray[np.integer], s: Array, shift: Array | float) -> Array:
-    return _expected(known, item, s + shift)
+def _shifted(
+    known: Calibration,
+    item: NDArray[np.integer],
+    who: NDArray[np.integer] | None,
+    s: Array,
+    shift: Array | float,
+) -> Array:
+    return _expected(known, item, who, s + shift)
 
 
-def _expected(known: Calibration, item: NDArray[np.integer], s: Array) -> Array:
-    """Expected scores, each item by its own thresholds where it has any."""
+def _expected(
+    known: Calibration, item: NDArray[np.integer], who: NDArray[np.integer] | None, s: Array
+) -> Array:
+    """Expected scores, each item, or rater, by its own thresholds where it has any."""
     thresholds = known.effects.get("threshold")
-    if thresholds is None or len(thresholds) == 1:
+    own_items = thresholds is not None and len(thresholds) > 1
+    if not own_items and who is None:
         return known.curve().mean(s) * (len(known.scores) - 1)
     found = np.empty_like(s)
-    for one in np.unique(item):
-        rows = item == one
-        steps = int(np.isfinite(thresholds[one]).sum())
-        found[rows] = known.curve(str(known.labels["item"][int(one)])).mean(s[rows]) * steps
+    place = np.zeros_like(item) if who is None else who
+    for one, rater in np.unique(np.stack([item if own_items else np.zeros_like(item), place]), axis=1).T:
+        rows = (place == rater) & ((item == one) if own_items else True)
+        steps = len(known.scores) - 1
+        if thresholds is not None and own_items:
+            steps = int(np.isfinite(thresholds[one]).sum())
+        label = str(known.labels["item"][int(one)]) if own_items else None
+        found[rows] = known.curve(label, None if who is None else int(rater)).mean(s[rows]) * steps
     return found
 
 

@@ -132,7 +132,9 @@ def _widened(on: Measured, index: Index, values: "Values", low: Array, high: Arr
         return low, high
     here = np.stack(list(values(index, on.a, on.eta, on.sigmas, on.halos)))
     wider = _widening(on, index, values)
+    most = np.maximum(high[0], 1.0)
     low, high = here - wider * (here - low), here + wider * (high - here)
+    high[0] = np.minimum(high[0], most)
     # Neither sharpness nor a share of passes exceeds 1.
     high[1:] = np.minimum(high[1:], 1.0)
     low[2:] = np.maximum(low[2:], 0.0)

@@ -188,9 +188,11 @@ class Calibration:
     def _largest(self, stretch: float = 1.0) -> float | None:
         return None if self.spread is None else stretch * self.spread.largest
 
-    def curve(self, item: str | None = None) -> Curve:
-        """How the expected score follows the predictor, on average over items or on the one named."""
-        return self._curve(item, 0.0)
+    def curve(self, item: str | None = None, rater: int | None = None) -> Curve:
+        """How the expected score follows the predictor, on average over items or on the one named; of all raters, or of
+        one, where they use the scale in their own ways."""
+        moved = None if rater is None else self.effects.get(RATER_THRESHOLD)
+        return self._curve(item, 0.0 if moved is None else moved[rater])
 
     def own_curves(self, item: str | None = None) -> OwnCurves | None:
         """The curve of each rater, where they use the scale in their own ways."""

@@ -106,11 +106,12 @@ def what_ifs(at: Levers, order: NDArray[np.int64]) -> dict[str, Any]:
     """Kappa-bar of every rater at other severities, and the best one of each."""
     widest = float(np.nanmax(np.abs(at.severity), initial=0.0))
     reach = float(np.clip(np.ceil(widest + 1), 3, 8))
-    each = np.tile(np.linspace(-reach, reach, SEVERITIES), len(order))
-    kappa = at.kappa_at(np.repeat(at.slope, SEVERITIES), each, np.repeat(at.halo, SEVERITIES))
+    each = np.linspace(-reach, reach, SEVERITIES)
+    slope, severity, halo = np.broadcast_arrays(at.slope[:, None], each, at.halo[:, None])
+    kappa = at.kappa_at(slope, severity, halo)
     return {
         "severity": [-reach, reach],
-        "kappa": thousandths(kappa.reshape(-1, SEVERITIES)[order]),
+        "kappa": thousandths(kappa[order]),
         "best": rounded(np.clip(at.best_severity, -reach, reach)[order], 2),
     }
 
