@@ -55,7 +55,7 @@ def pages(path: Path, n_ratings: int) -> None:
         write(path)
         least = []
         both: tuple[Callable[[], object], ...] = (
-            lambda: check_pages(path),
+            lambda: check_pages(path.read_bytes()),
             lambda: pl.scan_parquet(path).collect(),
         )
         for work in both:

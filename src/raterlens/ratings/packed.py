@@ -23,6 +23,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from raterlens.base.arrays import distinct_counts
 from raterlens.base.errors import InputError
+from raterlens.config.limits import IN_MEMORY, PART
 from raterlens.ratings.coded import Codes, Facet, Ratings, Tally
 
 MARK = b"\x89RLPACK\n"
@@ -230,11 +231,6 @@ class Scratch:
 
 
 Offsets = NDArray[np.int64]
-
-# Ratings of a part: enough to keep compiled code busy, and a few hundred MB while a part is prepared.
-PART = 2**22
-# Up to here ratings are taken into memory whole, 14 bytes each.
-IN_MEMORY = 20_000_000
 
 
 class StoredRatings(Ratings):

@@ -12,6 +12,7 @@ from raterlens.base.arrays import Mask
 from raterlens.base.errors import InputError
 from raterlens.base.text import Option, counted, listed, shortened
 from raterlens.base.threads import BLOCK, in_blocks
+from raterlens.config.limits import MANY_ROWS
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.ratings.coded import Codes, used_levels
 from raterlens.reading.detection.proposal import Finding
@@ -98,10 +99,6 @@ def _recode(numbers: Codes, lowest: int, table: Codes) -> None:
     numbers[:] = table[numbers.astype(np.intp) - lowest]
 
 
-# Rows from which on it pays to look for runs of the same label, or to make a table of numbers.
-MANY = 10_000
-
-
 @dataclass(frozen=True, slots=True)
 class Levels:
     """Codes into sorted labels; -1 where the label is missing."""
@@ -114,7 +111,7 @@ class Levels:
         return Levels(*used_levels(codes, self.labels))
 
 
-def code(column: pl.Series, many: int = MANY, block: int = BLOCK) -> Levels:
+def code(column: pl.Series, many: int = MANY_ROWS, block: int = BLOCK) -> Levels:
     """Code one column. Null, NaN and blank text are missing labels.
 
     Whole numbers of a small range, among them those that stand for a categorical's texts, are looked up in a table.
@@ -180,12 +177,22 @@ def combine(columns: list[pl.Series]) -> Levels:
     return Levels(place_of[cells.codes], joined.gather(order))
 
 
+_INVISIBLE = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
+"""Soft hyphens, zero-width spaces and joiners, marks of direction, byte order marks."""
+
+
+def visible(labels: pl.Series) -> pl.Series:
+    """What people see of labels: letters composed, without invisible signs, with single blanks."""
+    seen = labels.str.normalize("NFC").str.replace_all(_INVISIBLE, "")
+    return seen.str.strip_chars().str.replace_all(r"\s+", " ")
+
+
 def alike(labels: pl.Series, role: str) -> list[str]:
     """Say which labels differ only in case or in blanks around them."""
     if labels.dtype != pl.String:
         return []
     same = (
-        pl.DataFrame({"label": labels, "key": labels.str.strip_chars().str.to_lowercase()})
+        pl.DataFrame({"label": labels, "key": visible(labels).str.to_lowercase()})
         .group_by("key", maintain_order=True)
         .agg("label")
         .filter(pl.col("label").list.len() > 1)["label"]
@@ -226,15 +233,14 @@ SHOWN = 3
 
 
 def merged(levels: Levels, role: str, place: Callable[[int], str] | None) -> tuple[Levels, list[Finding]]:
-    """Labels that differ only in blanks around them, or in being written small or large as a whole or in their first
-    letters, as one; those that differ in case within a word, as codes do, stay apart.
+    """Merge labels that differ only in blanks, invisible signs, composed accents, or capitals.
 
-    The spelling that occurs most often is kept.
+    Labels that differ in case within a word, as codes do, stay apart. The spelling that occurs most often is kept.
     """
     labels = levels.labels
     if labels.dtype != pl.String or labels.is_empty():
         return levels, []
-    bare = labels.str.strip_chars().str.replace_all(r"\s+", " ")
+    bare = visible(labels)
     keys = bare.str.to_lowercase()
     if not keys.is_duplicated().any():
         return levels, []

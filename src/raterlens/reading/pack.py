@@ -21,6 +21,7 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, counted
 from raterlens.config import ReadConfig
 from raterlens.config.keyword_types import ReadOptions
+from raterlens.config.limits import CHUNK, LARGE_FILE
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.packed import (
     SUFFIX,
@@ -46,9 +47,6 @@ from raterlens.reading.labels import Levels, combine, merged, total_rows
 from raterlens.reading.layout import laid_out
 from raterlens.reading.read import checked
 from raterlens.reading.scores import HIGHEST, ScoreCoding, parse_scores
-
-# Rows from which on a parquet file is read chunk by chunk, and the rows of a chunk.
-LARGE, CHUNK = 5_000_000, 2**21
 
 
 def pack(source: object, out: str | Path, **options: Unpack[ReadOptions]) -> Path:
@@ -77,7 +75,7 @@ def pack(source: object, out: str | Path, **options: Unpack[ReadOptions]) -> Pat
 
 
 def pack_ratings(
-    source: object, path: Path, config: ReadConfig, large: int = LARGE, chunk: int = CHUNK
+    source: object, path: Path, config: ReadConfig, large: int = LARGE_FILE, chunk: int = CHUNK
 ) -> Path:
     """As `pack`; a parquet file of `large` rows or more goes chunk by chunk."""
     for option, what in (

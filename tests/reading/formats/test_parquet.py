@@ -74,7 +74,7 @@ def test_a_large_file_is_read_column_by_column_as_a_small_one(
     frame = pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row")
     frame.write_parquet(tmp_path / "x.parquet")
     small = read(tmp_path / "x.parquet")
-    monkeypatch.setattr("raterlens.reading.formats.parquet.LARGE", 2)
+    monkeypatch.setattr("raterlens.reading.formats.parquet.LARGE_FILE", 2)
     assert read_parquet(tmp_path / "x.parquet", ReadConfig()).large
     large = read(tmp_path / "x.parquet")
     assert large.table().equals(small.table())
@@ -137,7 +137,7 @@ HEALTHY: dict[str, Callable[[], bytes]] = {
 def test_healthy_files(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     path.write_bytes(HEALTHY[kind]())
-    check_pages(path)
+    check_pages(path.read_bytes())
 
 
 def damaged(version: str, old: str, new: str) -> bytes:
@@ -194,12 +194,12 @@ def test_impossible_sizes(version: str, old: str, new: str, why: str, tmp_path: 
 def test_levels_longer_than_their_page(tmp_path: Path) -> None:
     content = damaged("2.0", SECOND, "158406 158406 5c 1560 1500 1560 1500 157e 1500")
     (tmp_path / "x.parquet").write_bytes(content)
-    check_pages(tmp_path / "x.parquet")
+    check_pages((tmp_path / "x.parquet").read_bytes())
     # The levels of 63 bytes are within a page of 386, but not within one of 40.
     short = content.replace(bytes.fromhex("158406 158406 5c"), bytes.fromhex("15d000 15d000 5c"), 1)
     (tmp_path / "x.parquet").write_bytes(short)
     with pytest.raises(ValueError, match="more bytes of levels than the page has"):
-        check_pages(tmp_path / "x.parquet")
+        check_pages((tmp_path / "x.parquet").read_bytes())
 
 
 def test_a_footer_longer_than_the_file(tmp_path: Path) -> None:

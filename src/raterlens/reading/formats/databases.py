@@ -1,6 +1,8 @@
 """A table of an SQLite or DuckDB database."""
 
 import sqlite3
+import threading
+import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +13,7 @@ import polars as pl
 
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
+from raterlens.config.limits import VIEW_ROWS, VIEW_SECONDS
 from raterlens.reading.formats.table import Rows, Table, choice, require, rows_of, series_of
 
 
@@ -21,8 +24,7 @@ def read_sqlite(path: Path, config: ReadConfig) -> Table:
     def ask(query: str) -> tuple[list[str], list[tuple[object, ...]]]:
         try:
             with closing(sqlite3.connect(address, uri=True)) as connection:
-                cursor = connection.execute(query)
-                return [column[0] for column in cursor.description], cursor.fetchall()
+                return _rows(connection, query, path)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise _damaged(path, error) from error
 
@@ -42,6 +44,41 @@ def read_sqlite(path: Path, config: ReadConfig) -> Table:
         return rows_of([series_of(column, list(of)) for column, of in zip(wanted, values, strict=True)])
 
     return Table(f"{path.name}::{name}", tuple(columns), take)
+
+
+def _rows(
+    connection: sqlite3.Connection, query: str, path: Path
+) -> tuple[list[str], list[tuple[object, ...]]]:
+    """Columns and rows of a query that ends: of a view, no more rows than the file has bytes, and not too slowly."""
+    asked = [time.monotonic()]
+    connection.set_progress_handler(lambda: time.monotonic() - asked[0] > VIEW_SECONDS, 100_000)
+    most, found = _most_rows(path), list[tuple[object, ...]]()
+    try:
+        cursor = connection.execute(query)
+        while rows := cursor.fetchmany(100_000):
+            found += rows
+            asked[0] = time.monotonic()
+            if len(found) > most:
+                raise _endless(path)
+    except sqlite3.OperationalError as error:
+        if "interrupted" in str(error):
+            raise _endless(path) from error
+        raise
+    return [column[0] for column in cursor.description], found
+
+
+def _most_rows(path: Path) -> int:
+    return max(VIEW_ROWS, path.stat().st_size)
+
+
+def _endless(path: Path) -> InputError:
+    return InputError(
+        f"a view of {path.name!r} does not end: it has more than {_most_rows(path):,} rows, or none for "
+        f"{VIEW_SECONDS:g} s",
+        "save what it gives as a table, and name that",
+        value=str(path),
+        option="table",
+    )
 
 
 def read_duckdb(path: Path, config: ReadConfig) -> Table:
@@ -64,8 +101,19 @@ def read_duckdb(path: Path, config: ReadConfig) -> Table:
         chosen = f"SELECT {', '.join(map(_quoted, wanted))} FROM {_quoted(name)}"
         try:
             with TemporaryDirectory() as folder, duckdb.connect(str(path), read_only=True) as connection:
-                connection.execute(f"COPY ({chosen}) TO '{folder}/rows.parquet' (FORMAT parquet)")
-                return rows_of(pl.read_parquet(f"{folder}/rows.parquet", memory_map=False).get_columns())
+                stop = threading.Timer(VIEW_SECONDS, connection.interrupt)
+                stop.start()
+                try:
+                    limit = f"LIMIT {_most_rows(path) + 1}"
+                    connection.execute(f"COPY ({chosen} {limit}) TO '{folder}/rows.parquet' (FORMAT parquet)")
+                finally:
+                    stop.cancel()
+                frame = pl.read_parquet(f"{folder}/rows.parquet", memory_map=False)
+                if frame.height > _most_rows(path):
+                    raise _endless(path)
+                return rows_of(frame.get_columns())
+        except duckdb.InterruptException as error:
+            raise _endless(path) from error
         except duckdb.Error as error:
             raise _damaged(path, error) from error
 

@@ -23,6 +23,7 @@ from polars.exceptions import PolarsError
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
+from raterlens.config.limits import TEXT_IN_MEMORY
 from raterlens.reading.detection.proposal import Finding
 from raterlens.reading.detection.vocabulary import is_identifier, is_other, usual_role
 from raterlens.reading.formats.header_rows import (
@@ -34,7 +35,7 @@ from raterlens.reading.formats.header_rows import (
     survey_names,
     trimmed,
 )
-from raterlens.reading.formats.table import Rows, Table
+from raterlens.reading.formats.table import Rows, Table, read_whole
 
 DECODED_PIECE = 1 << 20
 WINDOWS = "cp1252"
@@ -279,7 +280,7 @@ def read_delimited(path: Path, config: ReadConfig) -> Table:
 
 
 def _as_utf8(path: Path, encoding: str) -> Text:
-    """Return the path of a UTF-8 file, or what is in it made UTF-8."""
+    """What is in a file, as UTF-8; the path of a large file in UTF-8."""
     codec = codecs.lookup(encoding).name
     with path.open("rb") as file:
         start = file.read(PEEK)
@@ -298,9 +299,9 @@ def _as_utf8(path: Path, encoding: str) -> Text:
             "save the table as csv and give that file",
         )
     if codec in ("utf-8", "utf-8-sig"):
-        return path
+        return read_whole(path) if path.stat().st_size <= TEXT_IN_MEMORY else path
     try:
-        return path.read_bytes().decode(encoding).encode()
+        return read_whole(path).decode(encoding).encode()
     except UnicodeDecodeError:
         _refuse_encoding(path, encoding)
 

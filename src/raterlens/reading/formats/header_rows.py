@@ -223,7 +223,8 @@ def _below(text: Text, separator: str, width: int) -> tuple[int, list[str]]:
     remarks: list[str] = []
     end, cut = size, size
     last = lines[1:][-TOP:]
-    for line, before in zip(reversed(last), [*reversed(last[:-1]), b"x"], strict=True):
+    for place in reversed(range(len(last))):
+        line, before = last[place], last[place - 1] if place else b"x"
         words = line.decode("utf-8", errors="replace").strip()
         if words.count('"') % 2:
             break  # a quoted field of several lines

@@ -19,7 +19,7 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.config import ReadConfig
 from raterlens.reading.formats.nested_records import flattened
-from raterlens.reading.formats.table import Table, require, rows_of, suffix_of
+from raterlens.reading.formats.table import Table, check_archive, require, rows_of, suffix_of
 
 # As Inspect's own `value_to_float` has them: correct, incorrect, partial and no answer.
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -99,6 +99,7 @@ def _document(path: Path) -> _Log:
 
 
 def _archived(path: Path) -> _Log:
+    check_archive(path)
     with ZipFile(path) as archive:
         members = {info.filename: info for info in archive.infolist()}
 

@@ -16,7 +16,7 @@ from raterlens.reading.detection.proposal import Finding
 from raterlens.reading.formats.delimited import encoding_of
 from raterlens.reading.formats.inspect_log import is_log, read_inspect
 from raterlens.reading.formats.nested_records import exploded, flattened, table_records
-from raterlens.reading.formats.table import Table, table_of
+from raterlens.reading.formats.table import Table, read_whole, table_of
 from raterlens.reading.formats.tool_exports import (
     ANNOTATION_TOOLS,
     DOCUMENTS,
@@ -160,7 +160,7 @@ def _whole(line: str) -> bool:
 def _lines(path: Path, encoding: str) -> pl.DataFrame:
     try:
         if encoding == "utf-8":
-            return pl.read_ndjson(path, infer_schema_length=None)
+            return pl.read_ndjson(read_whole(path), infer_schema_length=None)
     except (PolarsError, OSError):
         pass  # read again, slowly: Python's json names the line at fault, or copes
     return _frame(list(_parsed_lines(path, encoding)), path)

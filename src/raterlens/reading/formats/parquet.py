@@ -1,9 +1,9 @@
 """Parquet files, and folders of them: the sizes that a file tells of itself are checked before polars decodes it."""
 
+import io
 import mmap
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from polars.exceptions import PanicException, PolarsError
 
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
+from raterlens.config.limits import LARGE_FILE, TEXT_IN_MEMORY
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.reading.formats.table import Rows, Table, rows_of
+from raterlens.reading.formats.table import Rows, Table, check_unfolded, read_whole, rows_of
 
 Record = dict[int, Any]
 DEEPEST = 16
@@ -138,29 +139,34 @@ _PAGE_BYTES, _PAGE_PACKED, _DATA, _DICTIONARY, _DATA_2 = 2, 3, 5, 7, 8
 _PAGE_VALUES, _NULLS, _PAGE_ROWS, _LEVELS = 1, 2, 3, (5, 6)
 
 
-def check_pages(path: Path) -> int:
-    """Return how many rows a file has; raise ValueError where the sizes that it tells of itself cannot be."""
-    with path.open("rb") as file, closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as content:
-        looked_at = np.memmap(path, dtype=np.int8, mode="r") if compiled_code_pays(len(content)) else None
-        end = len(content) - TAIL
-        footer = end - int.from_bytes(content[end : end + 4], "little")
-        if footer < 0:
-            raise ValueError(f"a footer of {end - footer:,} bytes in a file of {len(content):,}")
-        try:
-            about = Fields(content[footer:end], 0).record()
-            rows = 0
-            for group in about[_GROUPS]:
-                rows += _at_least_0("rows of a group", group[_GROUP_ROWS])
-                for column in group[_COLUMNS]:
-                    _check_column(content, column[_ABOUT], footer, looked_at)
-        except (LookupError, TypeError, AttributeError) as error:
-            raise ValueError("what it says of its columns cannot be read") from error
-        if rows != about[_ROWS]:
-            raise ValueError(f"{about[_ROWS]:,} rows, but {rows:,} in its groups")
-        return rows
+def check_pages(content: bytes | mmap.mmap) -> tuple[int, int]:
+    """Return how many rows a file has, and bytes once unpacked.
+
+    Raise ValueError where the sizes that it tells of itself cannot be.
+    """
+    looked_at = np.frombuffer(content, np.int8) if compiled_code_pays(len(content)) else None
+    end = len(content) - TAIL
+    footer = end - int.from_bytes(content[end : end + 4], "little")
+    if footer < 0:
+        raise ValueError(f"a footer of {end - footer:,} bytes in a file of {len(content):,}")
+    try:
+        about = Fields(content[footer:end], 0).record()
+        rows = unpacked = 0
+        for group in about[_GROUPS]:
+            rows += _at_least_0("rows of a group", group[_GROUP_ROWS])
+            for column in group[_COLUMNS]:
+                _check_column(content, column[_ABOUT], footer, looked_at)
+                unpacked += column[_ABOUT][_BYTES]
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError("what it says of its columns cannot be read") from error
+    if rows != about[_ROWS]:
+        raise ValueError(f"{about[_ROWS]:,} rows, but {rows:,} in its groups")
+    return rows, unpacked
 
 
-def _check_column(content: mmap.mmap, about: Record, footer: int, looked_at: NDArray[np.int8] | None) -> None:
+def _check_column(
+    content: bytes | mmap.mmap, about: Record, footer: int, looked_at: NDArray[np.int8] | None
+) -> None:
     """The values of a column in one group of rows: as many as its pages hold. `looked_at`: the content for
     compiled code, where that pays."""
     values = _at_least_0("values", about[_VALUES])
@@ -215,14 +221,15 @@ def _at_least_0(what: str, number: int) -> int:
 MARK = b"PAR1"
 SUFFIX = ".parquet"
 AGAIN = "copy or write it again"
-LARGE = 5_000_000
-"""Rows from which on columns are taken one at a time."""
 
 
 def read_parquet(path: Path, config: ReadConfig) -> Table:
     """Open a parquet file. (An encoding is for text files; parquet is UTF-8 by definition.)"""
-    rows = _checked_rows(path)
-    return _scanned(path.name, pl.scan_parquet(path, glob=False), rows)
+    if path.stat().st_size > TEXT_IN_MEMORY:
+        return _scanned(path.name, pl.scan_parquet(path, glob=False), _mapped_rows(path))
+    content = read_whole(path)
+    rows = _checked_rows(content, path.name)
+    return _scanned(path.name, pl.scan_parquet(io.BytesIO(content)), rows)
 
 
 def read_folder(folder: Path, config: ReadConfig) -> Table:
@@ -235,26 +242,33 @@ def read_folder(folder: Path, config: ReadConfig) -> Table:
             "give the path of one file in it, or a folder of them",
             value=str(folder),
         )
-    rows = sum(map(_checked_rows, files))
+    rows = sum(map(_mapped_rows, files))
     partitioned = any("=" in part for file in files for part in file.relative_to(folder).parts[:-1])
     lazy = pl.scan_parquet(files, glob=False, hive_partitioning=partitioned)
     return _scanned(folder.name, lazy, rows)
 
 
-def _checked_rows(path: Path) -> int:
-    """How many rows a file has that is whole."""
+def _mapped_rows(path: Path) -> int:
+    """As `_checked_rows`, of a file that need not fit into memory."""
+    if path.stat().st_size <= TAIL:
+        return _checked_rows(path.read_bytes(), path.name)
     with path.open("rb") as file:
-        start = file.read(4)
-        file.seek(max(path.stat().st_size - 4, 0))
-        end = file.read(4)
+        return _checked_rows(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), path.name)
+
+
+def _checked_rows(content: bytes | mmap.mmap, name: str) -> int:
+    """How many rows a file has that is whole."""
+    start, end = content[:4], content[-4:]
     if start != MARK:
-        raise InputError(f"{path.name!r} is not a parquet file: it begins with {start!r}", AGAIN, value=start)
+        raise InputError(f"{name!r} is not a parquet file: it begins with {start!r}", AGAIN, value=start)
     if end != MARK:
-        raise InputError(f"{path.name!r} is cut short: it ends with {end!r}, not {MARK!r}", AGAIN, value=end)
+        raise InputError(f"{name!r} is cut short: it ends with {end!r}, not {MARK!r}", AGAIN, value=end)
     try:
-        return check_pages(path)
+        rows, unpacked = check_pages(content)
     except (ValueError, OSError) as error:
-        raise damaged(path.name, error) from error
+        raise damaged(name, error) from error
+    check_unfolded(name, len(content), max(rows, unpacked))
+    return rows
 
 
 def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int) -> Table:
@@ -268,9 +282,9 @@ def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int) -> Table:
         schema = lazy.collect_schema()
     except (PolarsError, PanicException, OSError) as error:
         raise damaged(name, error) from error
-    if n_rows < LARGE and any(dtype.is_nested() for dtype in schema.values()):
+    if n_rows < LARGE_FILE and any(dtype.is_nested() for dtype in schema.values()):
         return _spread_out(name, lazy)
-    return Table(name, tuple(schema), take, query=lazy, large=n_rows >= LARGE)
+    return Table(name, tuple(schema), take, query=lazy, large=n_rows >= LARGE_FILE)
 
 
 def _spread_out(name: str, lazy: pl.LazyFrame) -> Table:

@@ -26,7 +26,7 @@ from raterlens.config import ReadConfig
 from raterlens.ratings.packed import SUFFIX as PACKED
 from raterlens.reading.formats.parquet import read_folder
 from raterlens.reading.formats.several_tables import files_in, matching, stacked
-from raterlens.reading.formats.table import Table, read_frame, require, suffix_of
+from raterlens.reading.formats.table import Table, read_frame, require, suffix_of, unfold
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """Old Excel workbooks begin like this, and new ones that are protected by a password."""
@@ -116,7 +116,8 @@ def plain_file(source: Path, format: str | None) -> Iterator[Path]:
             path = Path(folder, f"standard input.{format or 'csv'}")
             if sys.stdin is None or sys.stdin.closed:
                 raise InputError("standard input is closed", "pipe a table into the command, or name a file")
-            _keep(sys.stdin.buffer, path)
+            with path.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
         else:
             path = Path(folder, source.stem)
             _decompress(source, OPEN[suffix], path)
@@ -125,8 +126,8 @@ def plain_file(source: Path, format: str | None) -> Iterator[Path]:
 
 def _decompress(source: Path, open_: Callable[[Path], Any], path: Path) -> None:
     try:
-        with open_(source) as stream:
-            _keep(stream, path)
+        with open_(source) as stream, path.open("wb") as file:
+            unfold(source, stream, file)
     except (FileNotFoundError, PermissionError, IsADirectoryError):
         raise
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
@@ -144,11 +145,6 @@ def _damaged(source: Path, error: Exception) -> InputError:
         "copy or compress it again",
         value=str(source),
     )
-
-
-def _keep(stream: IO[bytes], path: Path) -> None:
-    with path.open("wb") as file:
-        shutil.copyfileobj(stream, file)
 
 
 _ZIP = b"PK\x03\x04"

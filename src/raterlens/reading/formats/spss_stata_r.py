@@ -1,7 +1,12 @@
 """SPSS, Stata and R."""
 
+import bz2
+import gzip
+import lzma
 import warnings
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +16,17 @@ import polars as pl
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
-from raterlens.reading.formats.table import Rows, Table, choice, read_frame, require, rows_of, suffix_of
+from raterlens.reading.formats.table import (
+    Rows,
+    Table,
+    check_unfolded,
+    choice,
+    read_frame,
+    require,
+    rows_of,
+    suffix_of,
+    unfold,
+)
 
 END_OF_STATA = b"</stata_dta>"
 _ZSAV, _ZLIB_AT_MOST = b"$FL3", 1_032
@@ -67,6 +82,7 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
     with path.open("rb") as file:
         compressed = file.read(len(_ZSAV)) == _ZSAV
     most = path.stat().st_size * (_ZLIB_AT_MOST if compressed else 1)
+    check_unfolded(path.name, path.stat().st_size, 8 * (about.number_rows or 0) * about.number_columns)
     if (about.number_rows or 0) * about.number_columns > most:
         raise InputError(
             f"{path.name!r} is damaged: it is said to hold {about.number_rows:,} rows, but has "
@@ -106,6 +122,7 @@ def read_r(path: Path, config: ReadConfig) -> Table:
     """Open the data frame in an .rda, .RData or .rds file."""
     rdata = require("rdata", "rda", path.name)
     is_rds = suffix_of(path, config) == ".rds"
+    _check_unfolded(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter(
@@ -132,6 +149,19 @@ def read_r(path: Path, config: ReadConfig) -> Table:
         return replace(rows, frame=rows.frame.with_columns(map(whole, rows.frame.get_columns())))
 
     return Table(path.name, table.columns, take)
+
+
+_OPEN: dict[bytes, Callable[[Path], Any]] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
+
+
+def _check_unfolded(path: Path) -> None:
+    """Raise where a file of R unfolds to far more than its size."""
+    with path.open("rb") as file:
+        opened = _OPEN.get(file.read(2))
+    if opened is None:
+        return
+    with suppress(OSError, EOFError, lzma.LZMAError, zlib.error), opened(path) as stream:
+        unfold(path, stream)
 
 
 def whole(column: pl.Series) -> pl.Series:

@@ -1,12 +1,14 @@
 """Result of every format: column names at once, and the rows of chosen columns on demand; any dataframe as one."""
 
+import struct
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -16,6 +18,7 @@ from raterlens.base.arrays import Mask
 from raterlens.base.errors import InputError, choose
 from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.config import ReadConfig
+from raterlens.config.limits import UNFOLDED, UNFOLDED_TIMES
 from raterlens.ratings.coded import Backend
 from raterlens.reading.detection.proposal import Finding
 
@@ -230,3 +233,47 @@ def require(package: str, extra: str, file: str) -> Any:
             f"run: pip install 'raterlens[{extra}]', or save the table as csv",
             value=package,
         ) from error
+
+
+def read_whole(path: Path) -> bytes:
+    """The content of a file that nobody writes to meanwhile: one that shrinks while it is mapped ends the process."""
+    before = path.stat()
+    content, after = path.read_bytes(), path.stat()
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or len(
+        content
+    ) != after.st_size:
+        raise InputError(
+            f"{path.name!r} changed while it was read", "try again once it is written", value=str(path)
+        )
+    return content
+
+
+def check_unfolded(name: str, packed: int, unfolded: int) -> None:
+    """Raise where a compressed file holds far more than its size lets expect."""
+    if unfolded > max(UNFOLDED, UNFOLDED_TIMES * packed):
+        raise InputError(
+            f"{name!r} has {packed / 1e6:,.1f} MB, but unfolds to {unfolded / 1e6:,.0f} MB or more, as no table of "
+            "ratings does",
+            "if it is one, unpack it and save it as csv",
+            value=unfolded,
+        )
+
+
+def unfold(source: Path, stream: IO[bytes], file: IO[bytes] | None = None) -> None:
+    """Decompress piece by piece, to a file or only to see how much there is; raise once it is far too much."""
+    packed, unfolded = source.stat().st_size, 0
+    while piece := stream.read(1 << 22):
+        unfolded += len(piece)
+        check_unfolded(source.name, packed, unfolded)
+        if file is not None:
+            file.write(piece)
+
+
+def check_archive(path: Path) -> None:
+    """Raise where the directory of an archive (a workbook, a log) says that it unfolds to far more than its size."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unfolded = sum(part.file_size for part in archive.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError, struct.error):
+        return  # not an archive, or damaged: its reader says what is wrong
+    check_unfolded(path.name, path.stat().st_size, unfolded)

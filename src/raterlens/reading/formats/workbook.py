@@ -17,13 +17,12 @@ import polars as pl
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.config import ReadConfig
+from raterlens.config.limits import FAR_CELLS
 from raterlens.reading.detection.proposal import Finding
 from raterlens.reading.formats.header_rows import header_row, is_upper, joined, named
 from raterlens.reading.formats.several_tables import ALL_SHEETS, chosen_sheet, joined_sheets
-from raterlens.reading.formats.table import Rows, Table, choice, require
+from raterlens.reading.formats.table import Rows, Table, check_archive, choice, require
 
-MOST = 30_000_000
-"""Cells up to the last one, blanks included, that any sheet may have: 26 columns of all the rows that Excel knows."""
 SPARSE = 1 / 20
 """A sheet in which more of them are filled may be larger."""
 PIECE = 1 << 24
@@ -45,7 +44,7 @@ Size = tuple[int, int, int]
 """Rows, columns, and cells that are there."""
 
 
-def check_size(path: Path, sheet: str, most: int = MOST) -> None:
+def check_size(path: Path, sheet: str, most: int = FAR_CELLS) -> None:
     """Raise where a sheet reaches so far that its blank cells alone would fill the memory."""
     try:
         with zipfile.ZipFile(path) as book:
@@ -159,7 +158,7 @@ def _binary_parts(book: zipfile.ZipFile, sheet: str) -> list[str]:
     return [name for name in book.namelist() if name.startswith("xl/worksheets/")]
 
 
-def _binary_sheet(book: zipfile.ZipFile, part: str, most: int = MOST) -> Size:
+def _binary_sheet(book: zipfile.ZipFile, part: str, most: int = FAR_CELLS) -> Size:
     """As the sheet says itself; cells are only counted where it reaches far."""
     content = book.read(part)
     for kind, reach in _records(content):
@@ -204,6 +203,7 @@ WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 def sheet_names(path: Path) -> list[str]:
     """The sheets of a workbook, in their order."""
     fastexcel = require("fastexcel", "excel", path.name)
+    check_archive(path)
     try:
         return list(fastexcel.read_excel(path).sheet_names)
     except fastexcel.FastExcelError as error:
@@ -214,6 +214,7 @@ def read_workbook(path: Path, config: ReadConfig) -> Table:
     """Open a sheet: the one asked for, else the one that looks like ratings, or all that are laid out alike, each with
     the marks of one rater. Titles above the table are left out, two header rows joined."""
     fastexcel = require("fastexcel", "excel", path.name)
+    check_archive(path)
     try:
         book = fastexcel.read_excel(path)
         names = list(book.sheet_names)

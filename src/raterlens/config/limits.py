@@ -1,0 +1,24 @@
+"""Sizes that change what is computed, or from which on a file is refused, each with its reason."""
+
+LARGE_FILE = 5_000_000
+"""Rows from which on a parquet file is read column by column, and packed chunk by chunk: all its labels as text would
+need more memory than the ratings."""
+CHUNK = 2**21
+"""Rows of such a chunk: some hundred MB."""
+IN_MEMORY = 20_000_000
+"""Packed ratings up to which they are taken into memory whole, 14 bytes each; diagnostics use a sample of more."""
+PART = 2**22
+"""Packed ratings of a part: enough to keep compiled code busy, and a few hundred MB while a part is prepared."""
+MANY_ROWS = 10_000
+"""Rows from which on it pays to look for runs of the same label, or to make a table of numbers."""
+
+FAR_CELLS = 30_000_000
+"""Cells up to the last one, blanks included, that any sheet may have: 26 columns of all the rows that Excel knows."""
+UNFOLDED, UNFOLDED_TIMES = 64 << 20, 100
+"""Bytes that a compressed file may always unfold to, and how many times its size beyond that. Tables of ratings shrink
+to a fifth or, where they are very regular, a fiftieth."""
+TEXT_IN_MEMORY = 1 << 30
+"""Bytes of a text file or parquet file up to which it is read into memory as it is: a file that another program cuts
+short meanwhile then ends in a message. Larger ones are mapped."""
+VIEW_ROWS, VIEW_SECONDS = 1_000_000, 60.0
+"""Rows that a view of a database may always have, and else as many as the file has bytes; and seconds without a row."""

@@ -1,0 +1,127 @@
+"""Small files that unfold, views that never end and files that change are refused, soon and in little memory."""
+
+import bz2
+import gzip
+import lzma
+import sqlite3
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import raterlens as rl
+from raterlens.base.errors import InputError
+from raterlens.reading.formats.table import read_whole
+
+TABLE = pl.DataFrame({"student": [1, 1, 2, 2], "rater": ["a", "b", "a", "b"], "score": [0, 1, 1, 1]})
+SPACES = b" " * (1 << 20)
+
+
+def unfolding(path: Path, part: str, before: bytes, times: int) -> None:
+    """A workbook with so many MB of spaces in one of its parts."""
+    whole = path.with_name("whole.xlsx")
+    TABLE.write_excel(whole)
+    with zipfile.ZipFile(whole) as book, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in book.namelist():
+            content = book.read(name)
+            with made.open(name, "w") as file:
+                place = content.index(before) if name == part else 0
+                file.write(content[:place])
+                for _ in range(times if name == part else 0):
+                    file.write(SPACES)
+                file.write(content[place:])
+
+
+@pytest.mark.parametrize(
+    ("part", "before"), [("xl/worksheets/sheet1.xml", b"</sheetData>"), ("xl/sharedStrings.xml", b"</t>")]
+)
+def test_a_workbook_is_refused_by_its_directory(part: str, before: bytes, tmp_path: Path) -> None:
+    unfolding(path := tmp_path / "x.xlsx", part, before, 100)
+    with pytest.raises(InputError, match=r"'x\.xlsx' has 0\.1 MB, but unfolds to 105 MB or more"):
+        rl.read(path)
+    unfolding(path, part, before, 1)
+    assert rl.read(path).n_ratings == 4
+
+
+@pytest.mark.parametrize(
+    ("suffix", "opened"), [("gz", gzip.open), ("bz2", bz2.open), ("xz", lzma.open)], ids=["gz", "bz2", "xz"]
+)
+def test_unpacking_stops(suffix: str, opened: Callable[..., Any], tmp_path: Path) -> None:
+    with opened(path := tmp_path / f"x.csv.{suffix}", "wb") as file:
+        file.write(TABLE.write_csv().encode())
+        for _ in range(100):
+            file.write(SPACES)
+    with pytest.raises(InputError, match="unfolds to 71 MB or more"):
+        rl.read(path)
+
+
+def test_a_file_of_r_that_unfolds(tmp_path: Path) -> None:
+    with gzip.open(path := tmp_path / "x.rds", "wb") as file:
+        for _ in range(80):
+            file.write(SPACES)
+    with pytest.raises(InputError, match="unfolds to 71 MB or more"):
+        rl.read(path)
+
+
+def test_parquet_rows_that_take_no_room(tmp_path: Path) -> None:
+    rows = 80_000_000
+    one = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int8()), pa.array(["a"]))
+    table = pa.table({name: pa.chunked_array([one] * (rows // 1000)) for name in ("student", "rater")})
+    pq.write_table(table, path := tmp_path / "x.parquet", row_group_size=rows)
+    with pytest.raises(InputError, match="unfolds to 80 MB or more"):
+        rl.read(path, score="student")
+
+
+@pytest.mark.parametrize(
+    "counted", ["n", "count(*) over (order by n rows between unbounded preceding and unbounded following)"]
+)
+def test_a_view_that_never_ends(counted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("raterlens.reading.formats.databases.VIEW_SECONDS", 0.3)
+    monkeypatch.setattr("raterlens.reading.formats.databases.VIEW_ROWS", 50_000)
+    with sqlite3.connect(path := tmp_path / "x.db") as connection:
+        endless = "with recursive e(n) as (select 1 union all select n + 1 from e)"
+        connection.execute(
+            f"create view ratings as {endless} select n as student, n % 3 as rater, {counted} as score from e"
+        )
+    connection.close()
+    with pytest.raises(InputError, match=r"a view of 'x\.db' does not end"):
+        rl.read(path)
+
+
+def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.csv"
+    TABLE.write_csv(path)
+    whole = Path.read_bytes
+
+    def shrunk(self: Path) -> bytes:
+        content = whole(self)
+        self.write_bytes(content[:20])
+        return content
+
+    monkeypatch.setattr(Path, "read_bytes", shrunk)
+    with pytest.raises(InputError, match=r"'x\.csv' changed while it was read"):
+        read_whole(path)
+
+
+def test_a_long_last_line_without_an_end(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(
+        "student,rater,score\ns1,a,1\ns2,a,0\ns1,b,1\n" + "s" * 200_000 + ",b,1", encoding="utf-8"
+    )
+    assert rl.read(path).n_ratings == 4
+
+
+def test_labels_that_look_alike_are_one() -> None:
+    names = ["Zo\u00eb", "Zoe\u0308", "Ann", "Ann\u200b", "\u202aBob\u202c", "Bob"]
+    table = pl.DataFrame(
+        {"student": [n // 6 for n in range(24)], "rater": names * 4, "score": [n % 2 for n in range(24)]}
+    )
+    ratings = rl.read(table, duplicates="keep")
+    assert ratings.n_raters == 3
+    assert any("look like the same rater" in note for note in ratings.notes)
+    assert rl.read(table, duplicates="keep", as_written=True).n_raters == 6
