@@ -9,11 +9,13 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.detection.proposal import UncertainError
 from raterlens.reading.read import read
+from tests.reading.corpus.cases import CASES
 from tests.reading.corpus.habits import HABITS as FIRST
 from tests.reading.corpus.habits import Habit
 from tests.reading.corpus.second_habits import SECOND
+from tests.reading.corpus.third_habits import THIRD
 
-HABITS = [*FIRST, *SECOND]
+HABITS = [*FIRST, *SECOND, *THIRD]
 ENCODED = ("Latin-2",)
 """Whose encoding has to be confirmed."""
 
@@ -21,6 +23,11 @@ ENCODED = ("Latin-2",)
 def rows(ratings: Ratings) -> list[tuple[Any, ...]]:
     table = ratings.table().select("student", "rater", "item", "score").rows()
     return sorted((str(s), str(r), str(i), int(y)) for s, r, i, y in table)
+
+
+def test_the_corpus_is_large_enough() -> None:
+    assert len(CASES) + len(HABITS) >= 200
+    assert len({habit.name for habit in HABITS}) == len(HABITS)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from raterlens.reading.detection.score_scale import understood_scale
 from raterlens.reading.detection.vocabulary import tier
 from raterlens.reading.duplicates import DRAWS, settle_duplicates
 from raterlens.reading.formats.table import Rows, Table
-from raterlens.reading.labels import Levels, alike, code, combine, merged, total_rows
+from raterlens.reading.labels import Levels, alike, code, combine, merged, refuse_infinite, total_rows
 from raterlens.reading.scores import ScoreCoding, parse_scores
 from raterlens.reading.truth_columns import known_coding, marked_raters, once_each, table_answers
 
@@ -40,6 +40,8 @@ def assemble(table: Table, roles: Roles, understanding: Understanding) -> Rating
     taken = _extracted(taken, roles, understanding.config.pattern)
     rows = labelled(table, roles, taken)
     labels = _Labels.of(table, rows, roles)
+    for name, levels in labels.named(roles).items():
+        refuse_infinite(levels, name, rows.place)
     if not understanding.config.as_written:
         totals, found = total_rows(labels.named(roles), rows.place)
         understanding.take(found)

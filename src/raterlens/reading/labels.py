@@ -111,6 +111,19 @@ class Levels:
         return Levels(*used_levels(codes, self.labels))
 
 
+def refuse_infinite(levels: "Levels", name: str, place: Callable[[int], str]) -> None:
+    """Raise where a label is infinite: files of results could not hold it."""
+    if not levels.labels.dtype.is_float() or not (beyond := levels.labels.is_infinite()).any():
+        return
+    row = int(np.flatnonzero(np.isin(levels.codes, beyond.arg_true().to_numpy()))[0])
+    label = levels.labels[int(levels.codes[row])]
+    raise InputError(
+        f"the {name} label at {place(row)} is {label}, which is no label",
+        "write what it stands for, or leave it blank",
+        value=label,
+    )
+
+
 def code(column: pl.Series, many: int = MANY_ROWS, block: int = BLOCK) -> Levels:
     """Code one column. Null, NaN and blank text are missing labels.
 

@@ -125,3 +125,51 @@ def test_labels_that_look_alike_are_one() -> None:
     assert ratings.n_raters == 3
     assert any("look like the same rater" in note for note in ratings.notes)
     assert rl.read(table, duplicates="keep", as_written=True).n_raters == 6
+
+
+def test_a_rater_called_like_a_formula_is_no_total() -> None:
+    table = TABLE.with_columns(rater=pl.col("rater").replace("a", "@SUM(1)"))
+    assert rl.read(table).raters.to_list() == ["@SUM(1)", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "half"),
+    [
+        (r"a\ud800", r"\ud800"),
+        (r"a\udc00b", r"\udc00"),
+        (r"a\\\ud83d", r"\ud83d"),
+        (r"\ud83d\ude00", None),
+        (r"\\ud800", None),
+    ],
+)
+@pytest.mark.parametrize("name", ["x.jsonl", "x.json"])
+def test_half_a_character_is_refused_by_line(name: str, text: str, half: str | None, tmp_path: Path) -> None:
+    records = [
+        f'{{"student": {n // 2}, "rater": "{"b" if n % 2 else text}", "score": {n % 2}}}' for n in range(8)
+    ]
+    content = "\n".join(records) if name.endswith("l") else "[" + ",\n".join(records) + "]"
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    if half is None:
+        assert rl.read(tmp_path / name).n_raters == 2
+        return
+    with pytest.raises(InputError, match=r"line 1, has .*, half of a character") as caught:
+        rl.read(tmp_path / name)
+    assert caught.value.value == half
+
+
+def test_an_infinite_label_is_refused_by_place() -> None:
+    table = TABLE.with_columns(student=pl.Series([1.5, 1.5, float("inf"), 2.5]))
+    with pytest.raises(InputError, match="the student label at row 3 is inf"):
+        rl.read(table)
+
+
+def test_numbers_beyond_64_bits_are_labels(tmp_path: Path) -> None:
+    rows = [f'{{"student": {10**30 + n // 2}, "rater": "{"ab"[n % 2]}", "score": {n % 2}}}' for n in range(8)]
+    (tmp_path / "x.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    assert rl.read(tmp_path / "x.jsonl").n_students == 4
+
+
+def test_labels_with_separators_survive_a_control_file(tmp_path: Path) -> None:
+    table = TABLE.with_columns(rater=pl.col("rater").replace("a", "a;=b, c"))
+    rl.write_facets(rl.read(table), tmp_path / "x.facets")
+    assert rl.read(tmp_path / "x.facets").raters.to_list() == ["a;=b, c", "b"]

@@ -46,7 +46,7 @@ USUAL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "평가자, эксперт"
         ),
         words(
-            "scorer, grader, assessor, examiner, reviewer, evaluator, coder, worker, labeler, labeller, rated "
+            "scorer, grader, reader, assessor, examiner, reviewer, evaluator, coder, worker, labeler, labeller, rated "
             "by, marked by, graded by, scored by, completed by, annotated by, teacher, judge model, judge llm, "
             "llm judge, username, user, Lehrkraft, Lehrer, Lehrerin, enseignant, professeur, profesor, "
             "profesora, docente, professor, professora, docent, jury, jurado, Jury, llm"
@@ -359,10 +359,12 @@ def is_total(label: str) -> bool:
 
     Examples
     --------
-    >>> [is_total(label) for label in ("Total", "MITTELWERT:", "Ø", "Average (n=30)", "Totò", "Meanwell")]
+    >>> [is_total(label) for label in ("Total", "MITTELWERT:", "Ø", "Average (n=30)", "Totò", "@SUM(1)")]
     [True, True, True, True, False, False]
     """
-    bare = re.sub(r"\([^)]*\)", "", label).strip(" :=*.-")
+    if label.lstrip().startswith("@"):  # a name as people have them online
+        return False
+    bare = re.sub(r"\s\([^)]*\)", "", label).strip(" :=*.-")
     return bare in _SIGNS or (bool(bare) and plain(bare) in known(_TOTALS))
 
 

@@ -276,7 +276,13 @@ def _lines(ratings: Ratings, title: str, item_sign: str) -> Iterator[str]:
 
 
 def _labels(labels: pl.Series) -> list[str]:
-    """Labels without the characters that separate; those that then look alike get their number."""
-    plain = [text.translate(_SEPARATORS).strip() for text in labels.cast(pl.String)]
+    """Labels as FACETS can hold them, between quotes where they have separators; those that look alike get numbers."""
+    plain = [_quoted(text) for text in labels.cast(pl.String)]
     times = Counter(plain)
     return [text if times[text] == 1 else f"{text} ({place})" for place, text in enumerate(plain, 1)]
+
+
+def _quoted(label: str) -> str:
+    if not set(",=;") & set(label) or set('"\t\n\r') & set(label):
+        return label.translate(_SEPARATORS).strip()
+    return f'"{label.strip()}"'

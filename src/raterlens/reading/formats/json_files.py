@@ -1,6 +1,7 @@
 """JSON: a list of records, one record per line, or what annotation and evaluation tools export."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -160,7 +161,9 @@ def _whole(line: str) -> bool:
 def _lines(path: Path, encoding: str) -> pl.DataFrame:
     try:
         if encoding == "utf-8":
-            return pl.read_ndjson(read_whole(path), infer_schema_length=None)
+            content = read_whole(path)
+            _refuse_surrogates(content, path)
+            return pl.read_ndjson(content, infer_schema_length=None)
     except (PolarsError, OSError):
         pass  # read again, slowly: Python's json names the line at fault, or copes
     return _frame(list(_parsed_lines(path, encoding)), path)
@@ -207,9 +210,31 @@ def _too_deep(path: Path, where: str = "") -> InputError:
     return InputError(f"{path.name!r}{where} has lists or records nested too deeply to be ratings", NEED)
 
 
+_LONE = re.compile(
+    rb"(?<!\\)((?:\\\\)*)"  # an escape of its own, not part of an escaped backslash
+    rb"(\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+)
+
+
+def _refuse_surrogates(content: bytes, path: Path) -> None:
+    """Raise where an escape is half of a character, which no text can hold."""
+    if b"\\ud" not in content and b"\\uD" not in content:
+        return
+    if found := _LONE.search(content):
+        line = content.count(b"\n", 0, found.start()) + 1
+        half = found[2].decode()
+        raise InputError(
+            f"{path.name!r}, line {line:,}, has {half}, half of a character",
+            "write the file again: a text was cut in the middle of a character",
+            value=half,
+        )
+
+
 def _text(path: Path, encoding: str) -> str:
     try:
-        return path.read_text(encoding=_codec(encoding))
+        content = read_whole(path)
+        _refuse_surrogates(content, path)
+        return content.decode(_codec(encoding))
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path.name!r} is not {encoding}: byte 0x{error.object[error.start]:02x} at position {error.start:,} does "

@@ -9,8 +9,8 @@ Record = Mapping[str, Any]
 
 
 def table_records(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The rows of a document that holds a table by columns: pandas' `split` and `columns`, tables of Weights & Biases
-    and MLflow, or lists of equal length; None where it holds none."""
+    """The rows of a document that holds a table: pandas' `split`, `columns` and `index`, tables of Weights & Biases and
+    MLflow, or lists of equal length; None where it holds none."""
     columns, data = document.get("columns"), document.get("data")
     if isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
         names = [
@@ -27,6 +27,8 @@ def table_records(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         return None
     if all(isinstance(value, Mapping) and len(value) > 1 for value in values):
         keys = list(values[0])
+        if all(map(str.isdigit, document)) and all(list(value) == keys for value in values):
+            return [dict(value) for value in values]
         if all(list(value) == keys for value in values) and all(str(key).isdigit() for key in keys):
             return [{name: document[name][key] for name in document} for key in keys]
     return None

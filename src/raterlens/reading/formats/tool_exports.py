@@ -430,7 +430,9 @@ def langfuse(records: Sequence[Record]) -> Export | None:
     """Scores, or traces with their scores: traces are students, names of scores, or those who gave them, raters."""
     traces = [record for record in records[:20] if isinstance(record.get("scores"), list)]
     if traces and all(
-        "name" in score and "value" in score for trace in traces for score in trace["scores"][:5]
+        isinstance(score, Mapping) and {"name", "value"} <= score.keys()
+        for trace in traces
+        for score in trace["scores"][:5]
     ):
         pairs = [(trace, score) for trace in records for score in trace.get("scores") or []]
     elif all({"traceId", "name", "value"} <= record.keys() for record in records[:20]):
