@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
@@ -30,7 +30,10 @@ _NUMBERS = {
     *("n", "mean_score", "rho", "eta", "kappa", "kappa_low", "kappa_high", "difficulty", "ability"),
     *("sharpness", "sharpness_low", "sharpness_high", "passes", "passes_low", "passes_high"),
 }
-_DAMAGES = (KeyError, TypeError, ValueError, AttributeError, IndexError, PolarsError, RaterlensError)
+_DAMAGES = (
+    *(KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError),
+    *(PolarsError, RaterlensError),
+)
 # Floats from which on a list is long.
 _LONG = 64
 _ELSEWHERE = ("config", "optimiser", "tables", "sigma_se", "yardstick", "calibration")
@@ -361,6 +364,13 @@ def _check_types(known: dict[str, Any]) -> None:
             raise TypeError(f"{one.name} is {shortened(value)}")
         if one.name in ("n_ratings", "n_students", "n_raters", "n_items") and value < 1:
             raise ValueError(f"{one.name} is {value}")
+    choose("backend", known["backend"], get_args(Backend))
+    for name in ("raters", "items", "students"):
+        if name not in known["tables"]:
+            raise KeyError(name)
+    held = known["calibration"]
+    if held is not None and any(labels.is_empty() for labels in held.labels.values()):
+        raise ValueError("labels of the calibration are missing")
     for part, table in known["tables"].items():
         if wrong := [
             name for name in table.columns if name in _NUMBERS and not table[name].dtype.is_numeric()

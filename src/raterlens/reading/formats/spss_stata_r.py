@@ -78,6 +78,18 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
             f"{path.name!r} is damaged: a column has no name", "copy it again, or save it as csv"
         )
 
+    _check_rows(path, about)
+
+    def take(wanted: Sequence[str]) -> Rows:
+        stored = [name.encode().decode(BYTES) if by_bytes else name for name in dict.fromkeys(wanted)]
+        columns, _ = ask(by_bytes, usecols=stored, output_format="dict")
+        return rows_of([whole(pl.Series(name, columns[name], strict=False)) for name in wanted])
+
+    return Table(path.name, tuple(about.column_names), take, labels=about.variable_value_labels)
+
+
+def _check_rows(path: Path, about: Any) -> None:
+    """Raise where a file says that it has more rows than it can hold."""
     # Each number takes at least a byte; the library makes room for all rows before it looks for them.
     with path.open("rb") as file:
         compressed = file.read(len(_ZSAV)) == _ZSAV
@@ -90,13 +102,6 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
             "copy it again, or save it as csv",
             value=about.number_rows,
         )
-
-    def take(wanted: Sequence[str]) -> Rows:
-        stored = [name.encode().decode(BYTES) if by_bytes else name for name in dict.fromkeys(wanted)]
-        columns, _ = ask(by_bytes, usecols=stored, output_format="dict")
-        return rows_of([whole(pl.Series(name, columns[name], strict=False)) for name in wanted])
-
-    return Table(path.name, tuple(about.column_names), take, labels=about.variable_value_labels)
 
 
 def _as_utf8(columns: Any, about: Any) -> tuple[dict[str, list[Any]], Any]:
