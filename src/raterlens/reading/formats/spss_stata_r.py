@@ -94,7 +94,6 @@ def _check_rows(path: Path, about: Any) -> None:
     with path.open("rb") as file:
         compressed = file.read(len(_ZSAV)) == _ZSAV
     most = path.stat().st_size * (_ZLIB_AT_MOST if compressed else 1)
-    check_unfolded(path.name, path.stat().st_size, 8 * (about.number_rows or 0) * about.number_columns)
     if (about.number_rows or 0) * about.number_columns > most:
         raise InputError(
             f"{path.name!r} is damaged: it is said to hold {about.number_rows:,} rows, but has "
@@ -102,6 +101,7 @@ def _check_rows(path: Path, about: Any) -> None:
             "copy it again, or save it as csv",
             value=about.number_rows,
         )
+    check_unfolded(path.name, path.stat().st_size, 8 * (about.number_rows or 0) * about.number_columns)
 
 
 def _as_utf8(columns: Any, about: Any) -> tuple[dict[str, list[Any]], Any]:
