@@ -34,7 +34,7 @@ CHECKED = ("csv.gz", "csv.xz", "rlpack")
 """Formats with a checksum over all that counts."""
 KINDS = (
     *(kind for kind in FILES if "folder" not in kind and "partitioned" not in kind),
-    *("parquet", "plain parquet", "rlpack", "facets", "eval", "eval.json"),
+    *("parquet", "plain parquet", "rlpack", "facets", "eval", "eval.json", "fit.json"),
 )
 EDITS = ("cut", "flip", "set", "insert", "remove", "double", "blank")
 
@@ -54,6 +54,8 @@ def whole(kind: str) -> tuple[str, bytes]:
             pyarrow.parquet.write_table(FRAME.to_arrow(), path, compression="none", data_page_version="2.0")
         elif kind == "rlpack":
             path = rl.pack(FRAME, place / "ratings.rlpack")
+        elif kind == "fit.json":
+            path = rl.fit(FRAME).save(place / "fit.json")
         elif kind == "facets":
             path = place / "study.txt"
             path.write_text(HEAD + MODEL + LABELS + DATA)
@@ -87,7 +89,9 @@ def edited(content: bytes, edits: list[list[object]]) -> bytes:
 
 def changes() -> SearchStrategy[list[list[object]]]:
     """A few edits."""
-    text = st.sampled_from([*'",;\n\r\0\t{]<é\ufeff', "1e999", "nan", "-1"])
+    signs = [*'",;\n\r\0\t{]<é\ufeff\u200b', "e\u0301", "\x1b[31m", "@SUM(1)", ";=", "\\ud800"]
+    numbers = ["1e999", "nan", "NaN", "-Infinity", "-1", str(10**30), "9" * 400]
+    text = st.sampled_from([*signs, *numbers, "x" * 70_000])
     edit = st.tuples(
         st.sampled_from(EDITS), st.integers(0, 1 << 16), st.integers(0, 300), text | st.text(max_size=3)
     ).map(list)
@@ -103,6 +107,9 @@ def check(case: Case, folder: Path) -> str:
     damaged = edited(content, case["edits"])
     (folder / name).write_bytes(damaged)
     try:
+        if case["kind"] == "fit.json":
+            str(rl.load(folder / name))
+            return "read"
         ratings = rl.read(folder / name, cut=1 if "eval" in case["kind"] else None)
     except RaterlensError as error:
         return refusal(error)

@@ -49,10 +49,10 @@ def test_neighbours_are_kept_together(client):
 @pytest.mark.parametrize(
     ("name", "seen", "said"),
     [
-        ("raterlens", None, "has no raterlens, where here it is"),
-        ("raterlens", "0.0.9", r"has raterlens 0\.0\.9, where"),
-        ("distributed", "2020.1", r"has distributed 2020\.1, where"),
-        ("python", "3.9.1.final.0", r"has python 3\.9, where"),
+        ("raterlens", None, "has no raterlens, but this machine has"),
+        ("raterlens", "0.0.9", r"has raterlens 0\.0\.9, but this machine has"),
+        ("distributed", "2020.1", r"has distributed 2020\.1, but this machine has"),
+        ("python", "3.9.1.final.0", r"has python 3\.9, but this machine has"),
     ],
 )
 def test_workers_that_would_misread_are_refused(name, seen, said):

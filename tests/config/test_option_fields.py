@@ -18,8 +18,11 @@ def test_what_is_given_differs_from_the_default():
         (lambda: check_names(ReadConfig, ["studnet"]), "did you mean 'student'"),
         (lambda: check_switch("halo", 1), "halo=1; give True or False"),
         (lambda: check_text("table", 7), "table=7; give text"),
-        (lambda: check_whole("seed", True, 0), "seed=True; give a whole number of at least 0"),
-        (lambda: check_whole("starts", 0, 1), "starts=0; give a whole number of at least 1"),
+        (
+            lambda: check_whole("seed", True, 0),
+            "seed=True is not possible; give a whole number of at least 0",
+        ),
+        (lambda: check_whole("starts", 0, 1), "starts=0 is not possible; give a whole number of at least 1"),
     ],
 )
 def test_what_does_not_fit_is_named(check, message):

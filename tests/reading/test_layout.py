@@ -31,7 +31,7 @@ def test_the_user_goes_before_the_file_and_the_file_before_usual_names() -> None
     assert (by_file.rater, by_file.facets) == (("reader",), ("task", "rater"))
     assert (by_user.rater, by_user.facets) == (("task",), ("rater",))
     note = next(note for note in table.notes if note.startswith("rater"))
-    assert note == "rater: 'reader' (told by the file; choose another with rater=)"
+    assert note == "rater: 'reader' (from the file; override with rater=)"
     assert worded(note, lambda option: f"--{option.name}").endswith("choose another with --rater)")
 
 

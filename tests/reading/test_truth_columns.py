@@ -57,7 +57,7 @@ def test_a_row_without_a_rating_may_hold_an_answer() -> None:
             [2, 1, None, 0, None, 1, 1, None],
             "the known answer for student 'a' is 1 at row 2, but 2 elsewhere; give one answer for all rows",
         ),
-        ([1, None, None, 1, None, 1, 1, None], "all 4 known answers are 1; look up some of the others too"),
+        ([1, None, None, 1, None, 1, 1, None], "all 4 known answers are 1; add some with another answer"),
         ([None] * 8, "no known answer found: the column is empty; fill in the right score where it is known"),
     ],
 )

@@ -100,7 +100,7 @@ def test_bad_input_as_a_process(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (GOOD, ("--starts", "0"), "--starts 0; give a whole number from 1 to 1,000, for example --starts 1"),
+        (GOOD, ("--starts", "0"), "--starts 0 is not possible; give a whole number from 1 to 1,000"),
         (GOOD, ("--resume",), "name it with --checkpoint"),
         (
             GOOD,

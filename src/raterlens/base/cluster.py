@@ -105,7 +105,7 @@ def check_versions(client: "Client") -> None:
             if there.get(name) != wanted:
                 seen = f"no {name}" if there.get(name) is None else f"{name} {there[name]}"
                 raise InputError(
-                    f"{who} has {seen}, where here it is {wanted}",
+                    f"{who} has {seen}, but this machine has {wanted}",
                     "install the same everywhere, for example with: "
                     f"pip install 'raterlens[cluster]=={here['raterlens']}'",
                     value=there.get(name),

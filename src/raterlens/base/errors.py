@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from raterlens.base.text import Option, shortened, worded
+from raterlens.base.text import Option, mentioned, shortened, worded
 
 
 class RaterlensError(Exception):
@@ -17,9 +17,10 @@ class RaterlensError(Exception):
     remedy
         What to do about it.
     value
-        The value seen, for programs.
+        The value seen, for programs; by default that of the first option that `what` mentions.
     option
-        The option at fault, for programs and for forms that point at it.
+        The option at fault, for programs and for forms that point at it; by default the first that `what`, else
+        `remedy`, mentions.
 
     Examples
     --------
@@ -36,6 +37,12 @@ class RaterlensError(Exception):
         self, what: str, remedy: str = "", *, value: object = None, option: str | None = None
     ) -> None:
         super().__init__(what, remedy)
+        named = next(mentioned(what), None)
+        if value is None and named is not None and option in (None, named.name):
+            value = named.value
+        named = named or next(mentioned(remedy), None)
+        if option is None and named is not None:
+            option = named.name
         self.what, self.remedy, self.value, self.option = what, remedy, value, option
 
     def worded(self, mention: Callable[[Option], str] = str) -> str:

@@ -63,8 +63,6 @@ def map_in_processes(
             raise OptionError(
                 Message("both ", Option("workers", workers), " and client are given"),
                 "leave one of them out",
-                value=workers,
-                option="workers",
             )
         return on_cluster(work, shared, tasks, client)
     return _in_processes(work, shared, tasks, workers or available_cores())

@@ -1,6 +1,6 @@
 """How numbers, labels, lists and messages are written for people."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,15 @@ class Message(str):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Message, self.parts
+
+
+def mentioned(text: str) -> Iterator[Option]:
+    """The options that a message mentions, in their order."""
+    for part in text.parts if isinstance(text, Message) else ():
+        if isinstance(part, Option):
+            yield part
+        else:
+            yield from mentioned(part)
 
 
 def worded(text: str, mention: Callable[[Option], str]) -> str:

@@ -245,8 +245,6 @@ def _names(name: str, given: Any) -> tuple[str, ...] | None:
         raise OptionError(
             Message(Option(name, given)),
             Message("name the raters, for example ", Option(name, ["Ann", "Bob"])),
-            value=given,
-            option=name,
         )
     return tuple(map(str, given)) or None
 
@@ -297,6 +295,4 @@ def _refused(term: Any) -> OptionError:
     return OptionError(
         Message(Option("interactions", term), " is not a rater interaction"),
         Message("use ", Option("interactions", "rater:item"), ", or rater:NAME with the name of a facet"),
-        value=term,
-        option="interactions",
     )

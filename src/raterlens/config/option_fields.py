@@ -94,19 +94,11 @@ def check_whole(name: str, value: object, least: int, most: int | None = None) -
     beyond = not isinstance(value, int) or value < least or (most is not None and value > most)
     if beyond or isinstance(value, bool):
         bound = f"of at least {least}" if most is None else f"from {least:,} to {most:,}"
-        raise OptionError(
-            Message(Option(name, value)),
-            Message(f"give a whole number {bound}, for example ", Option(name, max(least, 1))),
-            value=value,
-            option=name,
-        )
+        raise OptionError(Message(Option(name, value), " is not possible"), f"give a whole number {bound}")
 
 
 def check_number(name: str, value: object, least: float, most: float) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
         raise OptionError(
-            Message(Option(name, value)),
-            Message(f"give a number from {least:g} to {most:g}"),
-            value=value,
-            option=name,
+            Message(Option(name, value), " is not possible"), f"give a number from {least:g} to {most:g}"
         )

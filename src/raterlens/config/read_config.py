@@ -187,8 +187,6 @@ def pattern_fields(pattern: str) -> list[str]:
         raise OptionError(
             Message(Option("wide", pattern), " does not hold {rater} or {item} or both, once each"),
             Message("give, for example, ", Option("wide", "{rater} {item}")),
-            value=pattern,
-            option="wide",
         )
     return found
 
@@ -201,7 +199,6 @@ def _single_column(option: str, names: tuple[str, ...]) -> str | None:
             if option == "score"
             else "give one",
             value=names,
-            option=option,
         )
     return "".join(names) or None
 
@@ -223,8 +220,6 @@ def marker_patterns(markers: str) -> list[tuple[str, tuple[str, ...]]]:
         raise OptionError(
             Message(Option("markers", markers), " does not pair rater columns with score columns"),
             Message("give, for example, ", Option("markers", "Marker {n}:Mark {n}")),
-            value=markers,
-            option="markers",
         )
     return found
 
@@ -241,8 +236,6 @@ def _check_pattern(pattern: str) -> None:
     raise OptionError(
         Message(Option("pattern", pattern), why),
         Message("give, for example, ", Option("pattern", r"\[\[(.+?)\]\]")),
-        value=pattern,
-        option="pattern",
     )
 
 
@@ -259,8 +252,6 @@ def _checked_cut(name: str, cut: object) -> float | None:
         raise OptionError(
             Message(Option(name, cut), why),
             Message("give the lowest passing score, for example ", Option(name, 3)),
-            value=cut,
-            option=name,
         )
     return int(number) if number.is_integer() else number
 

@@ -176,7 +176,6 @@ def fit(
             Message(Option(name), " says how to read a table, and these ratings have been read"),
             "leave it out, or give rl.fit the table itself",
             value=columns[name],
-            option=name,
         )
     with limit_blas_threads(ratings):
         found, said = fitted(ratings, config, _tested(config, run)), []

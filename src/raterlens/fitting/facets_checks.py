@@ -72,7 +72,6 @@ def check_interactions(ratings: Ratings, config: FitConfig) -> None:
                 Option("prior", "panel"),
                 ", under which raters keep their own, or leave out one of them",
             ),
-            value=config.interactions,
             option="covariates",
         )
     contexts = Contexts.of(ratings)
@@ -110,8 +109,6 @@ def _check_told(contexts: Contexts, term: Interaction) -> None:
     raise InputError(
         Message(Option("interactions", f"rater:{term.facet}"), f": {why}"),
         "leave it out; it takes raters who each rate several students on several of them",
-        value=f"rater:{term.facet}",
-        option="interactions",
     )
 
 
@@ -135,7 +132,6 @@ def piece_effect(ratings: Ratings, config: FitConfig, run: Run) -> bool:
             "what its student can do",
             Message("leave out ", Option("piece")),
             value=ratings.piece.name,
-            option="piece",
         )
     if read_once(ratings):
         return False
@@ -165,7 +161,6 @@ def group_means(ratings: Ratings, config: FitConfig) -> bool:
             f"all students are of one group (column {name!r}), which has nothing to be compared with",
             Message("leave out ", Option("group")),
             value=name,
-            option="group",
         )
     refuse_together(
         Option("group", name),
@@ -217,7 +212,6 @@ def wants_shared(ratings: Ratings, config: FitConfig) -> bool:
         raise OptionError(
             Message(Option("shared", "yes"), f": {found.what}"),
             found.remedy,
-            value="yes",
             option=found.option,
         )
     return found is None
@@ -280,7 +274,6 @@ def check_together(config: FitConfig) -> None:
                 *((", or ", Option("link", "cloglog")) if link == "log" else ()),
             ),
             value=method,
-            option="method",
         )
     if config.anchors is not None and method == "hl":
         raise OptionError(
@@ -323,8 +316,6 @@ def _check_quadrature(
         raise OptionError(
             Message(Option("covariance", config.covariance), " with ", asked),
             Message("use ", Option("covariance", OBSERVED)),
-            value=config.covariance,
-            option="covariance",
         )
 
 
@@ -368,21 +359,17 @@ def check_known(ratings: Ratings, config: FitConfig) -> None:
             f"known answers with method {config.method!r}, which takes ratings only",
             Message("use ", Option("method", "mml"), ", or read without ", Option("known")),
             value=config.method,
-            option="method",
         )
     if config.link == "log":
         raise OptionError(
             "known answers with link 'log', whose pass rate does not level off",
             Message("use ", Option("link", "cloglog"), ", or read without ", Option("known")),
             value=config.link,
-            option="link",
         )
     if config.halo not in (None, "none"):
         raise OptionError(
             Message(Option("halo", config.halo), " with known answers, which are no readings"),
             Message("leave out ", Option("halo"), ", or read without ", Option("known")),
-            value=config.halo,
-            option="halo",
         )
 
 
@@ -455,7 +442,6 @@ def check_scores(ratings: Ratings, n_categories: int, options: Options, method: 
                 "use ", Option("scale", "graded"), " or ", Option("link", "logit"), ", or ", *lowest_pass
             ),
             value=highest,
-            option="scale",
         )
     else:
         return

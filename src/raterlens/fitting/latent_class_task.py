@@ -78,7 +78,6 @@ def _check(ratings: Ratings, *, ability: bool) -> None:
             "fail (0)",
             Message("give the lowest passing score, for example ", Option("cut", highest)),
             value=highest,
-            option="cut",
         )
     _, n = np.unique(ratings.student.astype(np.int64) * ratings.n_items + ratings.item, return_counts=True)
     if not ability and n.max() == 1:
@@ -90,5 +89,4 @@ def _check(ratings: Ratings, *, ability: bool) -> None:
                 " or ",
                 Option("model", "gmf"),
             ),
-            option="model",
         )

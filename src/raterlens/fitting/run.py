@@ -139,7 +139,6 @@ def read_request(
         raise OptionError(
             f"{path.name!r} has anchors of its own",
             Message("leave out ", Option("anchors"), ", or take the anchors out of the control file"),
-            option="anchors",
         )
     own: dict[str, Any] = {"scale": study.scale} if "scale" not in config.given() else {}
     own |= {"interactions": study.interactions} if config.interactions is None else {}
@@ -154,7 +153,6 @@ def _check_control_file(path: Path, request: Request) -> None:
             raise OptionError(
                 f"{path.name!r} is a FACETS control file, which says for itself where scores are",
                 Message("leave out ", Option(name)),
-                option=name,
             )
 
 

@@ -125,7 +125,6 @@ def remark(
         raise OptionError(
             "raters of this fit share a second ability, so what a further mark adds does not depend on its rater alone",
             Message("fit with ", Option("shared", "no")),
-            option="shared",
         )
     if budget < 1:
         raise OptionError(

@@ -37,7 +37,6 @@ def read_verdicts(source: Any, known: Any, by: Any, columns: Mapping[str, Any]) 
             raise OptionError(
                 "these ratings have been read already",
                 Message("give ", Option("known", known or "gold"), " to rl.read"),
-                option="known",
             )
         return source
     given = dict(columns)
@@ -91,7 +90,6 @@ class Answers:
                     ")",
                 ),
                 value=n,
-                option="known",
             )
         found = []
         for cut in range(1, int(max(self.score.max(), self.known.max())) + 1):

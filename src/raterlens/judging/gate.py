@@ -243,7 +243,6 @@ def _misfit(fit: Result, ratings: Ratings | None) -> pl.DataFrame:
             f"model {fit.model!r} has no infit or outfit",
             Message("leave these bounds out, or use ", Option("model", "gmf")),
             value=fit.model,
-            option="model",
         )
     return rater_fit(residuals(fit, ratings))
 

@@ -324,7 +324,6 @@ def _nothing_or_both(both: bool) -> OptionError:
         return OptionError(
             "known answers and trusted raters are two ways to say what is right",
             Message("leave out ", Option("trusted"), ": with known answers people are measured like judges"),
-            option="trusted",
         )
     return OptionError(
         "nothing says what is right, and judges who agree may all be wrong",
@@ -334,7 +333,6 @@ def _nothing_or_both(both: bool) -> OptionError:
             ", or name raters whom you trust, ",
             Option("trusted", ["Ann", "Bob"]),
         ),
-        option="known",
     )
 
 
@@ -343,8 +341,6 @@ def _metric(by_metric: str | None, metrics: tuple[str, ...]) -> str:
         raise OptionError(
             Message(Option("by_metric", by_metric)),
             f"give {' or '.join(metrics)}",
-            value=by_metric,
-            option="by_metric",
         )
     return by_metric or metrics[0]
 

@@ -320,7 +320,6 @@ def _people(judge: str, named: Sequence[str] | str | None, labels: list[str]) ->
         raise OptionError(
             "nobody is named whom the judge would stand in for",
             Message("name them, for example ", Option("people", ["Ann", "Bob"])),
-            option="people",
         )
     several = [named] if isinstance(named, str) else named
     chosen = [choose("rater", str(name), labels, "people") for name in dict.fromkeys(several)]
@@ -333,7 +332,6 @@ def _people(judge: str, named: Sequence[str] | str | None, labels: list[str]) ->
             f"one person's ratings do not tell how good {chosen[0]} is",
             Message("name at least two ", Option("people")),
             value=chosen[0],
-            option="people",
         )
     return chosen
 

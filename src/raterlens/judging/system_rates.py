@@ -144,7 +144,6 @@ def pass_rate(source: Any, *, by: str | Mapping[Any, Any], known: Any = None, **
                 "); raters who err independently give shares without any: rl.fit(ratings, model='dawid-skene'), with "
                 "the system as item, has them as prevalence",
             ),
-            option="known",
         )
     if ratings.n_categories > 2:
         highest = ratings.n_categories - 1
@@ -152,7 +151,6 @@ def pass_rate(source: Any, *, by: str | Mapping[Any, Any], known: Any = None, **
             f"scores go from 0 to {highest * ratings.score_step:g}, but an answer is either good or not",
             Message("give the lowest passing score, for example ", Option("cut", highest)),
             value=highest,
-            option="cut",
         )
     answers = Answers.of(ratings)
     verdicts = answers.questions(np.zeros(0, dtype=np.int64))[0]

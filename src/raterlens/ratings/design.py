@@ -302,9 +302,9 @@ def pairing_warnings(ratings: Ratings) -> tuple[str, ...]:
         return ()
     names = listed(ratings.raters.gather(np.flatnonzero(which)), 6)
     return (
-        f"{counted(int(which.sum()), 'rater')} ({names}) meet only in pairs, one rating each per student, and never "
-        "three of them in a ring: how well each of them discriminates cannot be told, only products of two. Have some "
-        "students rated by a third of them, or on a second item; or fit one discrimination for all (model 'tfm')",
+        f"the discrimination of {counted(int(which.sum()), 'rater')} ({names}) is not identified: they only ever mark "
+        "in pairs, one rating each per student. Have a third of them mark some of the same students, or rate a second "
+        "item; or use one discrimination for all (model 'tfm')",
     )
 
 

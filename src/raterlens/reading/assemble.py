@@ -268,7 +268,6 @@ def _levels(coded: Callable[[tuple[str, ...]], Levels], role: str, names: tuple[
             f"the {role} column {listed(names)} is blank in all {counted(len(levels.codes), 'row')}",
             Message("fill it in, or name another with ", Option(option)),
             value=names,
-            option=option,
         )
     return levels
 

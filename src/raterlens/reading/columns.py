@@ -103,7 +103,6 @@ def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) 
                 "give ", Option("known"), " as a table with the columns of the students, items and answers"
             ),
             value=taken["known"][0],
-            option="known",
         )
     aside = {role: taken[role][0] for role in ASIDE if role in taken}
     return Roles(
@@ -132,9 +131,7 @@ def as_told(by_file: Mapping[str, str | list[str]], config: ReadConfig) -> tuple
             filled[role] = free if role == "facets" else free[0]
             if not free[0].startswith("{"):  # made from the names of columns, which has its own note
                 notes.append(
-                    Message(
-                        f"{role}: {listed(free)} (told by the file; choose another with ", Option(role), ")"
-                    )
+                    Message(f"{role}: {listed(free)} (from the file; override with ", Option(role), ")")
                 )
     return config.changed(**filled), notes
 
@@ -145,7 +142,6 @@ def _present(columns: Sequence[str], role: str, names: tuple[str, ...]) -> tuple
             Message(Option(role, []), " names no column"),
             f"choose from: {listed(columns, 20)}",
             value=names,
-            option=role,
         )
     for name in names:
         if name not in columns:
@@ -182,7 +178,6 @@ def _refuse_open(role: str, columns: Sequence[str], found: Recognised) -> None:
             f"{listed(several)} could each be the {role} column",
             Message("say which, for example ", Option(role, several[0])),
             value=several,
-            option=role,
         )
     if role == "item":
         return

@@ -118,7 +118,7 @@ def refuse_infinite(levels: "Levels", name: str, place: Callable[[int], str]) ->
     row = int(np.flatnonzero(np.isin(levels.codes, beyond.arg_true().to_numpy()))[0])
     label = levels.labels[int(levels.codes[row])]
     raise InputError(
-        f"the {name} label at {place(row)} is {label}, which is no label",
+        f"the {name} label at {place(row)} is {label}, which cannot be a label",
         "write what it stands for, or leave it blank",
         value=label,
     )
@@ -195,7 +195,7 @@ _INVISIBLE = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]
 
 
 def visible(labels: pl.Series) -> pl.Series:
-    """What people see of labels: letters composed, without invisible signs, with single blanks."""
+    """Labels as people see them: letters composed, without invisible signs, with single blanks."""
     seen = labels.str.normalize("NFC").str.replace_all(_INVISIBLE, "")
     return seen.str.strip_chars().str.replace_all(r"\s+", " ")
 

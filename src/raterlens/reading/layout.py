@@ -55,8 +55,6 @@ def to_long(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[
         raise InputError(
             Message("the columns that fit ", Option("wide", pattern), f" hold no number: {listed(split)}"),
             "check the pattern",
-            value=pattern,
-            option="wide",
         )
     others = [name for name in table.columns if name not in scores]
     parts = [
@@ -115,8 +113,6 @@ def _matching(columns: Sequence[str], pattern: str, only: Sequence[str], but: Se
             Message("no column fits ", Option("wide", pattern)),
             f"{those(columns)}; write the names as they are, with {{rater}} and {{item}} in place of what "
             "differs",
-            value=pattern,
-            option="wide",
         )
     return split
 
@@ -239,8 +235,6 @@ def given_pairs(markers: str, columns: Sequence[str]) -> MarkerPairs:
     raise InputError(
         Message("no columns fit ", Option("markers", markers)),
         f"{those(columns)}; write the names as they are, with {N} in place of what differs",
-        value=markers,
-        option="markers",
     )
 
 

@@ -90,7 +90,6 @@ def pack_ratings(
                 Message(Option(option), f": packed files hold ratings only, {what}"),
                 "leave it out, or fit the table itself",
                 value=value,
-                option=option,
             )
     understanding = Understanding(config)
     with open_table(source, config) as opened:
@@ -281,7 +280,6 @@ def _refuse_repeats(stored: StoredRatings, config: ReadConfig) -> None:
             f"{counted(n, 'row')} with the student, rater and item of an earlier one",
             Message("remove them from the file, or keep all with ", Option("duplicates", "keep")),
             value=n,
-            option="duplicates",
         )
 
 
@@ -306,5 +304,4 @@ def _refuse_ranks(stored: StoredRatings, config: ReadConfig) -> None:
             f"every rater gives each number from 1 to {int(score.max())} once, as ranks are",
             Message("say whether 1 is best: ", Option("best", "low"), " or ", Option("best", "high")),
             value=int(score.max()),
-            option="best",
         )

@@ -91,8 +91,8 @@ def read(
     bands
         Where bands of scores begin, all but the first: `[40, 60, 80]` makes 0 to 3 of marks out of 100.
     map
-        What words or numbers are worth: `{"good": 1, "bad": 0, "absent": None}`, or "good=1,bad=0,absent=". Usual words
-        (pass and fail, grades A to F, poor to excellent) are known.
+        What words or numbers are worth: `{"good": 1, "bad": 0, "absent": None}`, or "good=1,bad=0,absent=". Common
+        words (pass and fail, grades A to F, poor to excellent) are recognised.
     wide
         Where each rater, or each rater and item, has a column of scores: how these columns are called, such as
         "{rater} {item}" or "Mark {rater}". With `items`, these columns alone.
@@ -114,7 +114,7 @@ def read(
     encoding
         The encoding of a text file; UTF-8, UTF-16 and cp1252 are recognised.
     as_written
-        Take the table as it stands: leave out no row of totals, take no two labels for one, double no half points.
+        Read the table unchanged: keep totals, spellings and half points.
 
     Returns
     -------
@@ -222,7 +222,6 @@ def _packed(source: str | os.PathLike[str], config: ReadConfig) -> Ratings:
                 if option in ("known", "piece", "trusted_column")
                 else "leave it out, or pack again",
                 value=value,
-                option=option,
             )
     try:
         packed = open_packed(path)
@@ -238,8 +237,6 @@ def _packed(source: str | os.PathLike[str], config: ReadConfig) -> Ratings:
                 Option("cut", cut), f", but {path.name!r} was packed with ", Option("cut", _short(before))
             ),
             "pack it again",
-            value=cut,
-            option="cut",
         )
     return ratings.with_scores((np.arange(ratings.n_categories) >= cut).astype(np.int16))
 

@@ -112,7 +112,7 @@ def _words_advice(words: list[str]) -> Message:
     return Message(
         f"{NEED}: leave a missing score blank, or say what each word is worth with ",
         Option("map", ",".join(f"{word}={OPEN}" for word in sorted(words))),
-        f", a number in place of each {OPEN}; classes without an order are no scores",
+        f", a number in place of each {OPEN}; classes without an order are not scores",
     )
 
 

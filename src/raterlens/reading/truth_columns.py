@@ -87,7 +87,6 @@ def _check_columns(table: Table, keys: list[str], ratings: Ratings) -> None:
             Message(f"{table.name}, given as ", Option("known"), f", has no column {listed(wanted)}"),
             f"call its columns as those of the ratings, which say whose answers they are; {those(table.columns)}",
             value=wanted,
-            option="known",
         )
 
 
@@ -103,7 +102,6 @@ def _answer_column(table: Table, keys: list[str], roles: Roles) -> list[str]:
             ),
             f"leave one besides {listed(keys)}, or call it as the column of scores; {those(table.columns)}",
             value=named,
-            option="known",
         )
     return named
 
@@ -119,7 +117,7 @@ def _places(frame: pl.DataFrame, names: tuple[str, ...], labels: pl.Series, role
         raise InputError(
             f"known answers for {counted(len(strange), role)} without a rating, the first at {place(first)}: "
             f"{', '.join(strange[:5])}",
-            "spell labels as the ratings do, and leave out those whom nobody rated",
+            "spell labels as the ratings do, and leave out students without ratings",
             value=strange,
             option="known",
         )
@@ -161,7 +159,7 @@ def once_each(
     if (found == found[0]).all():
         raise InputError(
             f"all {counted(len(found), 'known answer')} are {found[0]}",
-            "look up some of the others too: what only ever has one answer shows nobody's errors",
+            "add some with another answer: otherwise errors cannot be seen",
             value=int(found[0]),
             option="known",
         )
@@ -204,7 +202,6 @@ def marked_raters(
         raise InputError(
             f"column {shortened(column.name)} marks nobody as trusted",
             Message("write yes in the rows of those whom you trust, or leave out ", Option("trusted_column")),
-            option="trusted_column",
         )
     return tuple(found)
 

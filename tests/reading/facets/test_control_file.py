@@ -175,7 +175,7 @@ def test_a_whole_file(tmp_path: Path) -> None:
     ratings = read(write(tmp_path, HEAD + MODEL + LABELS + DATA))
     assert rows(ratings) == sorted(ROWS)
     assert "FACETS control file 'Essays of a summer school'" in ratings.notes
-    assert "rater: 'Readers' (told by the file; choose another with rater=)" in ratings.notes
+    assert "rater: 'Readers' (from the file; override with rater=)" in ratings.notes
     assert any("Arrange (line 7)" in note for note in ratings.notes)
 
 

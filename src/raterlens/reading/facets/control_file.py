@@ -451,7 +451,6 @@ def read_text(path: Path, encoding: str) -> str:
                 " for most from Windows)",
             ),
             value=encoding,
-            option="encoding",
         ) from error
     except OSError as error:
         raise InputError(

@@ -60,7 +60,6 @@ class Study:
                 "same slope",
                 Message("use ", Option("model", COMMON_SLOPE), ", or anchor one of the two facets"),
                 value=model,
-                option="model",
             )
         return Anchors(
             raters={label: (1.0 if both else None, value) for label, value in self.severities.items()},
@@ -179,14 +178,14 @@ def _scale(control: Control, item: tuple[str, ...], ratings: Ratings) -> str:
             if facet != number:
                 model.line.refuse(
                     f"each element of facet {facet} ({control.name(facet)}) has its own thresholds (#)",
-                    "Raterlens knows such for items only: put # at the item, or ? at this facet",
+                    "only items can have their own thresholds: put # at the item and ? at this facet",
                 )
     own = any(model.partial_credit for model in control.models)
     return "partial credit" if own and ratings.n_categories > 2 else "rating scale"
 
 
 def _interactions(control: Control, roles: Roles) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Those of raters with items or further facets; and notes about others, for which there is no model."""
+    """Those of raters with items or further facets; and notes about others, for which does not exist a model."""
     parts = {"rater": roles.rater, "item": roles.item, **{name: (name,) for name in roles.facets}}
     known = {control.named(names[0]).number: part for part, names in parts.items() if len(names) == 1}
     terms, notes = [], []

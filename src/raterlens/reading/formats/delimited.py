@@ -280,7 +280,7 @@ def read_delimited(path: Path, config: ReadConfig) -> Table:
 
 
 def _as_utf8(path: Path, encoding: str) -> Text:
-    """What is in a file, as UTF-8; the path of a large file in UTF-8."""
+    """Return the content of a file as UTF-8, or the path of a large file that is UTF-8."""
     codec = codecs.lookup(encoding).name
     with path.open("rb") as file:
         start = file.read(PEEK)
@@ -291,7 +291,6 @@ def _as_utf8(path: Path, encoding: str) -> Text:
             f"{path.name!r} is UTF-16, not UTF-8",
             Message("save it as UTF-8, or give ", Option("encoding", "utf-16")),
             value=encoding,
-            option="encoding",
         )
     if b"\0" in start and not codec.startswith(("utf-16", "utf-32")):
         raise InputError(
@@ -321,7 +320,6 @@ def _refuse_encoding(path: Path, encoding: str) -> NoReturn:
                 " for most files from Excel)",
             ),
             value=encoding,
-            option="encoding",
         ) from None
     raise InputError(f"{path.name!r} changed while it was read", "try again")
 

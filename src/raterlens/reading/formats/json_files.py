@@ -243,7 +243,6 @@ def _text(path: Path, encoding: str) -> str:
                 "JSON is UTF-8 as a rule: write the file again, or give its encoding, ", Option("encoding")
             ),
             value=encoding,
-            option="encoding",
         ) from error
 
 

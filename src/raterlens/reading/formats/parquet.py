@@ -93,7 +93,7 @@ class Fields:
             return _DOUBLE.unpack(self._text(_DOUBLE.size))[0]
         if kind == _MAP:
             return self._map(depth + 1)
-        raise ValueError(f"a value of kind {kind}, which there is not")
+        raise ValueError(f"a value of kind {kind}, which does not exist")
 
     def _text(self, length: int) -> bytes:
         end = self.place + length

@@ -289,7 +289,6 @@ def _opened(path: Path, config: ReadConfig) -> Table:
                 Option("format"),
             ),
             value=suffix,
-            option="format",
         )
     found = format_of(path, suffix, FORMATS)
     return (CONTROL_FILE if is_control_file(path, config) else found).read(path, config)

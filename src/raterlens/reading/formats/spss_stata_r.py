@@ -53,7 +53,6 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
                 f"{path.name!r} is not UTF-8: byte 0x{byte:02x} in {error.object[:60]!r} does not belong there",
                 Message("give its encoding, for example ", Option("encoding", "latin1")),
                 value=config.codec,
-                option="encoding",
             ) from error
         except Exception as error:  # the library's own, or what it stumbles over in a damaged file
             if "character set" in str(error) or "byte sequence" in str(error):
@@ -61,7 +60,6 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
                     f"{path.name!r} cannot be read as {config.codec!r}",
                     Message("give another encoding, for example ", Option("encoding", "latin1")),
                     value=config.codec,
-                    option="encoding",
                 ) from error
             raise InputError(
                 f"{path.name!r} is damaged or cut short ({error})", "copy it again, or save it as csv"

@@ -101,7 +101,6 @@ def choice(what: str, asked: str | None, names: Sequence[str], file: str) -> str
             f"{file!r} has {len(names)} {what}s: {listed(names)}",
             Message("say which, for example ", Option("table", names[0])),
             value=list(names),
-            option="table",
         )
     return names[0]
 

@@ -67,7 +67,6 @@ def check_size(path: Path, sheet: str, most: int = FAR_CELLS) -> None:
                     Option("table"),
                 ),
                 value=(rows, columns),
-                option="table",
             )
 
 
