@@ -123,7 +123,7 @@ def test_labels_that_hold_separators_stay_apart(tmp_path: Path) -> None:
     )
     write_facets(read(frame), tmp_path / "study.txt")
     again = read(tmp_path / "study.txt")
-    assert again.students.to_list() == ["a 1 (1)", "a 1 (2)", "b"]
+    assert again.students.to_list() == ["a,1", "a;1", "b"]
     assert again.score.tolist() == [0, 1, 1]
 
 
