@@ -200,7 +200,7 @@ THIRD = [
         asks=True,
     ),
     Habit(
-        "seeds",
+        "seeds, once more",
         csv_file(
             ["id", "judge", "seed", "verdict"],
             [
@@ -218,7 +218,7 @@ THIRD = [
         JUDGED,
     ),
     Habit(
-        "plain repeats",
+        "plain repeats, once more",
         json_file(
             [
                 {"id": a, "judge": j, "verdict": verdict(n, k, d)}
@@ -373,7 +373,7 @@ THIRD = [
         refusal="pairwise",
     ),
     Habit(
-        "chosen and rejected",
+        "chosen and rejected, once more",
         json_file([{"prompt": f"q{n}", "chosen": "x", "rejected": "y"} for n in range(30)], "dpo.jsonl"),
         None,
         refusal="pairwise",
