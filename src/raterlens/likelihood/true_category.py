@@ -307,10 +307,10 @@ class LatentClassMarginal:
             unsure = expected.counts * mixture.truth * (1 - mixture.truth)
             information -= (rows.T @ _spread_weights(unsure, t) @ rows).toarray()
             if self.model.rasch:
-                scores = _scores(
-                    rows, self.model.blocks["difficulty"].start, mixture.truth, succeed[part.item], t
-                )
-                information -= part.engine.covariance(Tables(mixture.log_prob), nodes, scores)
+                scores = _scores(mixture.truth, succeed[part.item], t)
+                through = _through(rows, self.model.blocks["difficulty"].start)
+                missing = part.engine.covariance(Tables(mixture.log_prob), nodes, scores)
+                information -= (through.T @ sparse.csr_array(missing) @ through).toarray()
         return np.asarray((information + information.T) / 2)
 
     def _known_truth(self, parameters: Array, nodes: Nodes, extra: Array | float) -> Array:
@@ -382,21 +382,20 @@ def _spread_weights(unsure: Array, t: Array) -> sparse.csr_array:
     return sparse.csr_array((values, place), shape=(n + 1, n + 1))
 
 
-def _scores(
-    rows: sparse.csr_array, difficulties: int, truth: Array, prevalence: Array, t: Array
-) -> CellScores:
-    """d T of each cell as a function of ability, but for constants: of raters p u, of its item and of sigma, which pi
-    depends on too, (p - pi) ds."""
-    n, size = rows.shape[0] - 1, rows.shape[1]
-    own = sparse.csr_array(rows[:n])
-    own.sort_indices()
-    cell = np.repeat(np.arange(n), np.diff(own.indptr))
-    of_item = own.indices >= difficulties
-    off = truth - prevalence
-    table = own.data[:, None] * np.where(of_item[:, None], off[cell], truth[cell])
-    parameter = np.append(own.indices, np.full(n, size - 1))
-    order = np.argsort(np.append(cell, np.arange(n)), kind="stable")
-    first = np.searchsorted(np.append(cell, np.arange(n))[order], np.arange(n + 1))
-    whole = np.concatenate([table, off * t])[order]
+def _scores(truth: Array, prevalence: Array, t: Array) -> CellScores:
+    """The functions of ability that d T of each cell is made of, but for constants, as if each were a parameter: of
+    raters p, of its item p - pi, and of sigma, which pi depends on too, (p - pi) t."""
+    n, off = len(truth), truth - prevalence
+    table = np.stack([truth, off, off * t], axis=1).reshape(3 * n, -1)
     # How fast p changes with ability is not told by a slope.
-    return CellScores(first, parameter[order], whole, sparse.csr_array((1, size)), np.full(n, np.inf))
+    nothing = sparse.csr_array((1, 3 * n))
+    return CellScores(np.arange(0, 3 * n + 1, 3), np.arange(3 * n), table, nothing, np.full(n, np.inf))
+
+
+def _through(rows: sparse.csr_array, difficulties: int) -> sparse.csr_array:
+    """(three functions of each cell, parameters): how much of each the derivatives of a cell have."""
+    n, size = rows.shape[0] - 1, rows.shape[1]
+    own = sparse.coo_array(rows[:n])
+    row = np.append(3 * own.row + (own.col >= difficulties), 3 * np.arange(n) + 2)
+    column, value = np.append(own.col, np.full(n, size - 1)), np.append(own.data, np.ones(n))
+    return sparse.csr_array((value, (row, column)), shape=(3 * n, size))
