@@ -132,3 +132,17 @@ def test_called_from_python_it_leaves_the_handling_of_signals_as_it_was(table: P
     for words in (["--version"], ["check", str(table)], ["fit", "none.csv"]):
         main(words)
         assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_an_error_that_a_library_makes_of_sigterm_is_sigterm(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def terminated(*given: object, **named: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise TypeError("not a Polars data type") from None
+
+    monkeypatch.setattr("raterlens.app.cli.main.app", terminated)
+    assert main(["fit", "x.csv"]) == 143
+    assert capsys.readouterr().err == "raterlens: ended by SIGTERM\n"

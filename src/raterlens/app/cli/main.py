@@ -55,7 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         discard_stdout()
     except BaseException as error:
-        if is_interrupt(error):
+        # Once SIGTERM has come, whatever else is raised comes of it: polars turns it into errors of its own.
+        if ended or is_interrupt(error):
             said = str(error) if isinstance(error, KeyboardInterrupt) else ""
             return _interrupted(said or "interrupted", bool(ended))
         # A library in Rust that gives up raises what no `except Exception` would see.
