@@ -23,8 +23,12 @@ WIDE = [["student", "Ann style", "Ann plot", "Bob style"], ["a", 0, 1, 1], ["b",
 
 def make(command: str) -> None:
     """The file that a command names, in the current folder."""
-    name = shlex.split(command)[0].partition("::")[0]
-    if name.endswith(".xlsx"):
+    name, *further = shlex.split(command)
+    name = name.partition("::")[0]
+    if further and not further[0].startswith("-"):
+        for each in (name, *further):
+            FRAME.with_columns(student=pl.lit(each) + pl.col("student")).write_ndjson(each)
+    elif name.endswith(".xlsx"):
         book = openpyxl.Workbook()
         sheet = book.create_sheet("June") if "June" in command else book.active
         for row in WIDE if "wide" in command else [FRAME.columns, *FRAME.rows()]:

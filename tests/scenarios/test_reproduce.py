@@ -99,17 +99,6 @@ def printed(report: Path) -> tuple[str, str]:
     return html.unescape(command), html.unescape(call)
 
 
-@pytest.fixture(autouse=True)
-def _words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pictures and the pages of raters take seconds."""
-    monkeypatch.setattr("raterlens.output.report.page.rater_data", lambda *_: {})
-    monkeypatch.setattr("raterlens.output.report.page.curves", lambda *_: None)
-    nothing = dict.fromkeys(("map", "abilities", "capability", "severity"))
-    monkeypatch.setattr("raterlens.output.report.page.pictures", lambda *_, **__: {**nothing})
-    empty = {"curve": None, "what_if": "", "band": False}
-    monkeypatch.setattr("raterlens.output.report.page.frames", lambda *_: empty)
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("combinations", [2, pytest.param(COMBINATIONS, marks=pytest.mark.nightly)])
 def test_the_command_and_the_call_in_a_report_give_the_same_raters(
