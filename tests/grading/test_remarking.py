@@ -56,7 +56,7 @@ def test_no_other_mark_gains_more(drawn, fit):
 
 def test_marks_go_to_raters_who_have_not_marked_the_student_and_within_their_share(drawn, fit):
     ratings = drawn.ratings
-    plan = fit.remark(ratings, cut=0.5, budget=30, per_rater=8)
+    plan = fit.remark(ratings, cut=0.5, budget=30, per_rater=8, raters=fit.raters["rater"])
     assert plan.table.height == 30
     assert plan.table.group_by("rater").len()["len"].max() <= 8
     marked = set(ratings.table().select("student", "rater").unique().iter_rows())
@@ -69,7 +69,7 @@ def test_marks_go_to_raters_who_have_not_marked_the_student_and_within_their_sha
 def test_several_marks_of_one_student_add_up(drawn, fit):
     """A second mark is planned given what the first may say: both together are worth what enumeration says."""
     ratings = drawn.ratings.subset(drawn.ratings.student < 2)
-    plan = fit.remark(ratings, cut=0.5, budget=6, per_rater=9).table
+    plan = fit.remark(ratings, cut=0.5, budget=6, per_rater=9, raters=fit.raters["rater"]).table
     whose = plan["student"].mode()[0]
     own = plan.filter(student=whose)
     assert own.height > 1
@@ -129,3 +129,25 @@ def test_raters_who_share_a_second_ability_are_refused_but_decisions_are_made():
         fit.remark(ratings, cut=0.5)
     with pytest.raises(OptionError, match="only the students who were fitted"):
         fit.decisions(ratings.subset(ratings.student < 10), cut=0.5)
+
+
+def test_who_needs_attention_gets_no_further_marks_unless_asked():
+    severity = [2.5, -2.5, 0.0, 0.1, -0.1, 0.0]
+    drawn = rl.simulate(
+        students=150, raters=6, items=4, raters_per_student=2, slope=1.8, severity=severity, seed=3
+    )
+    fit = rl.fit(drawn.ratings)
+    needing = set(fit.verdicts().filter(pl.col("standard").str.starts_with("too "))["rater"])
+    assert {"R1", "R2"} <= needing
+    plan = fit.remark(cut=0.5, budget=15)
+    assert not needing & set(plan.marks["rater"])
+    assert set(plan.left_out) == needing
+    assert "attention first." in plan.summary()
+    asked = fit.remark(cut=0.5, budget=15, raters=["R1", "R3"], not_by=["R3"])
+    assert set(asked.marks["rater"]) == {"R1"}
+    assert asked.left_out == ()
+    assert "R4" not in set(fit.remark(cut=0.5, budget=15, not_by=["R4"]).marks["rater"])
+    with pytest.raises(OptionError, match="is left to mark"):
+        fit.remark(cut=0.5, raters=["R3"], not_by=["R3"])
+    with pytest.raises(OptionError, match="unknown rater 'R9'"):
+        fit.remark(cut=0.5, not_by=["R9"])

@@ -439,6 +439,7 @@ class Fit(Result):
         cut: "Cut | Decisions",
         budget: int = 50,
         raters: Sequence[str] | None = None,
+        not_by: Sequence[str] = (),
         per_rater: int | None = None,
     ) -> "Remark":
         """Which work should be marked again, and by whom, to put most grades right.
@@ -453,7 +454,10 @@ class Fit(Result):
         budget
             Further marks.
         raters
-            Who may mark; all raters where left out.
+            Who may mark; where left out, all raters but those whom `verdicts` finds in need of attention (too severe,
+            too lenient, blunt, ...), unless that leaves nobody.
+        not_by
+            Who may not.
         per_rater
             The most marks that one of them gets; three times the even share where left out.
 
@@ -471,9 +475,17 @@ class Fit(Result):
         >>> bool(plan.gain > 1)
         True
         """
-        from raterlens.grading.remarking import remark  # a fit alone does without
+        from raterlens.diagnostics.findings import rater_findings  # a fit alone does without
+        from raterlens.grading.remarking import remark
 
-        return remark(self, self._of(ratings, "remark"), cut, budget, raters=raters, per_rater=per_rater)
+        left_out: tuple[str, ...] = ()
+        if raters is None:
+            found = rater_findings(self)
+            raters = [it.rater for it in found if it.status != "attention"] or [it.rater for it in found]
+            left_out = tuple(it.rater for it in found if it.rater not in {*raters, *not_by})
+        ratings = self._of(ratings, "remark")
+        plan = remark(self, ratings, cut, budget, raters=raters, not_by=not_by, per_rater=per_rater)
+        return replace(plan, left_out=left_out)
 
     def halo_test(self, ratings: Ratings | None = None) -> "HaloTest":
         """Do the scores of a reading share more than ability? Fits without, with a common and with each rater's own

@@ -60,11 +60,15 @@ class FittedRequest:
 def check_request(request: Request, run: Run) -> None:
     """Refuse what can be seen to be wrong without the file."""
     check_diagnostic_columns([*([request.time] if request.time else []), *request.groups], request.read)
-    AskedDecisions(request.decide, request.remark).check(request.fit)
+    _decisions_of(request).check(request.fit)
     _check_workbook(request)
     if request.out is not None:
         check_folder(Path(request.out))
     check(request.fit, run)
+
+
+def _decisions_of(request: Request) -> AskedDecisions:
+    return AskedDecisions(request.decide, request.remark, request.by_raters, request.not_by)
 
 
 def _check_workbook(request: Request, ratings: Ratings | None = None) -> None:
@@ -99,7 +103,7 @@ def fit_ratings(
     if can_warm_start(previous, config, run):
         run, request = replace(run, start=previous), replace(request, warm=True)
     ratings, columns = split_diagnostic_columns(request, ratings)
-    asked = AskedDecisions(request.decide, request.remark)
+    asked = _decisions_of(request)
     asked.check_scores(ratings)
     _check_workbook(request, ratings)
     fit, cautions, shape = fit_as_clear(ratings, config, run)

@@ -165,17 +165,26 @@ class AskedDecisions:
 
     decide: str | None = None
     remark: int | None = None
+    by_raters: Sequence[str] | None = None
+    not_by: Sequence[str] = ()
 
     def check(self, fit: FitConfig) -> None:
         """Raise on what can be seen to be wrong without ratings."""
         if self.decide is None:
-            if self.remark is not None:
+            if self.remark is not None or self.by_raters is not None or self.not_by:
                 raise OptionError(
                     Message(Option("remark"), " plans marks for decisions"),
                     Message("give the cut as well, such as ", Option("decide", 1.5)),
                     option="decide",
                 )
             return
+        if self.remark is None and (self.by_raters is not None or self.not_by):
+            name = "not_by" if self.by_raters is None else "by_raters"
+            raise OptionError(
+                Message(Option(name), " says who marks again"),
+                Message("give the number of further marks as well, such as ", Option("remark", 50)),
+                option=name,
+            )
         given_cuts(self.decide)
         if self.remark is not None and self.remark < 1:
             raise OptionError(
@@ -209,8 +218,11 @@ class AskedDecisions:
         if self.decide is None:
             return None, None
         decided = fit.decisions(ratings, cut=self.decide)
-        plan = None if self.remark is None else fit.remark(ratings, cut=decided, budget=self.remark)
-        return decided, plan
+        if self.remark is None:
+            return decided, None
+        return decided, fit.remark(
+            ratings, cut=decided, budget=self.remark, raters=self.by_raters, not_by=self.not_by
+        )
 
 
 # ---------------------------------------------------------------------------------------------- posterior grades

@@ -21,7 +21,7 @@ import polars as pl
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.text import Message, Option, counted
+from raterlens.base.text import Message, Option, counted, listed
 from raterlens.estimation.scoring import place, places_of
 from raterlens.grading.decisions import Decisions, decisions, extra_variance
 from raterlens.grading.grades import Cut, Grid
@@ -68,6 +68,8 @@ class Remark:
     """Right grades that are expected as it is"""
     unsafe: int
     """Decisions that are not safe as it is"""
+    left_out: tuple[str, ...] = ()
+    """Raters who were not asked, because they need attention themselves"""
     backend: Backend = "polars"
 
     @property
@@ -104,6 +106,11 @@ class Remark:
         most = [f"{rater} ({marks})" for rater, marks in best.head(_NAMED).iter_rows()]
         rest = f" and {counted(best.height - _NAMED, 'other')}" if best.height > _NAMED else ""
         found.append(f"Marks per rater: {', '.join(most)}{rest}.")
+        if self.left_out:
+            found.append(
+                f"Not by {listed(self.left_out, _NAMED)}, who {'needs' if len(self.left_out) == 1 else 'need'} "
+                "attention first."
+            )
         return found
 
     def summary(self) -> str:
@@ -117,6 +124,7 @@ def remark(
     budget: int,
     *,
     raters: Sequence[str] | None = None,
+    not_by: Sequence[str] = (),
     per_rater: int | None = None,
 ) -> Remark:
     """Choose what to mark again: `Fit.remark`."""
@@ -135,9 +143,15 @@ def remark(
         )
     decided = cut if isinstance(cut, Decisions) else decisions(fit, ratings, cut)
     labels = known.labels["rater"].cast(pl.String).to_list()
-    asked = (
-        None if raters is None else [labels.index(choose("rater", name, labels, "raters")) for name in raters]
-    )
+    wanted = labels if raters is None else [choose("rater", name, labels, "raters") for name in raters]
+    excluded = {choose("rater", name, labels, "not_by") for name in not_by}
+    asked = [labels.index(name) for name in wanted if name not in excluded]
+    if not asked:
+        raise OptionError(
+            f"none of {counted(len(wanted), 'rater')} is left to mark",
+            Message("leave fewer out with ", Option("not_by")),
+            option="not_by",
+        )
     # Gains are at most the doubt: with this many students the rest is out of question, or next to it.
     pool = _Pool(fit, ratings, decided, asked, max(_FEWEST, 10 * budget))
     chosen = _greedy(pool, budget, per_rater or -(-_SHARE * budget // len(pool.raters)))
@@ -156,14 +170,14 @@ def remark(
             "becomes_safe": pl.Series([mark.settled for mark in chosen], dtype=pl.Float64),
         }
     )
-    return Remark(table, budget, float(right.sum()), decided.unsafe, fit.backend)
+    return Remark(table, budget, float(right.sum()), decided.unsafe, backend=fit.backend)
 
 
 class _Pool:
     """The students in most doubt, and what a mark by each of some raters would tell."""
 
     def __init__(
-        self, fit: "Result", ratings: Ratings, decided: Decisions, asked: list[int] | None, size: int
+        self, fit: "Result", ratings: Ratings, decided: Decisions, asked: list[int], size: int
     ) -> None:
         known = fit.calibrated("there is no ability to decide by")
         placed = place(known, ratings)
@@ -183,8 +197,9 @@ class _Pool:
         self._items = [tuple(sorted({int(item[i]) for one in own for i in one.items})) for own in readings]
         self._totals: dict[tuple[int, ...], Array] = {}
         every, _ = rater_effects(known)
-        self.raters = spread_over(every.severity, MOST_RATERS) if asked is None else np.array(asked)
-        if len(self.raters) > MOST_CANDIDATES and asked is None:
+        may = np.array(asked)
+        self.raters = may[spread_over(every.severity[may], MOST_RATERS)]
+        if len(self.raters) > MOST_CANDIDATES:
             some = np.argsort(-self.doubt[self.students], kind="stable")[:_TRIAL]
             gains = np.nansum([self.gains(int(one), self.rows[[one]], ()) for one in some], axis=0)
             self.raters = self.raters[np.sort(np.argsort(-gains, kind="stable")[:MOST_CANDIDATES])]

@@ -68,6 +68,8 @@ def fit(
         xlsx=output.xlsx,
         decide=deciding.decide,
         remark=deciding.remark,
+        by_raters=several("by_raters", deciding.by_raters),
+        not_by=several("not_by", deciding.not_by) or (),
     )
     with _explained(request, work, output.out):
         with progress_bar(hidden=output.quiet) as watch:

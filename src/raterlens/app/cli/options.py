@@ -181,6 +181,13 @@ class DecisionOptions:
         int | None,
         Parameter(help="Plan this many further marks: whose work, by which rater, to put most grades right."),
     ] = None
+    by_raters: Annotated[
+        str | None,
+        Parameter(
+            help="Raters who may make further marks (AM,BE); by default all but those who need attention themselves."
+        ),
+    ] = None
+    not_by: Annotated[str | None, Parameter(help="Raters who may not make further marks (CO).")] = None
 
 
 @Parameter(name="*", group=_WORK)

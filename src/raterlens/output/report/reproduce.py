@@ -63,6 +63,9 @@ class Request:
     decide: str | None = None
     remark: int | None = None
     """Cuts between grades, as text, and how many further marks to plan."""
+    by_raters: Sequence[str] | None = None
+    not_by: Sequence[str] = ()
+    """Who may make further marks, and who may not."""
 
     def reproduction(self) -> Reproduction:
         return Reproduction(self.call(), self.command())
@@ -71,7 +74,8 @@ class Request:
         """The command, ready for a shell."""
         besides = {"time": self.time, "groups": list(self.groups)}
         besides |= {
-            name: getattr(self, name) for name in ("decide", "remark", "out", "title", "previous", "xlsx")
+            name: getattr(self, name)
+            for name in ("decide", "remark", "by_raters", "not_by", "out", "title", "previous", "xlsx")
         }
         options = {**self.read.given(), **self.fit.given(), **self.files}
         options |= {name: value for name, value in besides.items() if value}
@@ -115,7 +119,10 @@ class Request:
         if self.decide is not None:
             lines.append(f"decisions = fit.decisions(cut={self.decide!r})")
         if self.remark is not None:
-            lines.append(f"remark = fit.remark(cut=decisions, budget={self.remark})")
+            who = {"raters": self.by_raters, "not_by": self.not_by}
+            named = {name: repr(list(value)) for name, value in who.items() if value}
+            given = {"cut": "decisions", "budget": str(self.remark)} | named
+            lines.append(f"remark = fit.remark({_arguments([], given)})")
         return "\n".join(lines)
 
 
