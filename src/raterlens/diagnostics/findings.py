@@ -285,6 +285,11 @@ def rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
     return kept_with(fit, "rater findings", lambda: _rater_findings(fit))
 
 
+def needing_attention(fit: Result) -> tuple[str, ...]:
+    """Raters who, by the estimates alone, need attention."""
+    return tuple(it.rater for it in rater_findings(fit) if it.status == "attention")
+
+
 def _rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
     table = fit.table("raters")
     own_halo = "halo" in table.columns and table["halo"].n_unique() > 1

@@ -475,17 +475,12 @@ class Fit(Result):
         >>> bool(plan.gain > 1)
         True
         """
-        from raterlens.diagnostics.findings import rater_findings  # a fit alone does without
-        from raterlens.grading.remarking import remark
+        from raterlens.diagnostics.findings import needing_attention  # a fit alone does without
+        from raterlens.grading.remarking import Markers, remark
 
-        left_out: tuple[str, ...] = ()
-        if raters is None:
-            found = rater_findings(self)
-            raters = [it.rater for it in found if it.status != "attention"] or [it.rater for it in found]
-            left_out = tuple(it.rater for it in found if it.rater not in {*raters, *not_by})
-        ratings = self._of(ratings, "remark")
-        plan = remark(self, ratings, cut, budget, raters=raters, not_by=not_by, per_rater=per_rater)
-        return replace(plan, left_out=left_out)
+        of, doubted = self._of(ratings, "remark"), needing_attention(self) if raters is None else ()
+        who = Markers(raters, not_by, doubted, per_rater)
+        return remark(self, of, cut, budget, who)
 
     def halo_test(self, ratings: Ratings | None = None) -> "HaloTest":
         """Do the scores of a reading share more than ability? Fits without, with a common and with each rater's own

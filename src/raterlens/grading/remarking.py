@@ -117,15 +117,39 @@ class Remark:
         return "\n".join(self.words())
 
 
+class Markers(NamedTuple):
+    """Who may mark again: these raters, or all; but neither those who may not nor, while others are left, those in
+    doubt; and how many marks each at most."""
+
+    raters: Sequence[str] | None = None
+    not_by: Sequence[str] = ()
+    doubted: Sequence[str] = ()
+    per_rater: int | None = None
+
+    def places(self, labels: list[str]) -> list[int]:
+        """Places among all raters of those who may mark."""
+        wanted = (
+            labels
+            if self.raters is None
+            else [choose("rater", name, labels, "raters") for name in self.raters]
+        )
+        excluded = {choose("rater", name, labels, "not_by") for name in self.not_by}
+        may = [name for name in wanted if name not in excluded]
+        if not may:
+            raise OptionError(
+                f"none of {counted(len(wanted), 'rater')} is left to mark",
+                Message("leave fewer out with ", Option("not_by")),
+                option="not_by",
+            )
+        may = [name for name in may if name not in self.doubted] or may
+        return [labels.index(name) for name in may]
+
+
+ANYBODY = Markers()
+
+
 def remark(
-    fit: "Result",
-    ratings: Ratings,
-    cut: Cut | Decisions,
-    budget: int,
-    *,
-    raters: Sequence[str] | None = None,
-    not_by: Sequence[str] = (),
-    per_rater: int | None = None,
+    fit: "Result", ratings: Ratings, cut: Cut | Decisions, budget: int, who: Markers = ANYBODY
 ) -> Remark:
     """Choose what to mark again: `Fit.remark`."""
     known = fit.calibrated("there is no ability to decide by")
@@ -143,19 +167,11 @@ def remark(
         )
     decided = cut if isinstance(cut, Decisions) else decisions(fit, ratings, cut)
     labels = known.labels["rater"].cast(pl.String).to_list()
-    wanted = labels if raters is None else [choose("rater", name, labels, "raters") for name in raters]
-    excluded = {choose("rater", name, labels, "not_by") for name in not_by}
-    asked = [labels.index(name) for name in wanted if name not in excluded]
-    if not asked:
-        raise OptionError(
-            f"none of {counted(len(wanted), 'rater')} is left to mark",
-            Message("leave fewer out with ", Option("not_by")),
-            option="not_by",
-        )
+    asked = who.places(labels)
     # Gains are at most the doubt: with this many students the rest is out of question, or next to it.
     pool = _Pool(fit, ratings, decided, asked, max(_FEWEST, 10 * budget))
-    chosen = _greedy(pool, budget, per_rater or -(-_SHARE * budget // len(pool.raters)))
-    if len(chosen) < budget and per_rater is None:
+    chosen = _greedy(pool, budget, who.per_rater or -(-_SHARE * budget // len(pool.raters)))
+    if len(chosen) < budget and who.per_rater is None:
         # Few raters are left who have not marked these students: then those mark more.
         chosen = _greedy(pool, budget, budget)
     students = [mark.student for mark in chosen]
@@ -170,7 +186,10 @@ def remark(
             "becomes_safe": pl.Series([mark.settled for mark in chosen], dtype=pl.Float64),
         }
     )
-    return Remark(table, budget, float(right.sum()), decided.unsafe, backend=fit.backend)
+    left_out = tuple(
+        name for name in who.doubted if labels.index(name) not in asked and name not in who.not_by
+    )
+    return Remark(table, budget, float(right.sum()), decided.unsafe, left_out, fit.backend)
 
 
 class _Pool:
