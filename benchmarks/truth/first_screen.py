@@ -44,7 +44,7 @@ def page_text(folder: Path) -> str:
 
 
 def expected_phrases(table: pl.DataFrame, folder: Path) -> list[str]:
-    """What the page has to say, from the files alone."""
+    """Phrases that the page has to have, from the files alone."""
     raters = pl.read_csv(folder / "raters.csv")
     students = pl.read_csv(folder / "students.csv")
     grave = ("too severe", "too lenient", "blunt", "cannot tell students apart", "reversed", "random", "halo")
