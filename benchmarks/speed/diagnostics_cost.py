@@ -53,11 +53,11 @@ def main() -> None:
     n_ratings = parser.parse_args().ratings
     if n_ratings >= LARGE:
         small = panel(LARGE)
-        rl.fit(small).diagnose(small, time=_time(small))
+        rl.fit(small, model="gmf").diagnose(small, time=_time(small))
     ratings = panel(n_ratings)
     print(f"{ratings.n_ratings:,} ratings, {ratings.n_students:,} students, {ratings.n_raters:,} raters")
-    _, bare = timed("fit, no standard errors", lambda: rl.fit(ratings, standard_errors=False))
-    fit, whole = timed("fit, as it is by default", lambda: rl.fit(ratings))
+    _, bare = timed("fit, no standard errors", lambda: rl.fit(ratings, model="gmf", standard_errors=False))
+    fit, whole = timed("fit, as it is by default", lambda: rl.fit(ratings, model="gmf"))
     timed("diagnostics, without a time", lambda: fit.diagnose(ratings))
     _, diagnosing = timed("all diagnostics", lambda: fit.diagnose(ratings, time=_time(ratings)))
     timed("design", lambda: examine_links(ratings))

@@ -51,4 +51,4 @@ def warm_up(client: Any = None) -> None:
     table = pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row")
     with TemporaryDirectory() as folder:
         packed = rl.pack(table, Path(folder) / "few.rlpack")
-        rl.fit(StoredRatings(open_packed(packed)), client=client)
+        rl.fit(StoredRatings(open_packed(packed)), model="gmf", client=client)

@@ -99,7 +99,7 @@ def _fit(ratings: StoredRatings, client: Any, name: str, kill_at: int | None = N
             os.kill(process[min(process)], signal.SIGKILL)
 
     before, own, start = client.run(process_time), process_time(), perf_counter()
-    fit = rl.fit(ratings, client=client, progress=on_progress)
+    fit = rl.fit(ratings, model="gmf", client=client, progress=on_progress)
     wall, own, after = perf_counter() - start, process_time() - own, client.run(process_time)
     assert kill_at is None or len(steps) > kill_at
     say(

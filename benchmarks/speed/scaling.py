@@ -202,7 +202,7 @@ def step(name: str, path: Path, to: Path | None) -> dict[str, Any]:
         }
     at: list[tuple[float, float]] = []
     start, clock = process_time(), perf_counter()
-    fit = rl.fit(ratings, progress=lambda _: at.append((process_time(), perf_counter())))
+    fit = rl.fit(ratings, model="gmf", progress=lambda _: at.append((process_time(), perf_counter())))
     whole, wall, done = process_time() - start, perf_counter() - clock, fit.optimiser
     return {
         **sizes,

@@ -19,7 +19,7 @@ from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Histogram, Normal, Population
 from raterlens.config import FitConfig
-from raterlens.diagnostics.ability_test import CLEAR, compared
+from raterlens.fitting.assumptions import CLEAR, p_of_ratio
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.figures import two_kinds
@@ -86,8 +86,8 @@ def replicate(task: Task) -> pl.DataFrame:
         ).ratings
         asked = FitConfig(halo="none", starts=1)
         fits = {kind: fitted(ratings, asked.changed(ability=kind)) for kind in (NORMAL, SMOOTH)}
-        test = compared(fits[NORMAL], fits[SMOOTH])
-        fits[TESTED] = fits[SMOOTH if test.clear else NORMAL]
+        p = p_of_ratio(2 * (fits[SMOOTH].loglik - fits[NORMAL].loglik), 2)
+        fits[TESTED] = fits[SMOOTH if p < CLEAR else NORMAL]
         severity, kappa = truth(df)
         for kind, fit in fits.items():
             found = (
@@ -102,7 +102,7 @@ def replicate(task: Task) -> pl.DataFrame:
                 ("best", float(inside[best]), (own - kappa)[best] ** 2),
             ]
             frame = pl.DataFrame(rows, schema=["measure", "covered", "squared"], orient="row")
-            frames.append(label_rows(frame, items=items, abilities=name, fitted=kind, p=test.p))
+            frames.append(label_rows(frame, items=items, abilities=name, fitted=kind, p=p))
     return pl.concat(frames)
 
 

@@ -13,7 +13,7 @@ import polars as pl
 from benchmarks.studies import opening
 from raterlens.base.arrays import Array
 from raterlens.config import FitConfig, HaloKind
-from raterlens.diagnostics.halo_test import CLEAR, of_common
+from raterlens.fitting.assumptions import CLEAR, p_of_ratio
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation import writing_assessment as writing
 from raterlens.simulation.example import load_example
@@ -51,7 +51,7 @@ def replicate(task: Task) -> pl.DataFrame:
         drawn = draw_ratings(spread, [*task.entropy, which])
         fits = {name: fitted(drawn.ratings, FitConfig(halo=kind)) for name, kind in KINDS.items()}
         plain, common = fits.values()
-        p = of_common(2 * (common.loglik - plain.loglik))
+        p = p_of_ratio(2 * (common.loglik - plain.loglik), 1, variance=True)
         for name, fit in fits.items():
             rows = pl.DataFrame(
                 [(measure, *covered(fit, drawn, measure, spread)) for measure in MEASURES],

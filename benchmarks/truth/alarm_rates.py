@@ -161,7 +161,7 @@ def _first_alarm(ratings: rl.Ratings, time: Codes) -> dict[str, int]:
         rows = time < STUDENTS * look / LOOKS
         kept = {name: getattr(ratings, name)[rows] for name in ("student", "rater", "item", "score")}
         seen = replace(ratings, **kept, students=ratings.students[: int(STUDENTS * look / LOOKS)])
-        fit = rl.fit(seen, halo="none", start=fit)
+        fit = rl.fit(seen, model="gmf", halo="none", start=fit)
         moments, codes = np.unique(time[rows], return_inverse=True)
         labels = rl.plan(max(len(moments), 2), 2).ratings().students[: len(moments)]
         for rater in drift_alarms(residuals(fit, seen), codes, labels).filter("alarm")["rater"]:

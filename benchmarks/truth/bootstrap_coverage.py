@@ -33,7 +33,7 @@ def covered(made: Simulated, replicates: int, seed: int) -> dict[str, float]:
     truth = made.truth
     best = float(truth.slope.max())
     true = rl.capability.gmf(rho=truth.slope / best, eta=truth.severity, sigma=best)
-    fit = rl.fit(made.ratings)
+    fit = rl.fit(made.ratings, model="gmf")
     raters = fit.table("raters")
     low, high = (raters[name].to_numpy() for name in ("kappa_low", "kappa_high"))
     found = {"default": [a - 1e-9 <= k <= b + 1e-9 for a, k, b in zip(low, true, high, strict=True)]}

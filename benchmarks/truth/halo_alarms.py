@@ -1,9 +1,9 @@
 """How often does the score test see halo? `python -m benchmarks.truth.halo_alarms [draws]`, 1000 by default; lines of
 JSON.
 
-Panels of 12,000 ratings, too many to be fitted a second time just to test it: pass/fail (1,500 students, 2 of 12 raters
+Panels of 12,000 ratings: pass/fail (1,500 students, 2 of 12 raters
 each, 4 items) and scored 0-3 (1,200 students, 2 of 12 raters each, 5 criteria), drawn without a reading effect and with
-one of 0.3 or 0.5. Share of the draws with p <= 0.01, by which `raterlens fit` decides, and with p <= 0.05.
+one of 0.3 or 0.5. Share of the draws with p <= 0.001, by which `raterlens fit` decides, and with p <= 0.05.
 """
 
 import sys
@@ -13,9 +13,9 @@ from scipy import special
 
 from benchmarks.say import say
 from raterlens.config import FitConfig
-from raterlens.diagnostics.halo_score import halo_score
-from raterlens.estimation.scoring import placed
+from raterlens.estimation.scoring import place
 from raterlens.fitting.fit import fitted
+from raterlens.inference.projected_scores import halo_score
 from raterlens.simulation.simulate import simulate
 
 PANELS = {"pass/fail": (1500, 4, None), "scored 0-3": (1200, 5, (-1.2, 0.0, 1.2))}
@@ -38,7 +38,9 @@ def score(
     ).ratings
     fit = fitted(ratings, FitConfig(halo="none", ability="normal", standard_errors=False, starts=1))
     assert fit.calibration is not None
-    return halo_score(placed(fit.calibration, ratings))
+    found = halo_score(place(fit.calibration, ratings, as_fitted=True))
+    assert found is not None
+    return found.statistic
 
 
 def main(draws: int = 1000) -> None:
@@ -46,7 +48,7 @@ def main(draws: int = 1000) -> None:
         for halo in SPREADS:
             found = np.array([score(*panel, halo, [19, which, draw]) for draw in range(draws)])
             p = special.ndtr(-found)
-            clear, usual = (float(np.mean(p <= line)) for line in (0.01, 0.05))
+            clear, usual = (float(np.mean(p <= line)) for line in (0.001, 0.05))
             say(panel=name, halo=halo, draws=draws, clear=clear, usual=usual)
 
 

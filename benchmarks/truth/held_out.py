@@ -26,7 +26,7 @@ def agreements(ratings: rl.Ratings, cut: float | None, seed: int, halo: str) -> 
     found = []
     for one in (0, 1):
         chosen = half[ratings.student] == one
-        fit = rl.fit(ratings.subset(chosen, keep_levels=True), halo=halo)
+        fit = rl.fit(ratings.subset(chosen, keep_levels=True), model="gmf", halo=halo)
         assert fit.calibration is not None
         cuts = cuts_of(fit.calibration, 0.0, "ability") if cut is None else cuts_of(fit.calibration, cut)
         others = ratings.subset(~chosen, keep_levels=True)

@@ -37,7 +37,11 @@ def run(panels: int = 100, students: int = 40) -> None:
         terms, single = [], []
         for seed in range(panels):
             fit = rl.fit(
-                panel(spread, students, seed), interactions=[("rater", "item")], halo="none", ability="normal"
+                panel(spread, students, seed),
+                model="gmf",
+                interactions=[("rater", "item")],
+                halo="none",
+                ability="normal",
             )
             found = fit.interactions
             terms.append(float(fit.table("spreads")["p"][0]) < LEVEL)

@@ -72,7 +72,7 @@ def alone(table: pl.DataFrame) -> Array:
     known = table.filter(pl.col("gold").is_not_null())
     found = []
     for (_,), own in known.group_by("rater", maintain_order=True):
-        fit = rl.fit(own, known="gold", shared=False, standard_errors=False, **SCALE)
+        fit = rl.fit(own, known="gold", shared=False, standard_errors=False, **{"model": "gmf"} | SCALE)
         found.append(float(fit.raters["kappa"][0]))
     return np.array(found)
 
@@ -80,12 +80,12 @@ def alone(table: pl.DataFrame) -> Array:
 def outcome(strength: float, share: float, seed: int) -> dict[str, float]:
     """Errors and coverage on one panel."""
     made = draw(strength, share, seed)
-    plain = rl.fit(made.table.drop("gold"), standard_errors=False, **SCALE)
+    plain = rl.fit(made.table.drop("gold"), standard_errors=False, **{"model": "gmf"} | SCALE)
     ratings = rl.read(made.table, known="gold")
-    one = rl.fit(ratings, shared=False, standard_errors=False, **SCALE)
-    auto = rl.fit(ratings, **SCALE)
+    one = rl.fit(ratings, shared=False, standard_errors=False, **{"model": "gmf"} | SCALE)
+    auto = rl.fit(ratings, **{"model": "gmf"} | SCALE)
     found = bool(auto.table("shared")["found"][0])
-    two = auto if found else rl.fit(ratings, shared=True, **SCALE)
+    two = auto if found else rl.fit(ratings, shared=True, **{"model": "gmf"} | SCALE)
 
     def rmse(kappa: Any) -> float:
         return float(np.sqrt(np.mean((np.asarray(kappa) - made.kappa) ** 2)))
@@ -145,8 +145,11 @@ def on_judges(path: Path, draws: int, known: int) -> Iterator[str]:
             for part in (shown.filter(pl.col("gold").is_null()), shown.filter(pl.col("gold").is_not_null()))
         )
         ratings = rl.read(shown.drop("truth"), known="gold")
-        plain = rl.fit(shown.drop("truth", "gold"), standard_errors=False, **SCALE)
-        one, auto = (rl.fit(ratings, shared=each, standard_errors=False, **SCALE) for each in (False, "auto"))
+        plain = rl.fit(shown.drop("truth", "gold"), standard_errors=False, **{"model": "gmf"} | SCALE)
+        one, auto = (
+            rl.fit(ratings, shared=each, standard_errors=False, **{"model": "gmf"} | SCALE)
+            for each in (False, "auto")
+        )
         values = (take_in_blocks, plain.raters["kappa"], one.raters["kappa"], auto.raters["kappa"])
         for name, value in zip(found, values, strict=True):
             found[name].append(float(stats.spearmanr(value, held).statistic))
@@ -172,7 +175,7 @@ def costs() -> Iterator[str]:
         )
         ratings = rl.read(table.with_columns(pl.col("gold").fill_nan(None)), known="gold")
         wall, busy = time.perf_counter(), time.process_time()
-        fit = rl.fit(ratings)
+        fit = rl.fit(ratings, model="gmf")
         spent = time.process_time() - busy, time.perf_counter() - wall
         found = fit.table("shared").row(0)
         yield f"{judges} judges of {answers:,} answers: {spent[0]:.1f} CPU s, {spent[1]:.1f} s, test {found}"

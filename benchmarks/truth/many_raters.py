@@ -77,7 +77,7 @@ def large(raters: int = 11_000, students: int = 100_000) -> None:
     print(f"{ratings!r}, true slopes up to {truth['slope'].to_numpy().max():.2f}")
     for prior in PRIORS:
         began = time.perf_counter(), time.process_time()
-        fit = rl.fit(ratings, prior=prior, reference="perfect", halo="none", ability="normal")
+        fit = rl.fit(ratings, model="gmf", prior=prior, reference="perfect", halo="none", ability="normal")
         wall, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
         found = fit.table("raters")
         zeros = ", ".join(f"{(found[name] == 0).sum()} of {name}" for name in ("eta_se", "kappa_se"))
@@ -111,7 +111,7 @@ def several(raters: int = 1_500, panels: int = 8) -> None:
     rows = []
     for seed in range(panels):
         ratings, truth = panel(raters, raters * 100 // 11, seed)
-        fit = rl.fit(ratings, prior="panel", reference="perfect", halo="none", ability="normal")
+        fit = rl.fit(ratings, model="gmf", prior="panel", reference="perfect", halo="none", ability="normal")
         assert fit.calibration is not None
         learnt, slope = fit.calibration.spread, truth["slope"].to_numpy()
         assert learnt is not None

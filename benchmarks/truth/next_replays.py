@@ -81,7 +81,7 @@ def _course(drawn: Simulated, kind: str, random: Generator) -> Course:
     fit = None
     for batch in range(BATCHES + 1):
         seen = _subset(ratings, marked)
-        fit = rl.fit(seen, reference="perfect", halo="none", start=fit)
+        fit = rl.fit(seen, model="gmf", reference="perfect", halo="none", start=fit)
         table = fit.raters
         course.errors.append(float(table["kappa_se"].to_numpy().mean()))
         course.missed.append(float(np.sqrt(np.mean((table["kappa"].to_numpy() - perfect) ** 2))))

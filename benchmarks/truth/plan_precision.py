@@ -127,7 +127,9 @@ def _simulated(plan: rl.MarkingPlan, panel: AssumedPanel, seed: list[int]) -> tu
         seed=seed,
     )
     held = rl.Anchors(raters={"definitive": (DEFINITIVE_SLOPE, None)}) if seeded else None
-    fit = rl.fit(drawn.ratings, reference="perfect", halo="none", standard_errors=False, anchors=held)
+    fit = rl.fit(
+        drawn.ratings, model="gmf", reference="perfect", halo="none", standard_errors=False, anchors=held
+    )
     real = [k for k, label in enumerate(labels) if label in order]
     found = fit.raters.select("eta", "sharpness", "kappa").to_numpy().T[:, real]
     found[0] -= found[0].mean()

@@ -23,7 +23,7 @@ _BLUNT = 0.5
 
 def panel(made: Simulated) -> tuple[Array, bool]:
     """(raters at 0, 3): truth, covered, called blunt; and whether the best rater is covered."""
-    truth, raters = made.truth, rl.fit(made.ratings).table("raters")
+    truth, raters = made.truth, rl.fit(made.ratings, model="gmf").table("raters")
     best = float(truth.slope.max())
     kappa = rl.capability.gmf(rho=truth.slope / best, eta=truth.severity, sigma=best)
     sharp = rl.capability.sharpness(slope=truth.slope, severity=truth.severity)

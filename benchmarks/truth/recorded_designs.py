@@ -55,7 +55,12 @@ def found(number: int) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         try:
             fit = rl.fit(
-                made.frame(), student="student", rater="rater", item="item", score="score", **options
+                made.frame(),
+                student="student",
+                rater="rater",
+                item="item",
+                score="score",
+                **{"model": "gmf"} | options,
             )
         except rl.RaterlensError as error:
             return {"refused": str(error)}

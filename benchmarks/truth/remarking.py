@@ -86,7 +86,7 @@ class Panel:
     def asked_for(self, marks: set[tuple[int, int]], budget: int) -> set[tuple[int, int]]:
         """The marks that a fit asks for once these have been given."""
         ratings = self.marked(marks)
-        plan = rl.fit(ratings).remark(ratings, cut=self.cut, budget=budget).table
+        plan = rl.fit(ratings, model="gmf").remark(ratings, cut=self.cut, budget=budget).table
         student, rater = (
             {str(label): code for code, label in enumerate(labels)}
             for labels in (ratings.students, ratings.raters)
@@ -98,7 +98,7 @@ class Panel:
     def grades_right(self, marks: set[tuple[int, int]]) -> float:
         """Share of right grades, after a fit of all ratings with these marks as well."""
         ratings = self.marked(marks)
-        p = rl.fit(ratings, standard_errors=False).decisions(ratings, cut=self.cut).probabilities
+        p = rl.fit(ratings, model="gmf", standard_errors=False).decisions(ratings, cut=self.cut).probabilities
         return float(np.mean((p[:, 1] > 0.5) == self.right))
 
 

@@ -50,7 +50,7 @@ def relative(slope: Array, severity: Array) -> Array:
 
 
 def measured(made: Simulated, prior: str | None) -> list[float]:
-    fit, truth = rl.fit(made.ratings, prior=prior), made.truth
+    fit, truth = rl.fit(made.ratings, model="gmf", prior=prior), made.truth
     raters, students = fit.table("raters"), fit.table("students")
     true = {
         "kappa": relative(truth.slope, truth.severity),

@@ -64,7 +64,7 @@ def right_on_98(design: Design, panels: int, seed: int) -> dict[str, float]:
         wrong = random.random((design.raters, design.students)) < 0.02
         place = np.indices(wrong.shape)
         columns = {"rater": place[0].ravel(), "student": place[1].ravel(), "score": (truth ^ wrong).ravel()}
-        fit = rl.fit(rl.read(pl.DataFrame(columns).with_columns(pl.col("score").cast(int))))
+        fit = rl.fit(rl.read(pl.DataFrame(columns).with_columns(pl.col("score").cast(int))), model="gmf")
         sharp += [it.sharpness_verdict == "sharp" for it in rater_findings(fit)]
     return {"called sharp": float(np.mean(sharp)), "raters": len(sharp)}
 
@@ -73,7 +73,7 @@ def not_sharp(design: Design, panels: int, seed: int) -> dict[str, float]:
     """Slope 1.5 has sharpness 0.66 on the logit scale."""
     found: list[RaterFindings] = []
     for k in range(panels):
-        found += rater_findings(rl.fit(drawn(design, GOOD, [0.0] * design.raters, [seed, 7, k])))
+        found += rater_findings(rl.fit(drawn(design, GOOD, [0.0] * design.raters, [seed, 7, k]), model="gmf"))
     verdicts = [it.sharpness_verdict for it in found]
     return {"called sharp": verdicts.count("sharp") / len(verdicts), "raters": len(verdicts)}
 
@@ -83,7 +83,7 @@ def good_raters(design: Design, panels: int, seed: int) -> dict[str, float]:
     named, differ = 0, 0
     for k in range(panels):
         ratings = drawn(design, GOOD, [0.0] * design.raters, [seed, 1, k])
-        fit = rl.fit(ratings)
+        fit = rl.fit(ratings, model="gmf")
         named += any(it.status == "attention" for it in rater_findings(fit))
         differ += not fit.differences(ratings).equal
     return {"somebody needs attention": named / panels, "raters are said to differ": differ / panels}
@@ -93,7 +93,7 @@ def one_bad_rater(design: Design, panels: int, seed: int) -> dict[str, float]:
     """How often the last rater is named, and how often somebody else is."""
     slope, named, others = [GOOD] * (design.raters - 1) + [BAD], 0, 0
     for k in range(panels):
-        found = rater_findings(rl.fit(drawn(design, slope, [0.0] * design.raters, [seed, 2, k])))
+        found = rater_findings(rl.fit(drawn(design, slope, [0.0] * design.raters, [seed, 2, k]), model="gmf"))
         *rest, bad = (it.status == "attention" for it in found)
         named += bad
         others += any(rest)
@@ -107,7 +107,7 @@ def on_the_line(design: Design, panels: int, seed: int) -> dict[str, float]:
     def share(slope: list[float], severity: list[float], is_worse: Callable[[RaterFindings], bool]) -> float:
         called = []
         for k in range(panels):
-            found = rater_findings(rl.fit(drawn(design, slope, severity, [seed, 6, k])))
+            found = rater_findings(rl.fit(drawn(design, slope, severity, [seed, 6, k]), model="gmf"))
             called += [is_worse(it) for it in found[:2]]
         return float(np.mean(called))
 
@@ -154,7 +154,7 @@ def would_change(design: Design, panels: int, seed: int) -> dict[str, float]:
                 severity=severity.tolist(),
                 seed=[seed, 9, k],
             )
-            changed = rl.fit(simulated.ratings).consequences(simulated.ratings).changed
+            changed = rl.fit(simulated.ratings, model="gmf").consequences(simulated.ratings).changed
             assert changed is not None
             if sd == 0:
                 equal.append(changed / design.students)
@@ -198,7 +198,7 @@ def causes(design: Design, panels: int, seed: int) -> dict[str, float]:
     """Shares of raters whose verdict, advice and letter name the same cause, which costs what the what-if gains."""
     same, gains = [], []
     for k in range(panels):
-        fit = rl.fit(mixed_panel(design, k, seed + 1))
+        fit = rl.fit(mixed_panel(design, k, seed + 1), model="gmf")
         for it, row in zip(rater_findings(fit), advice(fit).iter_rows(named=True), strict=True):
             told = "severity" if "Your standard differs most" in row["feedback"] else "nothing"
             told = "discrimination" if "only loosely" in row["feedback"] else told

@@ -17,7 +17,7 @@ def analyse(path: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Judges with their capability beside people's, and capability at abilities."""
     verdicts = rl.read(path, **COLUMNS)
     people = [rater for rater in verdicts.raters if rater.endswith(":human")]
-    by_people = rl.fit(verdicts.subset(verdicts.raters.is_in(people).to_numpy()[verdicts.rater]))
+    by_people = rl.fit(verdicts.subset(verdicts.raters.is_in(people).to_numpy()[verdicts.rater]), model="gmf")
     rows, curves = [], [by_people.capability(theta=ABILITIES)]
     for judge in verdicts.raters:
         if judge in people:
@@ -26,7 +26,7 @@ def analyse(path: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         kappa = found.table["kappa"][0]
         rows.append((judge, kappa, found.difference, found.low, found.high, found.verdict))
         one = verdicts.raters.is_in([judge, *people]).to_numpy()
-        anchored = rl.fit(verdicts.subset(one[verdicts.rater]), anchors=by_people)
+        anchored = rl.fit(verdicts.subset(one[verdicts.rater]), model="gmf", anchors=by_people)
         curves.append(anchored.capability(theta=ABILITIES).filter(rater=judge))
     schema = ["judge", "capability", "than people", "at least", "at most", "may stand in"]
     judges = pl.DataFrame(rows, schema=schema, orient="row")

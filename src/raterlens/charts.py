@@ -123,7 +123,7 @@ def capability(fit: Result, *, width: int = _WIDTH) -> Any:
     Examples
     --------
     >>> import raterlens as rl
-    >>> chart = rl.charts.capability(rl.fit(rl.load_example()))
+    >>> chart = rl.charts.capability(rl.fit(rl.load_example(), model="gmf"))
     >>> chart.to_dict()["description"][:24]
     'Capability of 16 raters,'
     """
@@ -150,7 +150,7 @@ def severity(fit: Result, *, width: int = _WIDTH) -> Any:
     Examples
     --------
     >>> import raterlens as rl
-    >>> chart = rl.charts.severity(rl.fit(rl.load_example()))
+    >>> chart = rl.charts.severity(rl.fit(rl.load_example(), model="gmf"))
     >>> chart.to_dict()["description"][:38]
     'Severity against discrimination of 16 '
     """
@@ -179,7 +179,7 @@ def curves(fit: Result, raters: Sequence[object] | None = None, *, width: int = 
     Examples
     --------
     >>> import raterlens as rl
-    >>> fit = rl.fit(rl.load_example())
+    >>> fit = rl.fit(rl.load_example(), model="gmf")
     >>> chart = rl.charts.curves(fit, ["AM:Sport", "CO:School"])
     >>> chart.to_dict()["description"]
     "Capability by ability of 'AM:Sport', 'CO:School', with the distribution of students."
@@ -206,7 +206,7 @@ def what_if(fit: Fit, rater: object, *, width: int = _WIDTH) -> Any:
     Examples
     --------
     >>> import raterlens as rl
-    >>> chart = rl.charts.what_if(rl.fit(rl.load_example()), "DA:School")
+    >>> chart = rl.charts.what_if(rl.fit(rl.load_example(), model="gmf"), "DA:School")
     >>> chart.to_dict()["description"][:47]
     'Capability of DA:School at other severities: no'
     """
@@ -233,7 +233,7 @@ def wright(fit: Result, *, width: int = _WIDTH) -> Any:
     Examples
     --------
     >>> import raterlens as rl
-    >>> chart = rl.charts.wright(rl.fit(rl.load_example()))
+    >>> chart = rl.charts.wright(rl.fit(rl.load_example(), model="gmf"))
     >>> chart.to_dict()["description"][:46]
     'Students, raters and items on one scale: 363 s'
     """
@@ -257,7 +257,7 @@ def information(fit: Result, *, width: int = _WIDTH) -> Any:
     Examples
     --------
     >>> import raterlens as rl
-    >>> chart = rl.charts.information(rl.fit(rl.load_example()))
+    >>> chart = rl.charts.information(rl.fit(rl.load_example(), model="gmf"))
     >>> chart.to_dict()["description"][:43]
     'Information about ability of 5 items: all t'
     """
@@ -285,7 +285,7 @@ def categories(fit: Result, *, width: int = _WIDTH) -> Any:
     --------
     >>> import raterlens as rl
     >>> ratings = rl.simulate(students=80, raters=3, thresholds=[-1.0, 1.0], seed=1).ratings
-    >>> rl.charts.categories(rl.fit(ratings)).to_dict()["description"]
+    >>> rl.charts.categories(rl.fit(ratings, model="gmf")).to_dict()["description"]
     'Probabilities of 3 scores by ability; each is the likeliest somewhere.'
     """
     return _chart(width, "categories", fit)
@@ -318,7 +318,7 @@ def category_use(
     --------
     >>> import raterlens as rl
     >>> ratings = rl.simulate(students=80, raters=3, thresholds=[-1.0, 1.0], seed=1).ratings
-    >>> chart = rl.charts.category_use(rl.fit(ratings), ratings)
+    >>> chart = rl.charts.category_use(rl.fit(ratings, model="gmf"), ratings)
     >>> chart.to_dict()["description"][:34]
     'Shares of each score by 3 raters, '
     """
@@ -375,7 +375,7 @@ def fit_statistics(fit: Result, ratings: Ratings | Diagnosis, *, width: int = _W
     --------
     >>> import raterlens as rl
     >>> ratings = rl.load_example()
-    >>> chart = rl.charts.fit_statistics(rl.fit(ratings), ratings)
+    >>> chart = rl.charts.fit_statistics(rl.fit(ratings, model="gmf"), ratings)
     >>> chart.to_dict()["description"][:35]
     'Infit and outfit mean squares of 16'
     """
@@ -406,7 +406,7 @@ def expected(fit: Result, ratings: Ratings | Diagnosis, rater: object, *, width:
     --------
     >>> import raterlens as rl
     >>> ratings = rl.load_example()
-    >>> chart = rl.charts.expected(rl.fit(ratings), ratings, "AM:Sport")
+    >>> chart = rl.charts.expected(rl.fit(ratings, model="gmf"), ratings, "AM:Sport")
     >>> chart.to_dict()["description"][:45]
     'Observed and expected mean scores of AM:Sport'
     """
@@ -451,7 +451,7 @@ def drift(
     >>> import raterlens as rl
     >>> ratings = rl.simulate(students=60, raters=3, items=2, seed=1).ratings
     >>> day = [i * 4 // ratings.n_ratings for i in range(ratings.n_ratings)]
-    >>> chart = rl.charts.drift(rl.fit(ratings), ratings, day)
+    >>> chart = rl.charts.drift(rl.fit(ratings, model="gmf"), ratings, day)
     >>> chart.to_dict()["description"][:41]
     'Severity of 3 raters over 4 periods, each'
     """
@@ -477,7 +477,7 @@ def save(chart: Any, path: str | Path, *, theme: Theme = "light") -> Path:
     Examples
     --------
     >>> import raterlens as rl, tempfile
-    >>> chart = rl.charts.capability(rl.fit(rl.load_example()))
+    >>> chart = rl.charts.capability(rl.fit(rl.load_example(), model="gmf"))
     >>> rl.charts.save(chart, tempfile.mkdtemp() + "/capability.svg").name
     'capability.svg'
     """
@@ -512,7 +512,7 @@ def svg(chart: Any) -> Markup:
     Examples
     --------
     >>> import raterlens as rl
-    >>> markup = rl.charts.svg(rl.charts.capability(rl.fit(rl.load_example())))
+    >>> markup = rl.charts.svg(rl.charts.capability(rl.fit(rl.load_example(), model="gmf")))
     >>> "var(--ink)" in markup, "style=" in markup
     (True, False)
     """

@@ -27,7 +27,9 @@ def test_small_models_take_one_thread_and_large_ones_all():
 def test_a_fit_leaves_threads_as_they_were(monkeypatch):
     before, seen = threads(), []
     rl.fit(
-        rl.simulate(students=40, raters=3, items=2, seed=1).ratings, progress=lambda _: seen.extend(threads())
+        rl.simulate(students=40, raters=3, items=2, seed=1).ratings,
+        model="gmf",
+        progress=lambda _: seen.extend(threads()),
     )
     assert set(seen) == {1}
     assert threads() == before

@@ -40,7 +40,7 @@ def test_it_goes_with_its_owner():
 
 
 def test_a_fit_takes_what_is_kept_along(small):
-    fit = rl.fit(small)
+    fit = rl.fit(small, model="gmf")
     assert fit.verdicts() is not None
     gone = weakref.ref(fit)
     del fit

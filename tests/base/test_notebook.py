@@ -31,7 +31,7 @@ def test_a_point_stands_where_its_value_is():
 
 
 def test_every_object_shows_itself_in_a_few_lines(ratings):
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     found = {
         "ratings": ratings,
         "fit": fit,

@@ -26,7 +26,7 @@ SAME = 1e-12
 
 @pytest.fixture(scope="module")
 def fit(small):
-    return rl.fit(small)
+    return rl.fit(small, model="gmf")
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_the_default_restates_the_fit(fit):
     ],
 )
 def test_the_same_choice_at_the_fit_and_after_it(small, fit, choice):
-    fitted = rl.fit(small, **choice)
+    fitted = rl.fit(small, **{"model": "gmf"} | choice)
     assert fitted.loglik == fit.loglik
     assert_frame_equal(fitted.raters.select("rater", *NUMBERS), fit.capability(**choice), check_exact=True)
     assert_frame_equal(fitted.raters.select("rater", *NUMBERS), fitted.capability(), check_exact=True)
@@ -99,12 +99,12 @@ def test_kappa_may_exceed_one_where_the_yardstick_is_not_the_best(fit, slopes):
 def test_a_report_takes_any_yardstick(small, slopes, tmp_path):
     weakest = small.raters[int(slopes.argmin())]
     for choice in ({"reference": weakest}, {"population": rl.Window(0.5, 0.2)}, {"origin": "absolute"}):
-        page = rl.fit(small, **choice).report(tmp_path / "report.html").read_text()
+        page = rl.fit(small, **{"model": "gmf"} | choice).report(tmp_path / "report.html").read_text()
         assert weakest in page
 
 
 def test_a_fixed_yardstick_has_no_error_of_its_own(small, slopes):
-    fitted = rl.fit(small, reference=2.0)
+    fitted = rl.fit(small, model="gmf", reference=2.0)
     assert (fitted.sigma, fitted.sigma_se) == (2.0, 0.0)
     spread = np.sqrt(np.diag(fitted.calibration.covariance))[: len(slopes)]
     np.testing.assert_allclose(fitted.raters["rho_se"], spread / 2.0, rtol=1e-10)
@@ -150,7 +150,7 @@ def test_population_window_is_a_difference_of_pass_rates(fit, slopes):
 
 def test_the_estimated_population_is_near_the_one_it_was_drawn_from():
     made = rl.simulate(students=2000, raters=5, items=4, raters_per_student=3, seed=6)
-    fit = rl.fit(made.ratings)
+    fit = rl.fit(made.ratings, model="gmf")
     np.testing.assert_allclose(
         fit.capability(population="estimated")["kappa"], fit.raters["kappa"], atol=0.01
     )
@@ -177,7 +177,7 @@ def test_an_items_difficulty_counts_with_its_uncertainty(fit):
 
 
 def test_items_with_slopes_and_thresholds_of_their_own(writing_scores):
-    fit = rl.fit(writing_scores, scale="partial credit", item_slopes=True)
+    fit = rl.fit(writing_scores, model="gmf", scale="partial credit", item_slopes=True)
     item = fit.items.row(1, named=True)
     table = fit.capability(item=item["item"])
     slope = fit.raters["rho"].to_numpy() * fit.sigma * item["slope"]
@@ -241,14 +241,14 @@ def test_everything_survives_a_file(fit, tmp_path):
         {"population": "estimated"},
     ):
         assert_frame_equal(loaded.capability(**choice), fit.capability(**choice), check_exact=True)
-    other = rl.fit(rl.simulate(students=40, raters=3, seed=1).ratings, reference=1.5)
+    other = rl.fit(rl.simulate(students=40, raters=3, seed=1).ratings, model="gmf", reference=1.5)
     assert rl.load(other.save(tmp_path / "other.json")).yardstick == other.yardstick
 
 
 def test_large_panels_keep_the_covariance_within_raters(small, tmp_path, monkeypatch):
-    full = rl.fit(small)
+    full = rl.fit(small, model="gmf")
     monkeypatch.setattr("raterlens.models.calibration.MOST_RATERS", 2)
-    kept = rl.load(rl.fit(small).save(tmp_path / "fit.json"))
+    kept = rl.load(rl.fit(small, model="gmf").save(tmp_path / "fit.json"))
     assert_frame_equal(kept.raters, full.raters, check_exact=True)
     # A fixed yardstick and an absolute origin need nothing from other raters: the intervals are the same.
     choice = {"reference": 2.0, "origin": "absolute"}
@@ -288,7 +288,7 @@ def test_wrong_yardsticks_say_what_to_do(small, fit, choice, message):
     with pytest.raises(OptionError, match=message):
         fit.capability(**choice)
     with pytest.raises(OptionError, match=message):
-        rl.fit(small, **choice)
+        rl.fit(small, **{"model": "gmf"} | choice)
 
 
 def test_wrong_items_and_abilities_say_what_to_do(fit):
@@ -306,7 +306,7 @@ def test_a_rater_who_tells_nobody_apart_is_no_yardstick():
             "score": [int(s % 2 == 0) if r < 2 else int(s % 2 == 1) for s in range(40) for r in range(3)],
         }
     )
-    fit = rl.fit(frame)
+    fit = rl.fit(frame, model="gmf")
     assert fit.raters.filter(rater="c")["rho"].item() == 0
     with pytest.raises(OptionError, match="slope of 0"):
         fit.capability(reference="c")
@@ -327,7 +327,7 @@ def test_raters_at_the_limit_or_apart_set_neither_yardstick_nor_origin():
 def test_an_origin_of_hundreds_of_digits_is_quoted_in_part() -> None:
     ratings = rl.simulate(students=20, raters=3, items=1, seed=1).ratings
     with pytest.raises(OptionError, match="unknown origin") as refused:
-        rl.fit(ratings, origin=[10**400])
+        rl.fit(ratings, model="gmf", origin=[10**400])
     assert len(str(refused.value)) < 300
 
 

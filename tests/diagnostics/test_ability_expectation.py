@@ -12,7 +12,7 @@ from raterlens.diagnostics.predictions import of_abilities
 def test_the_grid_gives_the_integral_of_every_student(slope):
     """Steep raters leave posteriors a tenth as wide as the population."""
     ratings = rl.simulate(students=40, raters=4, items=3, slope=slope, seed=2).ratings
-    fit = rl.fit(ratings, standard_errors=False)
+    fit = rl.fit(ratings, model="gmf", standard_errors=False)
     model = of_abilities(fit.calibration, ratings)
     effects, t = fit.calibration.effects, model.nodes.points
     a, b = (

@@ -50,7 +50,7 @@ def test_the_model_expects_the_agreement_that_it_draws(thresholds):
     ratings = rl.simulate(
         students=1_500, raters=6, items=3, raters_per_student=3, thresholds=thresholds, seed=4
     ).ratings
-    found = rl.fit(ratings, standard_errors=False).diagnose(ratings).table("agreement")
+    found = rl.fit(ratings, model="gmf", standard_errors=False).diagnose(ratings).table("agreement")
     rows = {row["coefficient"]: row for row in found.iter_rows(named=True)}
     seen, expected = rows["exact agreement"], rows["expected agreement"]
     assert seen["low"] < expected["value"] < seen["high"]

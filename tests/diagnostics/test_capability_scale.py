@@ -38,7 +38,7 @@ def test_the_scale_of_ordered_scores_is_that_of_the_fit():
     ratings = rl.simulate(
         students=400, raters=6, items=3, raters_per_student=3, thresholds=(-2.0, 0.0, 2.0), seed=2
     ).ratings
-    fit = rl.fit(ratings, standard_errors=False)
+    fit = rl.fit(ratings, model="gmf", standard_errors=False)
     scale, raters = Scale.of(fit), fit.table("raters")
     found = scale.capability(raters["rho"].to_numpy(), raters["eta"].to_numpy())
     assert found == pytest.approx(raters["kappa"].to_numpy(), abs=1e-9)

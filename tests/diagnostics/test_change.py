@@ -15,7 +15,7 @@ DRIFTS = ("drift", "discrimination")
 
 
 def changes(ratings: rl.Ratings, time: np.ndarray) -> pl.DataFrame:
-    got = residuals(rl.fit(ratings, standard_errors=False), ratings)
+    got = residuals(rl.fit(ratings, model="gmf", standard_errors=False), ratings)
     distinct, codes = np.unique(time, return_inverse=True)
     return change(got, codes.astype(np.int32), pl.Series(distinct))
 
@@ -30,7 +30,7 @@ def test_severity_that_changed_is_found_with_moment_and_size():
 @pytest.mark.parametrize(("link", "unit"), [("logit", "logits"), ("probit", "probits")])
 def test_a_change_is_told_in_the_units_of_the_link(link, unit):
     ratings = panel(2, "drift")
-    fit = rl.fit(ratings, link=link, standard_errors=False)
+    fit = rl.fit(ratings, model="gmf", link=link, standard_errors=False)
     flags = fit.diagnose(ratings, time=np.arange(ratings.n_ratings)).flags.filter(effect="drift")
     assert f" {unit} more severe since" in flags["evidence"][0]
 
@@ -39,7 +39,7 @@ def test_discrimination_that_fell_is_found_with_moment_and_size():
     """The slope falls from 2 to 0: by 2 over the panel's median."""
     ratings = panel(2, "discrimination")
     row = diagnosed(ratings).table("change").row(0, named=True)
-    slopes = rl.fit(ratings, standard_errors=False).calibration.effects["slope"]
+    slopes = rl.fit(ratings, model="gmf", standard_errors=False).calibration.effects["slope"]
     assert row["slope_shift"] == pytest.approx(-2 / np.median(slopes), abs=2.5 * row["slope_shift_se"])
     assert row["slope_after"] - row["slope_before"] == pytest.approx(row["slope_shift"])
     assert row["slope_before"] > 1 > abs(row["slope_after"])

@@ -35,7 +35,10 @@ def fits(small):
         "partial credit": (scores, {"scale": "partial credit"}),
         "graded": (scores, {"scale": "graded"}),
     }
-    return {name: rl.fit(data, **options, standard_errors=False) for name, (data, options) in kinds.items()}
+    return {
+        name: rl.fit(data, **{"model": "gmf"} | options, standard_errors=False)
+        for name, (data, options) in kinds.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -91,7 +94,8 @@ def test_likelihood_ratio_against_the_largest_special_case(fits):
 def test_on_the_writing_data_the_ratio_is_the_published_one(writing):
     """Twice 3310.3655 - 3297.7409 on 15 degrees of freedom: p = 0.05."""
     found = rl.compare(
-        rl.fit(writing, model="tfm", standard_errors=False), rl.fit(writing, standard_errors=False)
+        rl.fit(writing, model="tfm", standard_errors=False),
+        rl.fit(writing, model="gmf", standard_errors=False),
     )
     row = found.models.row(1, named=True)
     assert row["lr"] == pytest.approx(25.2492, abs=0.005)
@@ -121,7 +125,7 @@ def test_the_summary_says_it_in_words(fits):
 
 
 def test_what_cannot_be_compared_is_pointed_out(small, fits):
-    fewer = rl.fit(replace(small, score=1 - small.score), standard_errors=False)
+    fewer = rl.fit(replace(small, score=1 - small.score), model="gmf", standard_errors=False)
     found = rl.compare(fits["gmf"], fewer)
     assert any("a fit of other ratings" in warning for warning in found.warnings)
     assert found.models["against"].to_list() == [None, None]
@@ -129,9 +133,9 @@ def test_what_cannot_be_compared_is_pointed_out(small, fits):
     assert any("method 'hl'" in warning for warning in found.warnings)
     assert found.models["lr"].to_list() == [None, None]
     assert any("hold parameters" in warning for warning in rl.compare(fits["gmf"], fits["anchored"]).warnings)
-    stopped = rl.fit(small, max_iterations=1, standard_errors=False)
+    stopped = rl.fit(small, model="gmf", max_iterations=1, standard_errors=False)
     assert any("did not converge" in warning for warning in rl.compare(fits["gmf"], stopped).warnings)
-    other = rl.fit(small, reference=2.0, standard_errors=False)
+    other = rl.fit(small, model="gmf", reference=2.0, standard_errors=False)
     assert any("different yardsticks" in warning for warning in rl.compare(fits["gmf"], other).warnings)
 
 
@@ -150,7 +154,9 @@ def test_wrong_arguments_say_what_to_do(small, fits):
     with pytest.raises(OptionError, match="a name of its own"):
         rl.compare(fits["gmf"], fits["tfm"], names=["a", "a"])
     strangers = rl.fit(
-        replace(small, raters=pl.Series("rater", [f"X{i}" for i in range(5)])), standard_errors=False
+        replace(small, raters=pl.Series("rater", [f"X{i}" for i in range(5)])),
+        model="gmf",
+        standard_errors=False,
     )
     with pytest.raises(OptionError, match="share fewer than two raters"):
         rl.compare(fits["gmf"], strangers)

@@ -14,7 +14,7 @@ def panel():
     ratings = rl.simulate(
         students=300, raters=4, items=2, slope=[1.5] * 4, severity=severity, raters_per_student=2, seed=1
     ).ratings
-    return rl.fit(ratings), ratings
+    return rl.fit(ratings, model="gmf"), ratings
 
 
 def test_agreement_and_reliability_are_those_of_many_draws(panel):
@@ -52,7 +52,9 @@ def test_students_of_severe_raters_change_and_those_of_alike_raters_do_not(panel
     assert consequences(fit, ratings).changed > 5
     alike = rl.simulate(students=200, raters=4, items=2, slope=[1.5] * 4, severity=[0.0] * 4, seed=2).ratings
     equal = rl.fit(alike, model="tfm")
-    held = rl.fit(alike, anchors=rl.Anchors(raters=dict.fromkeys(["R1", "R2", "R3", "R4"], (1.5, 0.0))))
+    held = rl.fit(
+        alike, model="gmf", anchors=rl.Anchors(raters=dict.fromkeys(["R1", "R2", "R3", "R4"], (1.5, 0.0)))
+    )
     assert consequences(held, alike).changed == 0
     assert consequences(equal, alike).changed <= 4
     assert consequences(fit).changed is None
@@ -79,11 +81,13 @@ def test_the_extremes_are_named_and_told_in_words(panel):
 )
 def test_ordered_scores(options):
     ratings = rl.simulate(students=150, raters=4, items=3, thresholds=(-1, 0, 1), seed=3).ratings
-    found = consequences(rl.fit(ratings, standard_errors=False, **options), ratings)
+    found = consequences(rl.fit(ratings, standard_errors=False, **{"model": "gmf"} | options), ratings)
     assert found.ordered
     assert 0 < found.agreement <= found.agreement_if_alike + 0.02 < 1
     assert "% of the marks with" in found.words()[1]
-    strict = consequences(rl.fit(ratings, standard_errors=False, **options), ratings, cut=2.0)
+    strict = consequences(
+        rl.fit(ratings, standard_errors=False, **{"model": "gmf"} | options), ratings, cut=2.0
+    )
     assert strict.changed is not None
 
 
@@ -99,7 +103,7 @@ def test_other_models(model):
 def test_a_sample_of_the_students_is_counted_as_such():
     """Diagnostics of very many ratings use some students: shares are of those."""
     ratings = rl.simulate(students=300, raters=4, items=3, raters_per_student=2, seed=3).ratings
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     some = ratings.sample(600)
     found = fit.consequences(some)
     assert found.students == some.n_students < 300

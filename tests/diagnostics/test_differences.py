@@ -16,7 +16,7 @@ from raterlens.diagnostics.differences import (
 
 def fitted(slope, severity, seed):
     ratings = rl.simulate(students=150, raters=5, items=2, slope=slope, severity=severity, seed=seed).ratings
-    return rl.fit(ratings), ratings
+    return rl.fit(ratings, model="gmf"), ratings
 
 
 def test_equal_raters_are_called_equal_as_often_as_the_level_says():
@@ -67,7 +67,7 @@ def test_the_yardstick_does_not_matter_to_the_likelihood_ratio():
     """Were it one that follows from standard errors, which the other fit does without."""
     ratings = rl.simulate(students=60, raters=4, items=2, seed=3).ratings
     found = [
-        sharpness_test(rl.fit(ratings, reference=reference), ratings)[0]
+        sharpness_test(rl.fit(ratings, model="gmf", reference=reference), ratings)[0]
         for reference in ("max", "max corrected")
     ]
     assert found[0].p == pytest.approx(found[1].p)
@@ -116,7 +116,7 @@ def test_halo_and_drift_make_no_rank():
 
 def test_raters_who_are_held_are_not_tested():
     fit, ratings = fitted([1.5] * 5, [1.0, 0.5, 0.0, -0.5, -1.0], 1)
-    held = rl.fit(ratings, anchors=fit)
+    held = rl.fit(ratings, model="gmf", anchors=fit)
     assert differences(held, ratings).tests == ()
 
 
@@ -137,6 +137,10 @@ def test_two_tests_share_the_level():
 def test_a_prior_does_not_change_the_test_of_sharpness():
     """Likelihoods are compared at their own maxima, whatever the fit's prior."""
     ratings = rl.simulate(students=80, raters=5, items=2, seed=1).ratings
-    sampled = rl.fit(ratings, prior="panel").differences(ratings).table.filter(pl.col("of") == "sharpness")
+    sampled = (
+        rl.fit(ratings, model="gmf", prior="panel")
+        .differences(ratings)
+        .table.filter(pl.col("of") == "sharpness")
+    )
     own, equal = (rl.fit(ratings, model=model) for model in ("gmf", "tfm"))
     assert sampled["statistic"].item() == pytest.approx(2 * (own.loglik - equal.loglik), abs=1e-4)

@@ -13,7 +13,7 @@ def test_periods_show_the_planted_shift():
     ratings = panel(2, "drift")
     first = np.flatnonzero(ratings.rater == 0)
     late = np.where(np.arange(ratings.n_ratings) >= np.median(first), "late", "early")
-    table = rl.fit(ratings).diagnose(ratings, time=late).drift()
+    table = rl.fit(ratings, model="gmf").diagnose(ratings, time=late).drift()
     early, after = (
         table.filter(pl.col("rater") == "R01", pl.col("period") == p).row(0, named=True)
         for p in ("early", "late")
@@ -45,7 +45,7 @@ def ratings():
 )
 def test_periods_have_intervals_on_the_scale_of_the_fit_whatever_it_was_asked_for(ratings, options):
     """Two periods of each rater, drawn by chance: on average, what the fit says of the whole."""
-    fit = rl.fit(ratings, **options)
+    fit = rl.fit(ratings, **{"model": "gmf"} | options)
     half = np.random.default_rng(1).integers(2, size=ratings.n_ratings)
     table = fit.diagnose(ratings, time=half).drift()
     assert table.height == 2 * ratings.n_raters
@@ -61,7 +61,7 @@ def test_periods_have_intervals_on_the_scale_of_the_fit_whatever_it_was_asked_fo
 
 def test_what_is_held_keeps_the_numbers_of_the_fit(ratings):
     """Without any periods, and everything held, the fit comes out again: its yardstick, population and origin."""
-    fit = rl.fit(ratings, reference="R2", population=(0.4, 1.1), origin="absolute")
+    fit = rl.fit(ratings, model="gmf", reference="R2", population=(0.4, 1.1), origin="absolute")
     periods = fit.diagnose(ratings, time=np.arange(ratings.n_ratings) % 2).periods
     again = fit.refit(ratings, **periods._held())
     for name in ("rho", "eta", "kappa"):
@@ -69,7 +69,7 @@ def test_what_is_held_keeps_the_numbers_of_the_fit(ratings):
 
 
 def test_one_rater_is_followed_with_the_others_held(ratings):
-    periods = rl.fit(ratings).diagnose(ratings, time=np.arange(ratings.n_ratings) % 2).periods
+    periods = rl.fit(ratings, model="gmf").diagnose(ratings, time=np.arange(ratings.n_ratings) % 2).periods
     one, together = periods.fitted(["R1"]), periods.fitted().filter(rater="R1")
     assert one["rater"].to_list() == ["R1", "R1"]
     assert ((one["eta"] - together["eta"]).abs() < 0.5 * one["eta_se"]).all()
@@ -77,5 +77,5 @@ def test_one_rater_is_followed_with_the_others_held(ratings):
 
 def test_drift_needs_to_know_when(ratings):
     with pytest.raises(OptionError, match="diagnose with time=") as caught:
-        rl.fit(ratings, standard_errors=False).diagnose(ratings).drift()
+        rl.fit(ratings, model="gmf", standard_errors=False).diagnose(ratings).drift()
     assert caught.value.option == "time"

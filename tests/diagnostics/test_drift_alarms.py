@@ -72,7 +72,7 @@ def test_an_earlier_fit_makes_a_change_before_the_first_reading_visible() -> Non
 def test_readings_of_the_same_time_are_looked_at_together() -> None:
     ratings = rl.simulate(students=80, raters=3, items=2, seed=4).ratings
     time = (ratings.student // 20).astype(np.int32)
-    found = residuals(rl.fit(ratings, halo="none"), ratings)
+    found = residuals(rl.fit(ratings, model="gmf", halo="none"), ratings)
     for stream in streams(found, time, 4):
         assert stream.time.tolist() == [0, 1, 2, 3]
     fine = streams(found, ratings.student, 80)
@@ -96,7 +96,7 @@ def test_alarms_name_the_rater_who_drifts() -> None:
     }
     ratings = rl.read(pl.DataFrame(rows))
     days = pl.Series("day", np.arange(900))
-    table = drift_alarms(residuals(rl.fit(ratings, halo="none"), ratings), ratings.student, days)
+    table = drift_alarms(residuals(rl.fit(ratings, model="gmf", halo="none"), ratings), ratings.student, days)
     assert table.columns == [
         "rater",
         "readings",

@@ -12,7 +12,7 @@ from raterlens.inference.expected_scores import panel_of, rater_effects, rater_s
 def test_probabilities_sum_to_1_and_weights_too(options):
     thresholds = (-1, 0, 1) if "scale" in options else None
     ratings = rl.simulate(students=80, raters=4, items=2, thresholds=thresholds, seed=1).ratings
-    panel = panel_of(rl.fit(ratings, standard_errors=False, **options))
+    panel = panel_of(rl.fit(ratings, standard_errors=False, **{"model": "gmf"} | options))
     np.testing.assert_allclose(panel.probabilities.sum(axis=1), 1, atol=1e-12)
     np.testing.assert_allclose(panel.average.sum(axis=0), 1, atol=1e-12)
     assert panel.weights.sum() == pytest.approx(1)
@@ -21,7 +21,7 @@ def test_probabilities_sum_to_1_and_weights_too(options):
 
 def test_shifts_are_what_the_model_expects_of_raters_beyond_the_average_one():
     ratings = rl.simulate(students=80, raters=4, items=2, seed=1).ratings
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     effects, ability = fit.calibration.effects, fit.students["theta"].to_numpy()
     shift, fall = rater_shifts(fit.calibration, ratings, ability, *rater_effects(fit.calibration))
     theta = ability[ratings.student]
@@ -37,7 +37,7 @@ def test_shifts_are_what_the_model_expects_of_raters_beyond_the_average_one():
 
 def test_large_panels_are_represented_by_some(monkeypatch):
     ratings = rl.simulate(students=80, raters=9, items=5, raters_per_student=4, seed=1).ratings
-    fit = rl.fit(ratings, standard_errors=False)
+    fit = rl.fit(ratings, model="gmf", standard_errors=False)
     monkeypatch.setattr(expected_scores, "MOST_RATERS", 4)
     monkeypatch.setattr(expected_scores, "MOST_ITEMS", 2)
     panel = panel_of(fit)

@@ -19,7 +19,7 @@ def half_marks():
 
 def test_everything_is_on_the_scale_of_the_file():
     ratings = half_marks()
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     table = ratings.table().with_columns(pl.col("score") * ratings.score_step)
     means = table.group_by("student").agg(pl.col("score").mean()).sort("student")["score"]
     np.testing.assert_allclose(fit.students["mean_score"], means)
@@ -33,7 +33,7 @@ def test_everything_is_on_the_scale_of_the_file():
 
 def test_one_fair_result_for_all_who_ask():
     ratings = half_marks()
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     results = fair_results(fit, ratings)
     decided = fit.decisions(ratings, cut=4.75)
     np.testing.assert_allclose(decided.table["fair"], results.fair, atol=1e-6)
@@ -48,11 +48,13 @@ def test_equal_raters_change_next_to_nobody():
     shares = []
     for seed in range(10):
         ratings = rl.simulate(**EQUAL, seed=seed).ratings
-        shares.append(rl.fit(ratings).consequences(ratings).changed / 60)
+        shares.append(rl.fit(ratings, model="gmf").consequences(ratings).changed / 60)
     assert np.mean(shares) <= 0.003
 
 
 def test_agreement_is_what_was_observed():
     scores = pl.DataFrame({"student": [1, 1, 2, 2, 3, 3], "rater": [*"ababab"], "score": [1, 1, 0, 1, 0, 0]})
     ratings = rl.read(scores)
-    assert rl.fit(ratings, standard_errors=False).consequences(ratings).observed_agreement == 2 / 3
+    assert (
+        rl.fit(ratings, model="gmf", standard_errors=False).consequences(ratings).observed_agreement == 2 / 3
+    )

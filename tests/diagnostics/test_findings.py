@@ -136,7 +136,7 @@ def ratings() -> rl.Ratings:
 
 
 def test_losses_are_differences_of_the_what_if(ratings):
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     found = {it.rater: it for it in rater_findings(fit)}
     severe, dull = found["R5"], found["R4"]
     assert severe.losses["severity"] == pytest.approx(fit.what_if("R5").gain, abs=1e-12)
@@ -154,7 +154,7 @@ def test_losses_are_differences_of_the_what_if(ratings):
 def test_the_loss_to_halo_is_capability_without_it():
     """By brute force: the mean slope of the pass curve with and without an impression of that spread."""
     drawn = rl.simulate(students=150, raters=4, items=6, slope=1.5, halo=[2.0, 0.1, 0.1, 0.1], seed=2)
-    fit = rl.fit(drawn.ratings, halo="rater")
+    fit = rl.fit(drawn.ratings, model="gmf", halo="rater")
     it = next(it for it in rater_findings(fit) if it.rater == "R1")
     assert it.halo_verdict in ("some", "strong")
     row = fit.raters.filter(rater="R1").row(0, named=True)
@@ -170,7 +170,7 @@ def test_the_loss_to_halo_is_capability_without_it():
 
 
 def test_verdict_letter_advice_table_file_and_what_if_name_the_same_cause(ratings):
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     found, file = rater_findings(fit), with_verdicts(fit)
     assert {it.rater: it.cause for it in found} == {
         "R1": "nothing", "R2": "nothing", "R3": "nothing", "R4": "discrimination", "R5": "severity", "R6": "severity"
@@ -193,17 +193,17 @@ def test_verdict_letter_advice_table_file_and_what_if_name_the_same_cause(rating
 
 def test_without_the_best_rater_the_others_are_judged_as_before(ratings):
     keep = ratings.table().filter(pl.col("rater") != "R1")
-    part = rl.fit(rl.read(keep, student="student", rater="rater", item="item", score="score"))
+    part = rl.fit(rl.read(keep, student="student", rater="rater", item="item", score="score"), model="gmf")
     before, after = (
         {it.rater: (it.standard, it.sharpness_verdict, it.cause) for it in rater_findings(fit)}
-        for fit in (rl.fit(ratings), part)
+        for fit in (rl.fit(ratings, model="gmf"), part)
     )
     assert {rater: before[rater] for rater in after} == after
 
 
 def test_with_ratings_everything_and_without_what_the_estimates_say():
     ratings = rl.simulate(students=80, raters=4, items=3, seed=2).ratings
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     whole, alone = panel_findings(fit, ratings), panel_findings(fit)
     assert whole.diagnosis is not None
     assert whole.consequences.changed == fit.consequences(ratings).changed
@@ -238,7 +238,7 @@ def apart(*groups: str) -> rl.Ratings:
 )
 def test_who_cannot_be_compared_gets_no_verdict_on_their_standard(groups, links):
     ratings = apart(*groups)
-    found = panel_findings(rl.fit(ratings), ratings)
+    found = panel_findings(rl.fit(ratings, model="gmf"), ratings)
     assert {it.link for it in found.raters} == links
     if links != {"linked"}:
         assert {it.standard for it in found.raters} == {"unclear"}
@@ -248,7 +248,7 @@ def test_who_cannot_be_compared_gets_no_verdict_on_their_standard(groups, links)
 
 def test_a_small_group_apart_leaves_the_large_one_comparable():
     ratings = apart("ABCDEF", "G")
-    found = {it.rater: it.link for it in panel_findings(rl.fit(ratings), ratings).raters}
+    found = {it.rater: it.link for it in panel_findings(rl.fit(ratings, model="gmf"), ratings).raters}
     assert found == dict.fromkeys("ABCDEF", "linked") | {"G": "alone"}
 
 
@@ -258,7 +258,7 @@ def test_drift_alarms_reach_the_rater():
     score = np.where(late & (drawn.rater == 0), 0, drawn.score)
     table = drawn.table().with_columns(pl.Series("score", score), time=pl.Series(drawn.student))
     ratings = rl.read(table.drop("time"), student="student", rater="rater", item="item", score="score")
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     found = panel_findings(fit, ratings, previous=fit, time=ratings.student)
     one = next(it for it in found.raters if it.rater == "R1")
     assert one.alarm is not None
@@ -268,15 +268,15 @@ def test_drift_alarms_reach_the_rater():
 
 def test_a_fault_that_most_share_is_the_panels():
     dull = rl.simulate(students=300, raters=6, items=4, slope=0.4, seed=1).ratings
-    found = panel_findings(rl.fit(dull))
+    found = panel_findings(rl.fit(dull, model="gmf"))
     assert found.common_fault is not None
     assert found.common_fault[0] == "discrimination"
-    assert panel_findings(rl.fit(rl.load_example())).common_fault is None
+    assert panel_findings(rl.fit(rl.load_example(), model="gmf")).common_fault is None
 
 
 def test_a_report_binds_the_model_once_passes_once_and_never_fits(monkeypatch, tmp_path):
     ratings = rl.simulate(students=60, raters=4, items=3, seed=1).ratings
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     calls: list[str] = []
 
     def counted(module: ModuleType, name: str) -> None:

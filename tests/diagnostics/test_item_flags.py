@@ -21,13 +21,13 @@ def ratings_of(slopes, seed):
 
 def test_an_item_that_measures_something_else_is_named_with_a_remedy():
     ratings = ratings_of([1.0, 1.0, 1.0, 0.2], 1)
-    found = rl.fit(ratings).diagnose(ratings)
+    found = rl.fit(ratings, model="gmf").diagnose(ratings)
     flags = found.table("item flags")
     assert flags.filter(effect="noisy")["item"].to_list() == ["i3"]
     assert "fit with item slopes" in flags["next_step"][0]
     assert any(text.startswith("item 'i3' is noisy") for text in found.warnings())
     assert "item i3: noisy" in found.summary()
-    slopes = rl.fit(ratings, item_slopes=True)
+    slopes = rl.fit(ratings, model="gmf", item_slopes=True)
     assert slopes.diagnose(ratings).table("item flags").filter(effect="flat")["item"].to_list() == ["i3"]
 
 
@@ -35,7 +35,7 @@ def test_items_alike_are_left_alone():
     flagged = 0
     for seed in range(4):
         ratings = ratings_of([1.0] * 4, 10 + seed)
-        flagged += rl.fit(ratings).diagnose(ratings).table("item flags").height
+        flagged += rl.fit(ratings, model="gmf").diagnose(ratings).table("item flags").height
     assert flagged == 0
 
 

@@ -14,12 +14,12 @@ def _exam(seed: int, severity: list[float]) -> rl.Ratings:
 
 @pytest.fixture(scope="module")
 def last_year() -> rl.Fit:
-    return rl.fit(_exam(1, [0.0, 0.0, 0.0, 0.0]), halo="none")
+    return rl.fit(_exam(1, [0.0, 0.0, 0.0, 0.0]), model="gmf", halo="none")
 
 
 def test_a_rater_who_came_back_more_severe_raises_an_alarm(last_year: rl.Fit) -> None:
     ratings = _exam(2, [0.0, 0.0, 0.0, 1.2])
-    seen = rl.fit(ratings, halo="none").monitor(ratings, previous=last_year)
+    seen = rl.fit(ratings, model="gmf", halo="none").monitor(ratings, previous=last_year)
     assert seen.alarms is not None
     assert seen.alarms.filter("alarm")["rater"].to_list() == ["R4"]
     (line,) = seen.warnings()
@@ -30,7 +30,7 @@ def test_a_rater_who_came_back_more_severe_raises_an_alarm(last_year: rl.Fit) ->
 
 def test_nothing_has_changed(last_year: rl.Fit) -> None:
     ratings = _exam(3, [0.0, 0.0, 0.0, 0.0])
-    seen = rl.fit(ratings, halo="none").monitor(ratings, previous=last_year)
+    seen = rl.fit(ratings, model="gmf", halo="none").monitor(ratings, previous=last_year)
     assert seen.words() == [
         "No rater's standard or sharpness has changed beyond chance (4 raters compared).",
         "No drift alarm (4 raters; valid however often you look).",
@@ -39,7 +39,7 @@ def test_nothing_has_changed(last_year: rl.Fit) -> None:
 
 def test_an_earlier_look_at_the_same_exam_is_no_evidence_of_its_own(last_year: rl.Fit) -> None:
     ratings = _exam(1, [0.0, 0.0, 0.0, 0.0])
-    first = rl.fit(ratings.sample(ratings.n_ratings // 2), halo="none")
+    first = rl.fit(ratings.sample(ratings.n_ratings // 2), model="gmf", halo="none")
     assert last_year.monitor(ratings, previous=first).alarms is None
     timed = last_year.monitor(ratings, previous=first, time=ratings.student)
     plain = last_year.monitor(ratings, time=ratings.student)

@@ -85,5 +85,5 @@ def test_few_links_keep_the_strongest_and_hold_groups_together():
 
 def test_a_fit_colours_the_raters():
     ratings = rl.load_example()
-    fit = rl.fit(ratings, standard_errors=False)
+    fit = rl.fit(ratings, model="gmf", standard_errors=False)
     assert network(ratings, fit).raters["kappa"].to_list() == fit.raters["kappa"].to_list()

@@ -9,7 +9,7 @@ from raterlens.diagnostics.fit_statistics import reliability
 
 def test_reliability_of_students_is_the_squared_correlation_with_the_truth():
     drawn = rl.simulate(students=2_000, raters=10, items=4, raters_per_student=3, seed=3)
-    fit = rl.fit(drawn.ratings)
+    fit = rl.fit(drawn.ratings, model="gmf")
     table = reliability(fit.table("students"), fit.table("raters"), fit.table("items"))
     students = table.row(0, named=True)
     truth = np.corrcoef(drawn.truth.ability, fit.table("students")["theta"])[0, 1] ** 2
@@ -21,9 +21,12 @@ def test_reliability_of_students_is_the_squared_correlation_with_the_truth():
 
 def test_chi_square_of_equal_raters_is_what_chance_gives_and_of_different_ones_is_not():
     same = rl.fit(
-        rl.simulate(students=400, raters=10, items=4, raters_per_student=3, severity=0.0, seed=2).ratings
+        rl.simulate(students=400, raters=10, items=4, raters_per_student=3, severity=0.0, seed=2).ratings,
+        model="gmf",
     )
-    other = rl.fit(rl.simulate(students=400, raters=10, items=4, raters_per_student=3, seed=2).ratings)
+    other = rl.fit(
+        rl.simulate(students=400, raters=10, items=4, raters_per_student=3, seed=2).ratings, model="gmf"
+    )
     p = [
         reliability(fit.table("students"), fit.table("raters"), fit.table("items")).row(1, named=True)["p"]
         for fit in (same, other)

@@ -12,7 +12,7 @@ from raterlens.diagnostics.residuals import residuals
 def test_residuals_equal_brute_force(options):
     """Posterior and cavity of every student on a grid, rating by rating."""
     ratings = rl.simulate(students=150, raters=4, items=3, raters_per_student=2, slope=1.0, seed=6).ratings
-    fit = rl.fit(ratings, **options)
+    fit = rl.fit(ratings, **{"model": "gmf"} | options)
     got = residuals(fit, ratings)
     effects = fit.calibration.effects
     t = np.linspace(-6.5, 6.5, 2001)
@@ -52,7 +52,7 @@ def test_mean_squares_average_one_and_severity_scores_vanish_at_the_fit(model):
 def test_probabilities_of_ratings_are_calibrated():
     """A share p was given of the ratings whose probability is p according to others."""
     ratings = rl.simulate(students=2_000, raters=8, items=4, raters_per_student=3, seed=9).ratings
-    got = residuals(rl.fit(ratings), ratings)
+    got = residuals(rl.fit(ratings, model="gmf"), ratings)
     passed = np.where(ratings.score == 1, got.probability, 1 - got.probability)
     for low in np.arange(0.05, 0.95, 0.1):
         inside = (passed >= low) & (passed < low + 0.1)

@@ -18,7 +18,7 @@ def test_adjusted_levels_are_those_of_r():
 def test_a_moment_is_what_regression_on_the_scores_leaves():
     """Sum of the moment less its least-squares part in the derivatives by severity and slope, rater by rater."""
     ratings = rl.simulate(students=80, raters=4, items=3, raters_per_student=2, seed=5).ratings
-    found = residuals(rl.fit(ratings, standard_errors=False), ratings)
+    found = residuals(rl.fit(ratings, model="gmf", standard_errors=False), ratings)
     values = np.random.default_rng(0).normal(size=len(found.pairs))
     moment = rater_moment(found, values)
     for rater in range(4):

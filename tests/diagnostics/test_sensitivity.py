@@ -13,7 +13,7 @@ from tests.support.facets_models import ordered
 
 
 def test_other_links_and_models_are_those_fits(small):
-    fit = rl.fit(small)
+    fit = rl.fit(small, model="gmf")
     table = sensitivity(fit, small)
     assert set(table["change"]) == {
         "link probit",
@@ -29,13 +29,13 @@ def test_other_links_and_models_are_those_fits(small):
 
 def test_groups_are_left_out_in_turn(small):
     school = np.where(small.student % 2 == 0, "a", "b")
-    table = sensitivity(rl.fit(small), small, links=(), models=(), groups={"school": school})
+    table = sensitivity(rl.fit(small, model="gmf"), small, links=(), models=(), groups={"school": school})
     assert {"without school a", "without school b"} <= set(table["change"])
 
 
 def test_raters_go_by_their_names(small):
     """Ratings may come in another order of raters; those of strangers say nothing about the fit's raters."""
-    fit = rl.fit(small)
+    fit = rl.fit(small, model="gmf")
     again = replace(small, raters=small.raters.reverse(), rater=small.n_raters - 1 - small.rater)
     without = f"without {fit.raters.sort('rho')['rater'][-1]}"
     found, expected = (sensitivity(fit, ratings, links=(), models=()) for ratings in (again, small))
@@ -61,24 +61,36 @@ def other(table: pl.DataFrame, change: str) -> list[float]:
     ids=["item slopes and a quantile", "laplace and a named rater", "hl", "shrunk"],
 )
 def test_each_change_is_the_fit_s_own_request_but_for_that(small, options):
-    fit = rl.fit(small, **options)
+    fit = rl.fit(small, **{"model": "gmf"} | options)
     table = fit.sensitivity(small, models=())
     best = fit.raters.sort("rho")["rater"][-1]
     rest = small.subset(small.rater != small.raters.to_list().index(best))
     options = options | {"standard_errors": False}
     kept = options | ({"reference": None} if options.get("reference") == best else {})
-    assert other(table, f"without {best}") == rl.fit(rest, **kept).raters["kappa"].to_list()
-    assert other(table, "link probit") == rl.fit(small, link="probit", **options).raters["kappa"].to_list()
-    plain = rl.fit(small, link="probit", standard_errors=False).raters["kappa"].to_list()
+    assert (
+        other(table, f"without {best}") == rl.fit(rest, **{"model": "gmf"} | kept).raters["kappa"].to_list()
+    )
+    assert (
+        other(table, "link probit")
+        == rl.fit(small, link="probit", **{"model": "gmf"} | options).raters["kappa"].to_list()
+    )
+    plain = rl.fit(small, model="gmf", link="probit", standard_errors=False).raters["kappa"].to_list()
     assert other(table, "link probit") != pytest.approx(plain, abs=1e-4)
 
 
 def test_ordered_scores_are_graded_by_another_link(small):
     ratings = ordered(small)
-    fit = rl.fit(ratings, scale="partial credit", population="window 0.5 0.5", standard_errors=False)
+    fit = rl.fit(
+        ratings, model="gmf", scale="partial credit", population="window 0.5 0.5", standard_errors=False
+    )
     table = fit.sensitivity(ratings, models=())
     graded = rl.fit(
-        ratings, scale="graded", link="probit", population="window 0.5 0.5", standard_errors=False
+        ratings,
+        model="gmf",
+        scale="graded",
+        link="probit",
+        population="window 0.5 0.5",
+        standard_errors=False,
     )
     assert other(table, "link probit") == graded.raters["kappa"].to_list()
     best = fit.raters.sort("rho")["rater"][-1]

@@ -209,7 +209,7 @@ def test_headlines_know_what_comes_first():
 
 def test_with_a_pass_mark_the_headline_is_about_students():
     ratings = rl.load_example()
-    found = panel_findings(rl.fit(ratings), ratings)
+    found = panel_findings(rl.fit(ratings, model="gmf"), ratings)
     changed = found.consequences.changed
     assert (
         headline(found).text

@@ -52,7 +52,7 @@ def test_a_rater_who_shares_no_student_does_not_stay_at_a_slope_of_0(method):
 def test_ratings_without_information_about_ability_rank_nobody(method):
     """Every student is passed on one item and failed on the other: ratings go against each other, if anything."""
     rows = [(s, f"r{r}", f"i{i}", (s + r + i) % 2) for s in range(20) for r in range(3) for i in range(2)]
-    fit = rl.fit(by_hand(rows), method=method)
+    fit = rl.fit(by_hand(rows), model="gmf", method=method)
     assert fit.sigma == 0
     assert fit.raters["kappa"].to_list() == [0.0] * 3
     assert fit.raters.select("kappa_low", "kappa_high").rows() == [(0.0, 1.0)] * 3
@@ -77,7 +77,8 @@ def test_a_shape_is_looked_for_from_several_sides_of_many_ratings_too():
         seed=[71, 1, 0],
     )
     normal, smooth = (
-        rl.fit(drawn.ratings, ability=kind, standard_errors=False) for kind in ("normal", "smooth")
+        rl.fit(drawn.ratings, model="gmf", ability=kind, standard_errors=False)
+        for kind in ("normal", "smooth")
     )
     assert smooth.loglik > normal.loglik + 40
     np.testing.assert_allclose(smooth.calibration.effects[SHAPE], [0.289, -0.012], atol=0.05)

@@ -38,7 +38,7 @@ def interrupted(ratings, path, after: int, **options):
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        rl.fit(ratings, checkpoint=path, progress=stop, **options)
+        rl.fit(ratings, checkpoint=path, progress=stop, **{"model": "gmf"} | options)
 
 
 def counted(monkeypatch) -> list[int]:
@@ -57,11 +57,11 @@ def counted(monkeypatch) -> list[int]:
 def test_a_resumed_fit_is_the_fit(ratings, options, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     calls = counted(monkeypatch)
-    whole = rl.fit(ratings, **options)
+    whole = rl.fit(ratings, **{"model": "gmf"} | options)
     n_whole = len(calls)
     interrupted(ratings, path, 6, **options)
     n_before = len(calls) - n_whole
-    found = rl.fit(ratings, checkpoint=path, resume=True, **options)
+    found = rl.fit(ratings, checkpoint=path, resume=True, **{"model": "gmf"} | options)
     # Nothing that was evaluated is evaluated again.
     assert n_before > 5
     assert len(calls) - n_whole <= n_whole
@@ -77,8 +77,8 @@ def test_a_record_that_is_cut_short_is_done_again(ratings, tmp_path):
     path = tmp_path / "fit.checkpoint"
     interrupted(ratings, path, 6)
     path.write_bytes(path.read_bytes()[:-7])
-    found = rl.fit(ratings, checkpoint=path, resume=True)
-    np.testing.assert_allclose(found.raters["kappa"], rl.fit(ratings).raters["kappa"], rtol=SAME)
+    found = rl.fit(ratings, model="gmf", checkpoint=path, resume=True)
+    np.testing.assert_allclose(found.raters["kappa"], rl.fit(ratings, model="gmf").raters["kappa"], rtol=SAME)
 
 
 @pytest.mark.parametrize("kept", [0, 5, 12, 40])
@@ -94,26 +94,26 @@ def test_a_fit_killed_while_its_head_was_written_begins_anew(ratings, tmp_path, 
 def test_checkpoints_of_something_else_are_refused(ratings, tmp_path):
     path = tmp_path / "fit.checkpoint"
     with pytest.raises(InputError, match="no such checkpoint"):
-        rl.fit(ratings, checkpoint=path, resume=True)
+        rl.fit(ratings, model="gmf", checkpoint=path, resume=True)
     interrupted(ratings, path, 3)
     before = path.read_bytes()
     with pytest.raises(OptionError, match="exists; add resume=True to go on"):
-        rl.fit(ratings, checkpoint=path)
+        rl.fit(ratings, model="gmf", checkpoint=path)
     with pytest.raises(InputError, match="a checkpoint of another model"):
         rl.fit(ratings, model="tfm", checkpoint=path, resume=True)
     other = rl.simulate(students=400, raters=10, items=3, raters_per_student=2, seed=4).ratings
     with pytest.raises(InputError, match="a checkpoint of other ratings"):
-        rl.fit(other, checkpoint=path, resume=True)
+        rl.fit(other, model="gmf", checkpoint=path, resume=True)
     assert path.read_bytes() == before
     path.write_bytes(b"something else")
     with pytest.raises(InputError, match="is not a checkpoint"):
-        rl.fit(ratings, checkpoint=path, resume=True)
+        rl.fit(ratings, model="gmf", checkpoint=path, resume=True)
     with pytest.raises(OptionError, match="resume is given without a checkpoint"):
-        rl.fit(ratings, resume=True)
+        rl.fit(ratings, model="gmf", resume=True)
     with pytest.raises(OptionError, match="goes with method 'mml'"):
-        rl.fit(ratings, method="hl", checkpoint=tmp_path / "x")
+        rl.fit(ratings, model="gmf", method="hl", checkpoint=tmp_path / "x")
     with pytest.raises(InputError, match="no such folder"):
-        rl.fit(ratings, checkpoint=tmp_path / "missing" / "x")
+        rl.fit(ratings, model="gmf", checkpoint=tmp_path / "missing" / "x")
 
 
 SLOW = """
@@ -146,5 +146,5 @@ def test_the_command_goes_on_after_ctrl_c_and_after_a_kill(ratings, tmp_path, en
         assert error.strip().endswith(f"--checkpoint {path} --resume")
     assert main([*command, "--resume", "--quiet"]) == 0
     assert not path.exists()
-    whole = rl.fit(rl.read(table))
+    whole = rl.fit(rl.read(table), model="gmf")
     np.testing.assert_allclose(rl.load(out / "fit.json").raters["kappa"], whole.raters["kappa"], rtol=SAME)

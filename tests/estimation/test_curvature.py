@@ -60,9 +60,9 @@ def test_each_rater_s_block_is_near_the_exact_one(model_name, link, categories, 
 
 def test_it_saves_evaluations(monkeypatch):
     ratings = rl.simulate(students=3000, raters=60, items=4, raters_per_student=3, seed=6).ratings
-    with_it = rl.fit(ratings)
+    with_it = rl.fit(ratings, model="gmf")
     monkeypatch.setattr("raterlens.estimation.quadrature.own_curvature", lambda *_: None)
-    without = rl.fit(ratings)
+    without = rl.fit(ratings, model="gmf")
     assert with_it.loglik == pytest.approx(without.loglik, abs=1e-6)
     assert with_it.optimiser.evaluations < 0.85 * without.optimiser.evaluations
 
@@ -70,7 +70,7 @@ def test_it_saves_evaluations(monkeypatch):
 def test_explained_raters_have_no_blocks():
     ratings = rl.simulate(students=200, raters=6, items=3, seed=7).ratings
     years = {"rater": ratings.raters.to_list(), "years": [1.0, 2.0, 3.0, 4.0, 5.0, 7.0]}
-    assert rl.fit(ratings, covariates=pl.DataFrame(years)).converged
+    assert rl.fit(ratings, model="gmf", covariates=pl.DataFrame(years)).converged
 
 
 def test_scaled_blocks_are_the_likelihoods_own_on_average():

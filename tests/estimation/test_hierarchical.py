@@ -28,7 +28,7 @@ PRINTED = {
 
 
 def test_hierarchical_likelihood_reproduces_the_paper_s_table(writing):
-    fit = rl.fit(writing, method="hl")
+    fit = rl.fit(writing, model="gmf", method="hl")
     assert fit.sigma == pytest.approx(2.51, abs=0.03)
     # The difficulties that the paper prints in its text.
     delta = dict(zip(fit.items["item"], fit.items["delta"], strict=True))
@@ -43,7 +43,10 @@ def test_hierarchical_likelihood_reproduces_the_paper_s_table(writing):
 
 
 def test_the_paper_s_estimates_are_not_the_marginal_maximum(writing):
-    best, paper = rl.fit(writing, standard_errors=False), rl.fit(writing, method="hl", standard_errors=False)
+    best, paper = (
+        rl.fit(writing, model="gmf", standard_errors=False),
+        rl.fit(writing, model="gmf", method="hl", standard_errors=False),
+    )
     assert best.loglik - paper.loglik == pytest.approx(11.5, abs=0.2)
 
 

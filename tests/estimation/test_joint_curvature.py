@@ -46,9 +46,9 @@ def test_most_directions_bend_as_they_should(scale):
 def test_it_saves_evaluations(scale, monkeypatch):
     ratings = drawn(600, 20)
     asked = {"scale": scale, "halo": "none", "ability": "normal", "standard_errors": False}
-    with_it = rl.fit(ratings, **asked)
+    with_it = rl.fit(ratings, **{"model": "gmf"} | asked)
     monkeypatch.setattr("raterlens.estimation.quadrature.worth_joining", lambda _: False)
-    without = rl.fit(ratings, **asked)
+    without = rl.fit(ratings, **{"model": "gmf"} | asked)
     assert with_it.loglik == pytest.approx(without.loglik, abs=1e-6)
     assert with_it.optimiser.evaluations < 0.7 * without.optimiser.evaluations
 

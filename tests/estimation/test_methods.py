@@ -35,12 +35,12 @@ def test_the_hierarchical_likelihood_refuses_ratings_that_are_likelier_without_a
     pairs = [(s, r) for s in range(40) for r in random.choice(3, 2, replace=False)]
     coins = by_hand([(s, f"r{r}", "i", random.integers(2)) for s, r in pairs])
     with pytest.raises(OptionError, match=r"takes chance for ability.*; use method='mml'") as refused:
-        rl.fit(coins, method="hl")
+        rl.fit(coins, model="gmf", method="hl")
     # Without ability raters are coins of their own bias: the likelihood has a closed form.
     passes, n = (coins.tally("rater").total, coins.tally("rater").n)
     without = float(np.sum(special.xlogy(passes, passes / n) + special.xlogy(n - passes, 1 - passes / n)))
     assert f"with none at all {without:.1f}" in str(refused.value)
-    assert rl.fit(rl.load_example(), method="hl").sigma > 0.5
+    assert rl.fit(rl.load_example(), model="gmf", method="hl").sigma > 0.5
 
 
 def test_hierarchical_likelihood_on_16_ratings_is_refused_or_ends_in_numbers():
@@ -53,7 +53,7 @@ def test_hierarchical_likelihood_on_16_ratings_is_refused_or_ends_in_numbers():
 
 
 def test_marginal_estimates_on_the_writing_data(writing):
-    fit = rl.fit(writing)
+    fit = rl.fit(writing, model="gmf")
     assert fit.sigma == pytest.approx(2.1007, abs=1e-4)
     assert fit.alpha == pytest.approx(0.0876, abs=1e-3)
     delta = dict(zip(fit.items["item"], fit.items["delta"], strict=True))
@@ -68,7 +68,7 @@ def test_marginal_estimates_on_the_writing_data(writing):
 def test_a_fit_whose_tolerance_follows_rounding_can_be_saved(monkeypatch, small, tmp_path):
     """On millions of ratings; here the rounding is made coarse instead."""
     monkeypatch.setattr("raterlens.estimation.optimiser._ROUNDING", 1e-9)
-    fit = rl.fit(small)
+    fit = rl.fit(small, model="gmf")
     assert fit.optimiser.tolerance > 1e-5
     fit.save(tmp_path / "fit.json")
     assert rl.load(tmp_path / "fit.json").converged

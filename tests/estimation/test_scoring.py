@@ -16,7 +16,7 @@ ABILITIES = 1e-8
 def test_scoring_the_fitted_ratings_gives_the_fitted_abilities(small, kind):
     change, options = FITS[kind]
     ratings = change(small)
-    fit = rl.fit(ratings, **options, standard_errors=False)
+    fit = rl.fit(ratings, **{"model": "gmf"} | options, standard_errors=False)
     scored = fit.score(ratings)
     assert scored.columns == ["student", "n", "mean_score", "theta", "theta_se"]
     for column in ("theta", "theta_se"):
@@ -25,7 +25,7 @@ def test_scoring_the_fitted_ratings_gives_the_fitted_abilities(small, kind):
 
 def test_new_students_are_scored_by_a_saved_fit(small, tmp_path):
     first, second = half(small, True), half(small, False)
-    fit = rl.fit(first)
+    fit = rl.fit(first, model="gmf")
     loaded = rl.load(fit.save(tmp_path / "fit.json"))
     scored = loaded.score(second)
     assert scored["student"].to_list() == second.students.to_list()
@@ -46,7 +46,7 @@ def test_new_students_are_scored_by_a_saved_fit(small, tmp_path):
 
 def test_scoring_takes_a_part_of_the_raters_and_scores(small):
     ratings = ordered(small)
-    fit = rl.fit(ratings, scale="partial credit")
+    fit = rl.fit(ratings, model="gmf", scale="partial credit")
     low = (ratings.score < 3) & (ratings.rater > 1)
     students, student = np.unique(ratings.student[low], return_inverse=True)
     raters, rater = np.unique(ratings.rater[low], return_inverse=True)
@@ -65,7 +65,7 @@ def test_scoring_takes_a_part_of_the_raters_and_scores(small):
 
 
 def test_who_is_unknown_is_named(small):
-    fit = rl.fit(half(small, True))
+    fit = rl.fit(half(small, True), model="gmf")
     new = half(small, False)
     with pytest.raises(InputError, match=r"raters that the fit does not know: 'R6'.*'R1'"):
         fit.score(replace(new, raters=pl.Series("rater", ["R1", "R2", "R3", "R4", "R6"])))
@@ -80,7 +80,7 @@ def test_who_is_unknown_is_named(small):
 def test_numeric_labels_match_however_they_are_written(small, tmp_path):
     numbered = replace(small, raters=pl.Series("rater", [1, 2, 3, 4, 5]))
     texts = replace(small, raters=pl.Series("rater", ["1", "2", "3", "4", "5"]))
-    fit = rl.load(rl.fit(numbered).save(tmp_path / "fit.json"))
+    fit = rl.load(rl.fit(numbered, model="gmf").save(tmp_path / "fit.json"))
     np.testing.assert_allclose(fit.score(texts)["theta"], fit.students["theta"], atol=ABILITIES)
 
 
@@ -90,7 +90,7 @@ def test_a_student_scored_alone_gets_the_same_ability():
     table = pl.DataFrame(
         {"student": found.student, "rater": found.raters.gather(found.rater), "score": found.score}
     )
-    fit = rl.fit(table)
+    fit = rl.fit(table, model="gmf")
     together = fit.score(table)["theta"].to_numpy()
     alone = [fit.score(table.filter(student=n))["theta"].item() for n in range(15)]
     np.testing.assert_allclose(alone, together[:15], atol=1e-9)

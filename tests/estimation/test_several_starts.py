@@ -45,23 +45,23 @@ def test_more_starts_never_end_lower_and_somewhere_end_higher():
 
 
 def test_what_was_found_is_in_the_record():
-    fit = rl.fit(few(1), standard_errors=False)
+    fit = rl.fit(few(1), model="gmf", standard_errors=False)
     assert 1 <= fit.optimiser.agreeing <= fit.optimiser.starts <= FitConfig().starts + 4
-    alone = rl.fit(few(1), standard_errors=False, starts=1)
+    alone = rl.fit(few(1), model="gmf", standard_errors=False, starts=1)
     assert (alone.optimiser.starts, alone.optimiser.agreeing) == (1, 1)
 
 
 def test_enough_starts_that_agree_end_the_search():
     clear = rl.simulate(students=150, raters=3, items=3, seed=1).ratings
     assert clear.n_ratings <= MOST_RATINGS
-    record = rl.fit(clear, standard_errors=False, starts=50).optimiser
+    record = rl.fit(clear, model="gmf", standard_errors=False, starts=50).optimiser
     assert record.starts == record.agreeing == ENOUGH
 
 
 def test_neither_many_ratings_nor_a_known_beginning_are_searched():
     many = rl.simulate(students=600, raters=3, items=2, seed=1).ratings
     assert many.n_ratings > MOST_RATINGS
-    assert rl.fit(many, standard_errors=False).optimiser.starts == 1
+    assert rl.fit(many, model="gmf", standard_errors=False).optimiser.starts == 1
     ratings = few(2)
     assert found_from(ratings, 8, begin=found_from(ratings, 1).parameters).record.starts == 1
 
@@ -79,7 +79,7 @@ def test_a_rater_who_repeats_itself_does_not_define_ability():
         .then((pl.col("score").mean().over("student") <= 0.5).cast(pl.Int64))
         .otherwise(pl.col("score").cast(pl.Int64))
     )
-    fit = rl.fit(table, standard_errors=False)
+    fit = rl.fit(table, model="gmf", standard_errors=False)
     assert fit.optimiser.starts > 1
     assert fit.raters["rho"].to_list()[0] == 0
     assert (fit.raters["rho"][1:] > 0.4).all()
@@ -90,7 +90,7 @@ def test_scores_of_several_kinds(scale):
     made = rl.simulate(
         students=20, raters=4, items=2, thresholds=[-1.0, 0.0, 1.0], scale=scale, raters_per_student=2, seed=3
     )
-    fits = [rl.fit(made.ratings, scale=scale, starts=n, standard_errors=False) for n in (1, 6)]
+    fits = [rl.fit(made.ratings, model="gmf", scale=scale, starts=n, standard_errors=False) for n in (1, 6)]
     assert fits[1].loglik >= fits[0].loglik - 1e-6
     assert isinstance(fits[1].table("raters"), pl.DataFrame)
 

@@ -29,11 +29,13 @@ def test_scales_grow_with_the_ratings_of_a_parameter(small):
 def test_a_fit_may_begin_and_be_anchored_where_nobody_tells_students_apart():
     """Nothing is known there of the students' mean and spread; the optimiser divided by it."""
     rows = {"student": [0, 0, 1, 1, 2, 2], "rater": ["a", "b"] * 3, "score": [0, 1] * 3}
-    earlier = rl.fit(pl.DataFrame(rows))
+    earlier = rl.fit(pl.DataFrame(rows), model="gmf")
     assert earlier.sigma == 0
-    fit = rl.fit(pl.DataFrame(rows), anchors=earlier, start=earlier)
+    fit = rl.fit(pl.DataFrame(rows), model="gmf", anchors=earlier, start=earlier)
     assert fit.converged
-    assert fit.loglik == pytest.approx(rl.fit(pl.DataFrame(rows), anchors=earlier).loglik, abs=1e-6)
+    assert fit.loglik == pytest.approx(
+        rl.fit(pl.DataFrame(rows), model="gmf", anchors=earlier).loglik, abs=1e-6
+    )
 
 
 def test_students_with_more_ratings_start_with_narrower_posteriors(small):

@@ -28,8 +28,8 @@ def frame() -> pl.DataFrame:
 
 @pytest.mark.parametrize("method", ["mml", "laplace", "hl"])
 def test_order_of_rows_changes_nothing(frame, method):
-    first = rl.fit(frame, method=method)
-    second = rl.fit(frame.sample(fraction=1, shuffle=True, seed=3), method=method)
+    first = rl.fit(frame, model="gmf", method=method)
+    second = rl.fit(frame.sample(fraction=1, shuffle=True, seed=3), model="gmf", method=method)
     assert_frame_equal(first.raters, second.raters, check_exact=True)
 
 
@@ -37,8 +37,8 @@ def test_relabelling_raters_only_relabels_them(frame):
     renamed = frame.with_columns(
         ("z" + (9 - pl.col("rater").str.slice(-1).cast(int)).cast(pl.String)).alias("rater")
     )
-    first = rl.fit(frame).raters.sort("kappa").drop("rater")
-    second = rl.fit(renamed).raters.sort("kappa").drop("rater")
+    first = rl.fit(frame, model="gmf").raters.sort("kappa").drop("rater")
+    second = rl.fit(renamed, model="gmf").raters.sort("kappa").drop("rater")
     assert_frame_equal(first, second, rel_tol=1e-4, abs_tol=1e-5)
 
 
@@ -47,7 +47,9 @@ def test_a_file_in_two_parts_is_the_file(frame, tmp_path):
     (tmp_path / "whole.csv").write_text(frame.write_csv())
     parts = pl.concat([frame[half:], frame[:half]])
     (tmp_path / "parts.csv").write_text(parts.write_csv())
-    assert_frame_equal(rl.fit(tmp_path / "whole.csv").raters, rl.fit(tmp_path / "parts.csv").raters)
+    assert_frame_equal(
+        rl.fit(tmp_path / "whole.csv", model="gmf").raters, rl.fit(tmp_path / "parts.csv", model="gmf").raters
+    )
 
 
 def test_every_format_gives_the_same_estimates(frame, tmp_path):
@@ -62,16 +64,16 @@ def test_every_format_gives_the_same_estimates(frame, tmp_path):
     (tmp_path / "long.csv").write_text(long.write_csv())
     (tmp_path / "wide.csv").write_text(wide.write_csv())
     pandas = pd.DataFrame(long.to_dict(as_series=False))
-    expected = rl.fit(long).raters
+    expected = rl.fit(long, model="gmf").raters
     for source, wide_items in [
         (tmp_path / "long.parquet", None),
         (tmp_path / "long.csv", None),
         (tmp_path / "wide.csv", items),
         (wide, items),
     ]:
-        found = rl.fit(rl.read(source, items=wide_items)).raters
+        found = rl.fit(rl.read(source, items=wide_items), model="gmf").raters
         assert_frame_equal(found, expected, check_exact=True, check_dtypes=False)
-    from_pandas = rl.fit(pandas).raters
+    from_pandas = rl.fit(pandas, model="gmf").raters
     assert isinstance(from_pandas, pd.DataFrame)
     assert from_pandas["kappa"].tolist() == expected["kappa"].to_list()
 
@@ -92,7 +94,7 @@ def difficult(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
 @pytest.mark.parametrize("method", ["mml", "laplace", "hl"])
 @pytest.mark.parametrize("kind", ["all pass", "all fail"])
 def test_extreme_raters_are_kept_finite_and_flagged(frame, kind, method):
-    raters = rl.fit(difficult(kind, frame), method=method).raters
+    raters = rl.fit(difficult(kind, frame), model="gmf", method=method).raters
     extreme = raters.filter(pl.col("flag") == kind)
     assert extreme["rater"].to_list() == [frame["rater"][0]]
     numbers = extreme.select(pl.selectors.numeric()).to_numpy()
@@ -106,7 +108,7 @@ def test_a_rater_who_only_passes_does_not_move_the_others(prior):
     """Four raters of equal severity: they are at 0, whoever else passes everybody."""
     drawn = rl.simulate(students=120, raters=5, items=2, severity=np.zeros(5), seed=2).ratings
     lenient = replace(drawn, score=np.where(drawn.rater == 0, 1, drawn.score).astype(np.int16))
-    raters = rl.fit(lenient, prior=prior, halo="none", ability="normal").raters
+    raters = rl.fit(lenient, model="gmf", prior=prior, halo="none", ability="normal").raters
     assert raters["flag"][0] == "all pass"
     assert raters["eta"][0] < -1
     assert raters["eta"][1:].mean() == pytest.approx(0, abs=1e-9)
@@ -114,18 +116,22 @@ def test_a_rater_who_only_passes_does_not_move_the_others(prior):
 
 def test_a_reversed_rater_has_no_capability_unless_reversal_is_allowed(frame):
     data, who = difficult("reversed", frame), frame["rater"][0]
-    held = rl.fit(data).raters.filter(pl.col("rater") == who).row(0, named=True)
+    held = rl.fit(data, model="gmf").raters.filter(pl.col("rater") == who).row(0, named=True)
     assert held["kappa"] == 0
     assert held["flag"] == "slope at 0"
     assert held["kappa_low"] == 0 < held["kappa_high"] < 0.5
-    free = rl.fit(data, allow_reversed=True).raters.filter(pl.col("rater") == who).row(0, named=True)
+    free = (
+        rl.fit(data, model="gmf", allow_reversed=True)
+        .raters.filter(pl.col("rater") == who)
+        .row(0, named=True)
+    )
     assert free["kappa_high"] < 0
     assert -1 <= free["rho"] < 0
 
 
 def test_a_rater_who_never_errs_does_not_become_the_yardstick(frame):
     """Four ratings in perfect order let the slope run away; the panel's scale must not follow it."""
-    best = rl.fit(frame)
+    best = rl.fit(frame, model="gmf")
     ability = best.students.sort("theta")["student"]
     perfect = pl.DataFrame(
         {
@@ -135,7 +141,7 @@ def test_a_rater_who_never_errs_does_not_become_the_yardstick(frame):
             "score": [0, 0, 1, 1],
         }
     ).cast(frame.schema)
-    fit = rl.fit(pl.concat([frame, perfect]))
+    fit = rl.fit(pl.concat([frame, perfect]), model="gmf")
     sure = fit.raters.filter(pl.col("rater") == "sure").row(0, named=True)
     assert sure["flag"] == "slope at limit"
     assert sure["rho"] == 1
@@ -159,7 +165,7 @@ def test_two_ratings_of_an_unlinked_rater_change_nobody_else_s_capability():
     apart = pl.DataFrame({"student": ["x", "y"], "rater": "z", "item": "i", "score": [1, 0]}).cast(
         linked.schema
     )
-    before, after = rl.fit(linked), rl.fit(pl.concat([linked, apart]))
+    before, after = rl.fit(linked, model="gmf"), rl.fit(pl.concat([linked, apart]), model="gmf")
     slope = after.calibration.effects["slope"]
     assert slope[3] > slope[:3].max()
     assert after.sigma == pytest.approx(before.sigma, rel=1e-4)
@@ -172,7 +178,7 @@ def test_two_ratings_of_an_unlinked_rater_change_nobody_else_s_capability():
 def test_rater_estimates_recover_the_truth():
     """Large enough that every estimate lies within four standard errors."""
     made = rl.simulate(students=3000, raters=8, items=4, raters_per_student=4, seed=5)
-    raters = rl.fit(made.ratings).raters
+    raters = rl.fit(made.ratings, model="gmf").raters
     for name, true in (("rho", made.truth.rho), ("eta", made.truth.severity), ("kappa", made.truth.kappa)):
         se = np.maximum(raters[f"{name}_se"].to_numpy(), 1e-3)
         assert np.abs((raters[name].to_numpy() - true) / se).max() < 4, name
@@ -191,26 +197,26 @@ def test_rater_estimates_recover_the_truth():
 )
 def test_wrong_options_say_what_to_do(small, options, message):
     with pytest.raises(OptionError, match=message):
-        rl.fit(small, **options)
+        rl.fit(small, **{"model": "gmf"} | options)
 
 
 def test_ordered_scores_need_a_model_for_them(writing_scores):
     with pytest.raises(InputError, match=r"from 0 to 3.*cut=3.*'gmf'"):
         rl.fit(writing_scores, model="probit")
     with pytest.raises(InputError, match="use method='mml'"):
-        rl.fit(writing_scores, method="hl")
+        rl.fit(writing_scores, model="gmf", method="hl")
 
 
 def test_progress_is_reported(small):
     seen: list[Any] = []
-    rl.fit(small, progress=seen.append)
+    rl.fit(small, model="gmf", progress=seen.append)
     assert seen[-1].gradient < seen[0].gradient
     assert all(step.stage.startswith("marginal") for step in seen)
 
 
 def test_a_pair_of_raters_and_a_pair_of_students_is_enough_to_run():
     frame = pl.DataFrame({"student": [1, 1, 2, 2], "rater": list("abab"), "score": [1, 1, 0, 1]})
-    fit = rl.fit(frame)
+    fit = rl.fit(frame, model="gmf")
     assert np.isfinite(fit.loglik)
     assert fit.raters.height == 2
 
@@ -250,12 +256,12 @@ DOUBLED = pd.DataFrame([["a", 1, 2], ["b", 2, 3]], columns=["rater", "x", "x"])
 )
 def test_options_of_the_wrong_kind(options: dict, said: str) -> None:
     with pytest.raises(rl.RaterlensError, match=said):
-        rl.fit(rl.load_example(), **options)
+        rl.fit(rl.load_example(), **{"model": "gmf"} | options)
 
 
 @pytest.mark.parametrize("theta", [[], "x", [None], [[1, 2]]])
 def test_abilities_of_the_wrong_kind(theta: object) -> None:
-    fit = rl.fit(rl.simulate(students=40, raters=3, items=2, seed=1).ratings)
+    fit = rl.fit(rl.simulate(students=40, raters=3, items=2, seed=1).ratings, model="gmf")
     with pytest.raises(rl.RaterlensError, match="give an ability or a list of abilities, all finite"):
         fit.capability(theta=theta)  # type: ignore[arg-type]
 
@@ -263,7 +269,7 @@ def test_abilities_of_the_wrong_kind(theta: object) -> None:
 def test_a_dataframe_is_read_by_the_columns_that_are_named():
     table = rl.simulate(students=40, raters=3, items=2, seed=1).ratings.table()
     renamed = table.rename({"student": "a", "rater": "b", "item": "c", "score": "d"})
-    fit = rl.fit(renamed, student="a", rater="b", item="c", score="d", standard_errors=False)
-    assert fit.loglik == rl.fit(table, standard_errors=False).loglik
+    fit = rl.fit(renamed, model="gmf", student="a", rater="b", item="c", score="d", standard_errors=False)
+    assert fit.loglik == rl.fit(table, model="gmf", standard_errors=False).loglik
     with pytest.raises(OptionError, match="have been read"):
-        rl.fit(rl.read(table), rater="rater")
+        rl.fit(rl.read(table), model="gmf", rater="rater")

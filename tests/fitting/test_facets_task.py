@@ -45,7 +45,7 @@ def test_a_covariance_too_large_to_be_dense_is_said_to_be_missing(small):
 
 
 def test_a_fit_begins_from_an_earlier_one_and_ends_where_it_would(small):
-    first = rl.fit(small)
+    first = rl.fit(small, model="gmf")
     again = fitted(small, FitConfig(), Run(start=first))
     assert again.optimiser.iterations < first.optimiser.iterations
     assert again.loglik == pytest.approx(first.loglik, abs=1e-6)

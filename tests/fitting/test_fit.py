@@ -32,17 +32,17 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_the_same_request_again_finds_the_same(ratings, options, tmp_path):
-    fit = rl.fit(ratings, **options)
+    fit = rl.fit(ratings, **{"model": "gmf"} | options)
     again = rl.load(fit.save(tmp_path / "fit.json")).refit(ratings)
     assert isinstance(again, Fit)
     assert again.config == fit.config
     assert again.yardstick == fit.yardstick
-    for name, table in fit.tables.items():
+    for name, table in ((name, table) for name, table in fit.tables.items() if name != "assumptions"):
         assert_frame_equal(again.table(name), table, check_exact=True)
 
 
 def test_a_change_changes_that_and_nothing_else(ratings):
-    fit = rl.fit(ratings, item_slopes=True, reference="quantile 0.5", covariance="sandwich")
+    fit = rl.fit(ratings, model="gmf", item_slopes=True, reference="quantile 0.5", covariance="sandwich")
     changed = fit.refit(ratings, model="tfm")
     by_hand = rl.fit(ratings, model="tfm", item_slopes=True, reference="quantile 0.5", covariance="sandwich")
     assert_frame_equal(changed.raters, by_hand.raters, check_exact=True)
@@ -51,11 +51,11 @@ def test_a_change_changes_that_and_nothing_else(ratings):
 
 def test_an_unknown_change_is_named(ratings):
     with pytest.raises(OptionError, match="unknown option 'links'; did you mean 'link'"):
-        rl.fit(ratings).refit(ratings, links="probit")  # type: ignore[call-arg]
+        rl.fit(ratings, model="gmf").refit(ratings, links="probit")  # type: ignore[call-arg]
 
 
 def test_a_refit_can_be_anchored_by_a_fit_and_saved(ratings, tmp_path):
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     held = fit.refit(ratings, anchors=fit)
     assert held.raters["flag"].to_list() == ["anchored"] * 5
     assert held.raters["kappa"].to_list() == pytest.approx(fit.raters["kappa"].to_list(), abs=1e-9)
@@ -65,7 +65,7 @@ def test_a_refit_can_be_anchored_by_a_fit_and_saved(ratings, tmp_path):
 
 def test_covariates_are_kept_with_the_request(ratings, tmp_path):
     known = pl.DataFrame({"rater": ratings.raters, "years": [1.0, 4.0, 2.0, 8.0, 3.0]})
-    fit = rl.fit(ratings, covariates=known)
+    fit = rl.fit(ratings, model="gmf", covariates=known)
     again = rl.load(fit.save(tmp_path / "fit.json")).refit(ratings)
     assert_frame_equal(again.table("covariates"), fit.table("covariates"), check_exact=True)
     assert fit.config.covariates is not None

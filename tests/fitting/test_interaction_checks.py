@@ -15,7 +15,7 @@ from tests.support.interaction_ratings import planted
 
 def refused(ratings: rl.Ratings, message: str, **options) -> None:
     with pytest.raises(RaterlensError, match=message):
-        rl.fit(ratings, **{"interactions": "rater:item", "starts": 1} | options)
+        rl.fit(ratings, **{"model": "gmf"} | ({"interactions": "rater:item", "starts": 1} | options))
 
 
 def test_one_item_one_rater_and_nested_raters():
@@ -51,7 +51,9 @@ def test_covariates_leave_raters_no_severities_of_their_own(small):
     refused(
         small, "what a rater adds on all items alike would be taken for interactions", covariates=covariates
     )
-    fit = rl.fit(small, interactions="rater:item", covariates=covariates, prior="panel", halo="none")
+    fit = rl.fit(
+        small, model="gmf", interactions="rater:item", covariates=covariates, prior="panel", halo="none"
+    )
     assert fit.interactions.height > 0
 
 

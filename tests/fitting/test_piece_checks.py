@@ -17,7 +17,7 @@ def ratings():
 
 @pytest.fixture(scope="module")
 def fit(ratings):
-    return rl.fit(ratings, halo="common", ability="normal")
+    return rl.fit(ratings, model="gmf", halo="common", ability="normal")
 
 
 def test_both_spreads_are_estimated_and_pieces_have_a_quality(ratings, fit):
@@ -65,12 +65,14 @@ def test_a_saved_fit_and_a_diagnosis(fit, ratings, tmp_path):
 def test_one_piece_per_student_is_refused():
     table = table_of(students=20, pieces=1)
     with pytest.raises(InputError, match="one piece of work only"):
-        rl.fit(table, student="student", rater="rater", item="item", score="score", piece="essay")
+        rl.fit(
+            table, model="gmf", student="student", rater="rater", item="item", score="score", piece="essay"
+        )
 
 
 def test_pieces_that_are_read_once_have_a_reading_effect_only():
     ratings = ratings_of(students=30, twice=0.0)
-    fit = rl.fit(ratings, halo="common", standard_errors=False)
+    fit = rl.fit(ratings, model="gmf", halo="common", standard_errors=False)
     assert "pieces" not in fit.tables
     assert any("read by one rater" in text for text in fit.warnings)
     # A rater who reads two of a student's pieces has two readings, not one.
@@ -82,7 +84,7 @@ def test_pieces_that_are_read_once_have_a_reading_effect_only():
 )
 def test_what_does_not_go_with_pieces(ratings, options):
     with pytest.raises(RaterlensError, match="does not go with"):
-        rl.fit(ratings, **options)
+        rl.fit(ratings, **{"model": "gmf"} | options)
 
 
 def test_scoring_needs_the_pieces_too(fit):

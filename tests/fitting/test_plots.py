@@ -8,7 +8,7 @@ from raterlens.base.errors import OptionError
 
 def test_every_chart_of_a_fit_is_offered_and_drawn_of_it():
     ratings = rl.simulate(students=60, raters=3, items=2, seed=1).ratings
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     offered = dir(fit.plot)
     assert {"capability", "severity", "curves", "wright", "fit_statistics"} <= set(offered)
     assert "network" not in offered

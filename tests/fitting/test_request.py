@@ -10,7 +10,7 @@ from raterlens.fitting.line import recorded
 
 
 def test_a_fit_anchors_by_what_it_holds_and_brings_its_scale(small):
-    fit = rl.fit(small, origin="absolute")
+    fit = rl.fit(small, model="gmf", origin="absolute")
     anchors = recorded({"anchors": fit})["anchors"]
     assert set(anchors.raters) == set(small.raters)
     assert anchors.earlier is not None

@@ -21,26 +21,26 @@ from tests.support.shared_panels import panel
 def test_refused_where_asked_for_and_left_out_where_not(options: dict[str, object], message: str) -> None:
     ratings = panel(students=80, raters=6, known=60).ratings
     with pytest.raises(RaterlensError) as refused:
-        rl.fit(ratings, shared=True, **options)
+        rl.fit(ratings, shared=True, **{"model": "gmf"} | options)
     assert message in str(refused.value)
-    assert "shared" not in rl.fit(ratings, **options).tables
+    assert "shared" not in rl.fit(ratings, **{"model": "gmf"} | options).tables
 
 
 @pytest.mark.parametrize(("known", "tested"), [(59, False), (60, True)])
 def test_few_known_answers_do_not_place_the_truth(known: int, tested: bool) -> None:
     ratings = panel(students=80, raters=6, known=known).ratings
-    assert ("shared" in rl.fit(ratings, standard_errors=False).tables) == tested
+    assert ("shared" in rl.fit(ratings, model="gmf", standard_errors=False).tables) == tested
 
 
 def test_nothing_known_and_nobody_trusted() -> None:
     table = panel(students=40, raters=6).table.drop("gold")
     with pytest.raises(RaterlensError, match="no answer is known and no rater trusted"):
-        rl.fit(table, shared=True)
-    assert "shared" not in rl.fit(table).tables
+        rl.fit(table, model="gmf", shared=True)
+    assert "shared" not in rl.fit(table, model="gmf").tables
 
 
 def test_trusted_raters_who_share_no_student() -> None:
     table = panel(students=40, raters=6).table.drop("gold")
     apart = table.filter((pl.col("rater") == "r00") == (pl.col("student") < 20))
     with pytest.raises(RaterlensError, match="the trusted raters and the others share no student"):
-        rl.fit(apart, shared=True, trusted="r00")
+        rl.fit(apart, model="gmf", shared=True, trusted="r00")

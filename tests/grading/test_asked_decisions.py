@@ -38,7 +38,7 @@ def test_cuts_beyond_the_scores_are_refused_before_the_fit():
 
 def test_what_was_asked_for_is_made():
     ratings = rl.simulate(students=40, raters=3, items=2, raters_per_student=2, seed=1).ratings
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     assert AskedDecisions().made(fit, ratings) == (None, None)
     decided, plan = AskedDecisions("0.5", 4).made(fit, ratings)
     assert decided is not None

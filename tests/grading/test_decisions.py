@@ -30,7 +30,7 @@ def drawn():
     ],
 )
 def test_every_facets_model_decides(drawn, options):
-    fit = rl.fit(drawn.ratings, **options)
+    fit = rl.fit(drawn.ratings, **{"model": "gmf"} | options)
     found = fit.decisions(drawn.ratings, cut=[1.0, 2.0])
     p = found.probabilities
     np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
@@ -44,7 +44,7 @@ def test_every_facets_model_decides(drawn, options):
 
 
 def test_without_ratings_posteriors_are_taken_as_normal(drawn):
-    fit = rl.fit(drawn.ratings)
+    fit = rl.fit(drawn.ratings, model="gmf")
     exact, rough = fit.decisions(drawn.ratings, cut=1.5), decisions(fit, None, 1.5)
     np.testing.assert_allclose(rough.probabilities, exact.probabilities, atol=0.06)
     assert rough.table["fair"].null_count() == rough.table.height  # it depends on who marked whom
@@ -61,7 +61,7 @@ def test_accuracy_is_the_share_of_right_grades():
         drawn = rl.simulate(
             students=200, raters=5, items=3, raters_per_student=2, severity=[-1, -0.5, 0, 0.5, 1], seed=seed
         )
-        fit = rl.fit(drawn.ratings)
+        fit = rl.fit(drawn.ratings, model="gmf")
         found = fit.decisions(drawn.ratings, cut=0.0, on="ability")
         true = drawn.truth.ability >= 0
         promised.append(found.probabilities.max(axis=1).mean())
@@ -76,15 +76,15 @@ def test_accuracy_is_the_share_of_right_grades():
 def test_scores_that_begin_above_zero_keep_their_numbers(drawn):
     table = drawn.ratings.table()
     above = rl.read(table.with_columns(pl.col("score") + 2))
-    one = rl.fit(drawn.ratings).decisions(drawn.ratings, cut=1.5)
-    two = rl.fit(above).decisions(above, cut=3.5)
+    one = rl.fit(drawn.ratings, model="gmf").decisions(drawn.ratings, cut=1.5)
+    two = rl.fit(above, model="gmf").decisions(above, cut=3.5)
     np.testing.assert_allclose(two.probabilities, one.probabilities, atol=1e-6)
     np.testing.assert_allclose(two.table["raw"], one.table["raw"] + 2, rtol=1e-12)
     np.testing.assert_allclose(two.table["fair"], one.table["fair"] + 2, atol=1e-6)
 
 
 def test_anchored_fits_decide_on_the_scale_of_their_anchors(drawn):
-    first = rl.fit(drawn.ratings)
+    first = rl.fit(drawn.ratings, model="gmf")
     abler = rl.simulate(
         students=150,
         raters=6,
@@ -98,14 +98,14 @@ def test_anchored_fits_decide_on_the_scale_of_their_anchors(drawn):
         ability=np.random.default_rng(2).normal(0.8, 0.7, 150),
         seed=9,
     ).ratings
-    found = rl.fit(abler, anchors=first).decisions(abler, cut=1.5)
+    found = rl.fit(abler, model="gmf", anchors=first).decisions(abler, cut=1.5)
     assert cuts_of(first.calibration, 1.5).ability[0] == pytest.approx(found.cuts.ability[0], abs=1e-8)
     np.testing.assert_allclose(found.table["theta"].mean(), 0.8, atol=0.2)
     assert (found.table["grade"] == "pass").mean() > 0.7
 
 
 def test_other_students_are_decided_by_the_same_fit(drawn):
-    fit = rl.fit(drawn.ratings)
+    fit = rl.fit(drawn.ratings, model="gmf")
     some = drawn.ratings.subset(drawn.ratings.student < 5)
     found = decisions(fit, some, 1.5)
     np.testing.assert_allclose(
@@ -118,7 +118,7 @@ def test_ratings_on_disk_are_decided_part_by_part(drawn, tmp_path, options):
     packed = rl.pack(drawn.ratings.table(), tmp_path / "x.rlpack")
     on_disk = StoredRatings(open_packed(packed), part=300)
     assert len(list(on_disk.parts())) > 3
-    fit = rl.fit(drawn.ratings, standard_errors=False, **options)
+    fit = rl.fit(drawn.ratings, standard_errors=False, **{"model": "gmf"} | options)
     whole, parts = (fit.decisions(ratings, cut=1.5) for ratings in (drawn.ratings, on_disk))
     np.testing.assert_allclose(parts.probabilities, whole.probabilities, atol=1e-9)
     np.testing.assert_allclose(parts.table["same_again"], whole.table["same_again"], atol=1e-9)
@@ -134,8 +134,8 @@ def test_further_facets_count_where_they_are(drawn):
         topic=pl.when(pl.col("student").rank("dense") % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b"))
     )
     ratings = rl.read(table, facets="topic")
-    found = rl.fit(ratings).decisions(ratings, cut=1.5)
-    plain = rl.fit(drawn.ratings).decisions(drawn.ratings, cut=1.5)
+    found = rl.fit(ratings, model="gmf").decisions(ratings, cut=1.5)
+    plain = rl.fit(drawn.ratings, model="gmf").decisions(drawn.ratings, cut=1.5)
     assert np.mean(np.abs(found.probabilities - plain.probabilities)) < 0.1
     assert found.quality["accuracy"].null_count() == 0
 
@@ -148,11 +148,11 @@ def test_latent_classes_are_refused_with_the_reason():
 
 def test_a_line_between_safe_and_not_is_a_probability(drawn):
     with pytest.raises(OptionError, match=r"safe is 1\.5"):
-        rl.fit(drawn.ratings).decisions(drawn.ratings, cut=1.5, safe=1.5)
+        rl.fit(drawn.ratings, model="gmf").decisions(drawn.ratings, cut=1.5, safe=1.5)
 
 
 def test_pandas_in_pandas_out(drawn):
-    fit = rl.fit(rl.read(drawn.ratings.table().to_pandas()))
+    fit = rl.fit(rl.read(drawn.ratings.table().to_pandas()), model="gmf")
     found = fit.decisions(cut=1.5)
     assert type(found.students).__module__.startswith("pandas")
     assert type(found.exam).__module__.startswith("pandas")

@@ -14,7 +14,7 @@ def test_raters_agree_as_often_as_foreseen():
             students=400, raters=5, items=3, raters_per_student=3, thresholds=[-0.8, 0.8], seed=seed
         )
         first = drawn.ratings.student < 200
-        fit = rl.fit(drawn.ratings.subset(first, keep_levels=True), standard_errors=False)
+        fit = rl.fit(drawn.ratings.subset(first, keep_levels=True), model="gmf", standard_errors=False)
         others = drawn.ratings.subset(~first, keep_levels=True)
         found = held_out_agreement(fit.calibration, others, cuts_of(fit.calibration, 1.0), seed % 3)
         p, agreed = found["foreseen"].to_numpy(), found["agreed"].to_numpy()
@@ -25,7 +25,7 @@ def test_raters_agree_as_often_as_foreseen():
 
 def test_only_students_with_several_readings_count_and_each_reading_has_its_turn():
     drawn = rl.simulate(students=30, raters=4, items=2, common_students=10, seed=3)
-    fit = rl.fit(drawn.ratings)
+    fit = rl.fit(drawn.ratings, model="gmf")
     cuts = cuts_of(fit.calibration, 0.5)
     found = [held_out_agreement(fit.calibration, drawn.ratings, cuts, k) for k in range(4)]
     assert [rows.height for rows in found] == [10] * 4

@@ -18,7 +18,7 @@ def drawn():
 
 @pytest.fixture(scope="module")
 def fit(drawn):
-    return rl.fit(drawn.ratings, standard_errors=False)
+    return rl.fit(drawn.ratings, model="gmf", standard_errors=False)
 
 
 def _with_mark(ratings, student, rater, scores):
@@ -121,7 +121,7 @@ def test_a_budget_below_one_and_unknown_raters_are_refused(drawn, fit):
 
 def test_raters_who_share_a_second_ability_are_refused_but_decisions_are_made():
     ratings = rl.simulate(students=120, raters=6, items=2, seed=4).ratings
-    fit = rl.fit(ratings, trusted=["R1"], shared="yes")
+    fit = rl.fit(ratings, model="gmf", trusted=["R1"], shared="yes")
     found = fit.decisions(ratings, cut=0.5)
     assert found.quality["method"].to_list() == ["posterior"]
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1, rtol=1e-12)

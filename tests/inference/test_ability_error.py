@@ -128,7 +128,7 @@ def test_stated_errors_of_small_panels_are_the_true_ones():
         made = rl.simulate(
             students=60, raters=5, items=1, raters_per_student=3, difficulty=0.0, slope=1.5, seed=seed
         )
-        students = rl.fit(made.ratings, prior="panel").table("students")
+        students = rl.fit(made.ratings, model="gmf", prior="panel").table("students")
         off = students["theta"].to_numpy() - made.truth.ability
         z = off / students["theta_se"].to_numpy()
         squares.append(np.mean(z**2))
@@ -142,5 +142,7 @@ def test_no_error_is_larger_than_that_of_knowing_nothing_but_the_population():
     rows = [
         (f"S{s}", r, score if r == "A" else 1 - score) for s, score in enumerate([0, 1, 1, 1]) for r in "AB"
     ]
-    found = rl.fit(rl.read(pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row"))).students
+    found = rl.fit(
+        rl.read(pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row")), model="gmf"
+    ).students
     assert (found["theta_se"] <= np.sqrt(1 + found["theta"] ** 2) + 1e-9).all()

@@ -23,7 +23,7 @@ def ratings():
 
 @pytest.fixture(scope="module")
 def fit(ratings):
-    return rl.fit(ratings)
+    return rl.fit(ratings, model="gmf")
 
 
 @pytest.mark.nightly
@@ -89,7 +89,7 @@ def test_a_rater_who_is_not_always_drawn(tmp_path):
     )
     rare = (pl.col("rater") != "R3") | pl.col("student").is_in(["S01", "S02"])
     ratings = rl.read(frame.filter(rare))
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     found = fit.bootstrap(ratings, replicates=25, seed=0, workers=1)
     drawn = found.raters()["replicates"].to_list()
     assert drawn[:2] == [25, 25]
@@ -101,7 +101,7 @@ def test_ordered_scores_and_their_own_numbers(writing_scores):
     from dataclasses import replace
 
     odd = replace(writing_scores, score=(2 * writing_scores.score + 1).astype(np.int16))
-    fit = rl.fit(odd, standard_errors=False)
+    fit = rl.fit(odd, model="gmf", standard_errors=False)
     found = fit.bootstrap(odd, replicates=2, kind="parametric", workers=1)
     assert np.abs(found.raters()["bias"].to_numpy()).max() < 0.3
 
@@ -119,7 +119,7 @@ def test_wrong_options_say_what_to_do(fit, ratings):
     with pytest.raises(OptionError, match="unknown kind"):
         fit.bootstrap(ratings, kind="jackknife")
     with pytest.raises(OptionError, match="model 'gmf' with covariates or anchors"):
-        rl.fit(ratings, anchors=fit).bootstrap(ratings)
+        rl.fit(ratings, model="gmf", anchors=fit).bootstrap(ratings)
     with pytest.raises(OptionError, match="model 'dawid-skene'; bootstrap"):
         rl.fit(ratings, "dawid-skene").bootstrap(ratings)
 
@@ -144,7 +144,7 @@ def test_wrong_options_say_what_to_do(fit, ratings):
 )
 @pytest.mark.parametrize("kind", ["students", "parametric"])
 def test_a_replicate_is_the_fit_s_own_request_on_other_ratings(small, options, kind):
-    fit = rl.fit(small, **options)
+    fit = rl.fit(small, **{"model": "gmf"} | options)
     found = fit.bootstrap(small, replicates=2, kind=kind, seed=3, workers=1).replicates.filter(replicate=0)
     random = np.random.default_rng([3, 0])
     if kind == "students":
@@ -154,7 +154,7 @@ def test_a_replicate_is_the_fit_s_own_request_on_other_ratings(small, options, k
         drawn = redrawn(
             placed.ratings, placed.problem.model, placed.problem.response, placed.parameters, random
         )
-    again = rl.fit(drawn, start=fit, **options)
+    again = rl.fit(drawn, start=fit, **{"model": "gmf"} | options)
     for name in ("kappa", "rho", "eta"):
         np.testing.assert_allclose(found[name], again.raters[name], rtol=1e-10, err_msg=name)
     assert found["sigma"][0] == pytest.approx(again.sigma)
@@ -174,7 +174,7 @@ def test_bias_and_error_are_those_of_the_replicates(fit):
 
 @pytest.mark.parametrize("reference", [1.5, "max corrected"])
 def test_yardsticks_that_are_fixed_or_follow_from_standard_errors(ratings, reference):
-    fit = rl.fit(ratings, reference=reference)
+    fit = rl.fit(ratings, model="gmf", reference=reference)
     sigma = fit.bootstrap(ratings, replicates=2, seed=1, workers=1).replicates["sigma"].to_numpy()
     if reference == 1.5:
         assert (sigma == 1.5).all()
@@ -187,7 +187,9 @@ def test_ratings_on_disk_are_drawn_from_as_those_in_memory(fit, ratings, tmp_pat
     packed = rl.pack(ratings.table(), tmp_path / "ratings.rlpack")
     stored = StoredRatings(open_packed(packed))
     here, there = (
-        rl.fit(given, standard_errors=False).bootstrap(given, replicates=2, seed=4, workers=1, progress=shown)
+        rl.fit(given, model="gmf", standard_errors=False).bootstrap(
+            given, replicates=2, seed=4, workers=1, progress=shown
+        )
         for given, shown in ((rl.read(packed), False), (stored, True))
     )
     np.testing.assert_allclose(there.replicates["kappa"], here.replicates["kappa"], rtol=1e-5)

@@ -16,7 +16,7 @@ from raterlens.models.registry import facets_spec
 
 def fit_of(true: float, **options):
     drawn = rl.simulate(students=150, raters=4, items=4, raters_per_student=2, halo=true, seed=4)
-    return rl.fit(drawn.ratings, **options)
+    return rl.fit(drawn.ratings, **{"model": "gmf"} | options)
 
 
 def test_a_clear_spread_has_an_interval_around_it():

@@ -18,7 +18,9 @@ from raterlens.models.panel import Panel
 
 @pytest.fixture(scope="module")
 def fit():
-    return rl.fit(rl.simulate(students=120, raters=5, items=3, raters_per_student=3, seed=4).ratings)
+    return rl.fit(
+        rl.simulate(students=120, raters=5, items=3, raters_per_student=3, seed=4).ratings, model="gmf"
+    )
 
 
 def test_the_fit_s_own_yardstick_restates_its_table(fit):

@@ -9,7 +9,7 @@ from tests.support.shared_panels import panel
 
 def test_the_difference_that_what_is_shared_makes() -> None:
     made = panel(students=150, raters=6, known=60, seed=6)
-    fit = rl.fit(made.ratings, shared=True, standard_errors=False)
+    fit = rl.fit(made.ratings, model="gmf", shared=True, standard_errors=False)
     effects, students = fit.calibration.effects, fit.students
     theta, zeta = students["theta"].to_numpy(), students["shared"].to_numpy()
     at = np.outer(theta, effects["slope"]) - effects["severity"] - effects["difficulty"]

@@ -53,7 +53,7 @@ def test_modes_are_those_of_the_model_written_out(monkeypatch):
         return summary(components, weights, mean)
 
     monkeypatch.setattr(panel_posterior, "_summary", spy)
-    rl.fit(made.ratings, prior="panel")
+    rl.fit(made.ratings, model="gmf", prior="panel")
     assert len(seen) >= 4
     for one in (seen[0], seen[-1]):
         expected = written_out(made, one.prior.slope_spread, one.prior.severity_spread)
@@ -63,7 +63,7 @@ def test_modes_are_those_of_the_model_written_out(monkeypatch):
 def test_a_blind_rater_is_left_where_it_is_and_its_interval_holds_zero():
     slope = [0.0, 1.5, 1.5, 1.5, 1.5]
     made = rl.simulate(students=200, raters=5, items=2, slope=slope, severity=0.0, seed=2)
-    row = rl.fit(made.ratings, prior="panel").table("raters").row(0, named=True)
+    row = rl.fit(made.ratings, model="gmf", prior="panel").table("raters").row(0, named=True)
     assert row["sharpness_low"] < 0 < row["sharpness_high"] < 0.5
 
 
@@ -71,7 +71,9 @@ def test_few_ratings_are_drawn_together_and_many_left_alone():
     spread = {}
     for students in (30, 3000):
         made = rl.simulate(students=students, raters=5, items=2, slope=[0.8, 1.0, 1.2, 1.4, 1.6], seed=3)
-        plain, sampled = (rl.fit(made.ratings, prior=prior).table("raters") for prior in (None, "panel"))
+        plain, sampled = (
+            rl.fit(made.ratings, model="gmf", prior=prior).table("raters") for prior in (None, "panel")
+        )
         spread[students] = float(sampled["rho"].std() / plain["rho"].std())
     assert spread[30] < 0.7
     assert spread[3000] == pytest.approx(1.0, abs=0.1)
@@ -80,14 +82,14 @@ def test_few_ratings_are_drawn_together_and_many_left_alone():
 def test_a_rater_who_passes_everybody_stays_finite_and_moves_nobody():
     """True severities are 0; by maximum likelihood one at -infinity would set everybody's origin."""
     made = rl.simulate(students=80, raters=5, items=2, severity=[-9.0, 0.0, 0.0, 0.0, 0.0], slope=1.2, seed=5)
-    raters = rl.fit(made.ratings, prior="panel").table("raters")
+    raters = rl.fit(made.ratings, model="gmf", prior="panel").table("raters")
     assert raters["flag"][0] == "all pass"
     assert np.abs(raters["eta"][0]) < 8
     assert np.ptp(raters["eta"].to_numpy()[1:]) < 1.0
 
 
 def test_two_raters_have_a_spread_that_is_taken_for_granted():
-    fit = rl.fit(rl.simulate(students=80, raters=2, items=3, seed=6).ratings, prior="panel")
+    fit = rl.fit(rl.simulate(students=80, raters=2, items=3, seed=6).ratings, model="gmf", prior="panel")
     spread = fit.calibration.spread
     assert spread.slope == pytest.approx(0.5 * spread.mean_slope, rel=0.05)
     assert spread.slope_low is None
@@ -96,7 +98,7 @@ def test_two_raters_have_a_spread_that_is_taken_for_granted():
 def test_the_spread_is_reported_with_an_interval_that_holds_the_truth():
     slope = 1.5 + 0.5 * np.random.default_rng(7).standard_normal(30)
     made = rl.simulate(students=400, raters=30, items=3, raters_per_student=4, slope=slope, seed=7)
-    spread = rl.fit(made.ratings, prior="panel").calibration.spread
+    spread = rl.fit(made.ratings, model="gmf", prior="panel").calibration.spread
     assert spread.slope_low < np.std(slope) < spread.slope_high
     assert spread.severity_low < np.std(made.truth.severity) < spread.severity_high
     assert spread.severity_low < spread.severity < spread.severity_high
@@ -105,7 +107,7 @@ def test_the_spread_is_reported_with_an_interval_that_holds_the_truth():
 def test_estimates_do_not_depend_on_which_errors_are_shown():
     ratings = rl.simulate(students=60, raters=5, items=2, seed=8).ratings
     shown, hidden, robust = (
-        rl.fit(ratings, prior="panel", **options).table("raters")
+        rl.fit(ratings, prior="panel", **{"model": "gmf"} | options).table("raters")
         for options in ({}, {"standard_errors": False}, {"covariance": "sandwich"})
     )
     for other in (hidden, robust):
@@ -118,7 +120,8 @@ def test_covariates_say_what_is_usual_of_such_raters():
     made = rl.simulate(students=150, raters=6, items=2, slope=1.2, severity=0.2 * years - 1.2, seed=9)
     known = {"rater": made.ratings.raters.to_list(), "years": years.tolist()}
     alone, helped = (
-        rl.fit(made.ratings, prior="panel", covariates=given).calibration.spread for given in (None, known)
+        rl.fit(made.ratings, model="gmf", prior="panel", covariates=given).calibration.spread
+        for given in (None, known)
     )
     assert helped.severity < 0.6 * alone.severity
 
@@ -135,7 +138,7 @@ def test_out_of_core_ratings_have_the_same_raters(tmp_path):
     ratings = rl.simulate(students=300, raters=60, items=2, raters_per_student=3, seed=10).ratings
     ratings.table().write_parquet(tmp_path / "ratings.parquet")
     packed = rl.pack(tmp_path / "ratings.parquet", tmp_path / "ratings.rlpack")
-    here, there = (rl.fit(given, prior="panel") for given in (rl.read(ratings.table()), packed))
+    here, there = (rl.fit(given, model="gmf", prior="panel") for given in (rl.read(ratings.table()), packed))
     np.testing.assert_allclose(there.raters["kappa"], here.raters["kappa"], atol=1e-6)
     assert there.spread.slope == pytest.approx(here.spread.slope, rel=1e-5)
 
@@ -144,7 +147,11 @@ def test_covariates_of_a_sample_are_a_regression():
     years = np.linspace(0.0, 10.0, 12)
     made = rl.simulate(students=300, raters=12, items=3, slope=1.5, severity=0.15 * years - 0.75, seed=11)
     known = {"rater": made.ratings.raters.to_list(), "years": years.tolist()}
-    found = rl.fit(made.ratings, prior="panel", covariates=known).table("covariates").row(1, named=True)
+    found = (
+        rl.fit(made.ratings, model="gmf", prior="panel", covariates=known)
+        .table("covariates")
+        .row(1, named=True)
+    )
     assert found["term"] == "years"
     assert abs(found["severity"] - 0.15) < 3 * found["severity_se"]
     assert abs(found["slope"]) < 3 * found["slope_se"]
@@ -153,7 +160,7 @@ def test_covariates_of_a_sample_are_a_regression():
 def test_abilities_stay_on_the_scale_of_the_anchors():
     """Students a unit more able than those of the fit that anchors half of the raters."""
     earlier = rl.simulate(students=400, raters=4, items=3, slope=1.5, seed=12)
-    known = rl.fit(earlier.ratings)
+    known = rl.fit(earlier.ratings, model="gmf")
     held = {
         str(label): (1.5, float(b))
         for label, b in zip(known.raters["rater"][:2], earlier.truth.severity, strict=False)
@@ -174,7 +181,7 @@ def test_abilities_stay_on_the_scale_of_the_anchors():
         str(label): float(d - earlier.truth.alpha)
         for label, d in zip(now.ratings.items, now.truth.difficulty, strict=True)
     }
-    fit = rl.fit(now.ratings, prior="panel", anchors=rl.Anchors(raters=held, items=items))
+    fit = rl.fit(now.ratings, model="gmf", prior="panel", anchors=rl.Anchors(raters=held, items=items))
     assert fit.students["theta"].mean() == pytest.approx(1.0, abs=0.25)
 
 

@@ -24,7 +24,7 @@ def made():
 @pytest.mark.filterwarnings("ignore:delta_grad == 0.0:UserWarning")
 def test_the_deviance_is_that_of_another_optimiser_in_other_coordinates(made):
     """Trust region on the parameters as they are, with difficulties centred and kappa held as constraints."""
-    fit = rl.fit(made.ratings, reference=1.5, origin="absolute")
+    fit = rl.fit(made.ratings, model="gmf", reference=1.5, origin="absolute")
     profile = Profiler.of(fit, made.ratings).profile(1)
     wanted = fit.raters["kappa"][1] - 0.15
     likelihood = profile.likelihood
@@ -69,17 +69,17 @@ def test_the_yardstick_is_not_taken_for_granted():
     ratings = rl.simulate(
         students=150, raters=4, items=3, slope=[1.4, 1.4, 0.8, 0.5], severity=[0.9, -0.9, 0, 0], seed=3
     ).ratings
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     top = fit.raters.sort("rho", descending=True)["rater"][0]
     free = fit.profile(ratings, top).raters.row(0, named=True)
-    named = rl.fit(ratings, reference=top).profile(ratings, top).raters.row(0, named=True)
+    named = rl.fit(ratings, model="gmf", reference=top).profile(ratings, top).raters.row(0, named=True)
     assert named["kappa"] == pytest.approx(free["kappa"], abs=1e-4)
     assert free["low"] < named["low"] - 0.01
     assert free["high"] <= 1
 
 
 def test_ends_have_the_deviance_of_the_level(made):
-    fit = rl.fit(made.ratings)
+    fit = rl.fit(made.ratings, model="gmf")
     found = fit.profile(made.ratings, ["R3"])
     own = Profiler.of(fit, made.ratings).profile(2)
     for end in found.raters.select("low", "high").row(0):
@@ -98,7 +98,7 @@ def test_a_rater_at_zero_has_a_one_sided_interval():
     from dataclasses import replace
 
     ratings = replace(made.ratings, score=score)
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     assert fit.raters["kappa"][3] == 0
     found = fit.profile(ratings, "R4").raters.row(0, named=True)
     assert found["low"] == 0
@@ -117,7 +117,7 @@ def test_a_rater_at_zero_has_a_one_sided_interval():
 )
 def test_what_cannot_be_profiled_is_refused(made, options, message):
     with pytest.raises(OptionError, match=message):
-        rl.fit(made.ratings, **options).profile(made.ratings, "R1")
+        rl.fit(made.ratings, **{"model": "gmf"} | options).profile(made.ratings, "R1")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_what_cannot_be_profiled_is_refused(made, options, message):
 )
 def test_the_profile_is_of_the_kappa_that_the_fit_s_own_options_make(small, options):
     ratings = ordered(small) if "scale" in options else small
-    fit = rl.fit(ratings, standard_errors=False, **options)
+    fit = rl.fit(ratings, standard_errors=False, **{"model": "gmf"} | options)
     profiler = Profiler.of(fit, ratings)
     found = [profiler.profile(place).kappa() for place in range(ratings.n_raters)]
     np.testing.assert_allclose(found, fit.raters["kappa"], rtol=5e-5, atol=2e-4)
@@ -148,7 +148,7 @@ def test_the_profile_is_of_the_kappa_that_the_fit_s_own_options_make(small, opti
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1])
 def test_a_level_is_a_share(made, level):
     with pytest.raises(OptionError, match="between 0 and 1"):
-        rl.fit(made.ratings).profile(made.ratings, "R1", level=level)
+        rl.fit(made.ratings, model="gmf").profile(made.ratings, "R1", level=level)
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,13 @@ def test_a_level_is_a_share(made, level):
     ],
 )
 def test_what_profile_does_not_know_is_named(made, options, message):
-    fit = rl.fit(made.ratings, standard_errors=False, **options)
+    fit = rl.fit(made.ratings, standard_errors=False, **{"model": "gmf"} | options)
     with pytest.raises(OptionError, match=message):
         profile_module._check(fit, made.ratings)
 
 
 def test_very_many_parameters_are_refused(made, monkeypatch):
-    fit = rl.fit(made.ratings, standard_errors=False)
+    fit = rl.fit(made.ratings, model="gmf", standard_errors=False)
     monkeypatch.setattr(profile_module, "_MOST_PARAMETERS", fit.n_parameters)
     assert profile_module._check(fit, made.ratings) is fit.calibration
     monkeypatch.setattr(profile_module, "_MOST_PARAMETERS", fit.n_parameters - 1)

@@ -10,7 +10,7 @@ from raterlens.inference.profile import Profiler, _end
 @pytest.fixture(scope="module")
 def profile():
     ratings = rl.simulate(students=80, raters=3, items=2, slope=[1.5, 1.0, 0.6], seed=3).ratings
-    return Profiler.of(rl.fit(ratings), ratings).profile(1)
+    return Profiler.of(rl.fit(ratings, model="gmf"), ratings).profile(1)
 
 
 def test_in_whitened_coordinates_the_likelihood_is_nearly_a_sphere(profile):

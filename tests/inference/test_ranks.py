@@ -146,7 +146,7 @@ def test_draws_reach_as_far_as_the_intervals_where_a_slope_ran_to_its_limit():
     """Standard errors say nothing about a rater who seems never to err; comparisons use its interval."""
     raters = {"slope": [3.0, 1.0, 1.2], "severity": [0.2, 0.0, -0.2]}
     ratings = rl.simulate(students=40, raters=3, items=1, difficulty=0.0, seed=10, **raters).ratings
-    fit = rl.fit(ratings, reference=3.0)
+    fit = rl.fit(ratings, model="gmf", reference=3.0)
     where = measured_fit(fit, fit.yardstick)
     own = where.panel, where.on, where.origin, where.index
     kappa = np.concatenate(list(_drawn(*own)))

@@ -27,7 +27,7 @@ def fit():
         }
     )
     few = frame.filter(pl.col("rater") == "R5").head(30)
-    return rl.fit(pl.concat([frame.filter(pl.col("rater") != "R5"), few]))
+    return rl.fit(pl.concat([frame.filter(pl.col("rater") != "R5"), few]), model="gmf")
 
 
 def test_the_one_who_differs_is_found_and_nobody_else(fit):
@@ -68,7 +68,7 @@ def test_pairs_are_complete_and_consistent_with_the_table(fit):
 
 
 def test_comparisons_of_a_sample_of_raters_claim_less(small):
-    plain, sampled = (rl.fit(small, prior=prior).compare_raters() for prior in (None, "panel"))
+    plain, sampled = (rl.fit(small, model="gmf", prior=prior).compare_raters() for prior in (None, "panel"))
     assert sampled.raters["p_best"].max() <= plain.raters["p_best"].max() + 0.05
     assert (sampled.raters["p_holm"] >= plain.raters["p_holm"] - 0.05).all()
 
@@ -89,7 +89,7 @@ def test_wrong_options_say_what_to_do(fit, options, message):
 
 def test_a_fit_without_standard_errors_is_refused(small):
     with pytest.raises(OptionError, match="standard_errors=True"):
-        rl.fit(small, standard_errors=False).compare_raters()
+        rl.fit(small, model="gmf", standard_errors=False).compare_raters()
 
 
 def row(rater: str, kappa: float, verdict: str, **other) -> dict:
@@ -181,7 +181,7 @@ def test_pairs_of_very_many_raters_are_left_out():
 def test_it_takes_two_raters(small):
     alone = rl.read(small.table().filter(pl.col("rater") == small.raters[0]))
     with pytest.raises(OptionError, match="only one rater"):
-        rl.fit(alone).compare_raters()
+        rl.fit(alone, model="gmf").compare_raters()
 
 
 def test_a_notebook_shows_intervals_from_the_best_rater_down(fit):

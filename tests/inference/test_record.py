@@ -9,7 +9,9 @@ from raterlens.base.errors import OptionError
 
 @pytest.fixture(scope="module")
 def fit():
-    return rl.fit(rl.simulate(students=40, raters=3, items=2, seed=1).ratings, standard_errors=False)
+    return rl.fit(
+        rl.simulate(students=40, raters=3, items=2, seed=1).ratings, model="gmf", standard_errors=False
+    )
 
 
 def test_information_criteria_count_parameters_and_students(fit):
@@ -24,7 +26,7 @@ def test_information_criteria_count_parameters_and_students(fit):
 
 def test_tables_come_back_as_the_kind_that_came_in(small):
     frame = pd.DataFrame({"student": [1, 1, 2, 2], "rater": list("abab"), "score": [1, 1, 0, 1]})
-    fit = rl.fit(frame, standard_errors=False)
+    fit = rl.fit(frame, model="gmf", standard_errors=False)
     assert isinstance(fit.raters, pd.DataFrame)
     assert fit.raters["kappa"].tolist() == fit.table("raters")["kappa"].to_list()
 

@@ -70,13 +70,13 @@ def test_gradients_vanish_on_average_over_ratings_drawn_from_the_model(kind):
     """E[d log p / dx] = 0 where ratings are the model's own: by every parameter, those of spreads included."""
     if kind == "pieces":
         ratings = pieces_of(students=20, pieces=2, tau=0.5)
-        fit = rl.fit(ratings, halo="common", standard_errors=False)
+        fit = rl.fit(ratings, model="gmf", halo="common", standard_errors=False)
     elif kind == "a shared bias and known answers":
         ratings = panel(students=40, raters=5, known=15, seed=1).ratings
-        fit = rl.fit(ratings, shared=True, standard_errors=False)
+        fit = rl.fit(ratings, model="gmf", shared=True, standard_errors=False)
     else:
         ratings = rl.simulate(students=50, raters=3, items=3, halo=1.0, seed=2).ratings
-        fit = rl.fit(ratings, halo="rater", ability="smooth", standard_errors=False)
+        fit = rl.fit(ratings, model="gmf", halo="rater", ability="smooth", standard_errors=False)
     placed = place(fit.calibration, ratings)
     model, x, scores = placed.problem.model, placed.parameters, np.asarray(fit.calibration.scores, np.int16)
     x = np.clip(x, *(0.9 * bound for bound in model.bounds(allow_reversed=True)))

@@ -43,7 +43,7 @@ def test_a_file_that_is_no_fit_is_refused(tmp_path, content, message):
 
 
 def test_a_fit_of_an_earlier_format_is_refused_with_what_to_do(small, tmp_path):
-    path = rl.fit(small, standard_errors=False).save(tmp_path / "fit.json")
+    path = rl.fit(small, model="gmf", standard_errors=False).save(tmp_path / "fit.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 1}))
     with pytest.raises(InputError, match=r"format version 1, this release reads \d; fit again") as caught:
         rl.load(path)
@@ -58,7 +58,7 @@ def numbered(ratings: rl.Ratings) -> rl.Ratings:
 
 @cache
 def earlier(ratings: rl.Ratings) -> rl.Fit:
-    return rl.fit(ratings, reference=ratings.raters[0], population="estimated")
+    return rl.fit(ratings, model="gmf", reference=ratings.raters[0], population="estimated")
 
 
 def requests(ratings: rl.Ratings) -> dict[str, dict[str, Any]]:
@@ -98,7 +98,7 @@ def requests(ratings: rl.Ratings) -> dict[str, dict[str, Any]]:
 )
 def test_a_loaded_fit_knows_the_request_and_repeats_it(small, tmp_path, name):
     ratings = numbered(small)
-    fit = rl.fit(ratings, **requests(ratings)[name])
+    fit = rl.fit(ratings, **{"model": "gmf"} | (requests(ratings)[name]))
     loaded = rl.load(fit.save(tmp_path / "fit.json"))
     assert loaded.config == fit.config
     assert loaded.yardstick == fit.yardstick
@@ -109,8 +109,8 @@ def test_a_loaded_fit_knows_the_request_and_repeats_it(small, tmp_path, name):
 
 def test_ordered_scores_anchored_by_a_fit_come_back(small, tmp_path):
     ratings = ordered(small)
-    earlier = rl.fit(ratings, scale="partial credit", standard_errors=False)
-    fit = rl.fit(ratings, scale="partial credit", anchors=earlier, standard_errors=False)
+    earlier = rl.fit(ratings, model="gmf", scale="partial credit", standard_errors=False)
+    fit = rl.fit(ratings, model="gmf", scale="partial credit", anchors=earlier, standard_errors=False)
     loaded = rl.load(fit.save(tmp_path / "fit.json"))
     assert loaded.config == fit.config
     assert loaded.refit(ratings).loglik == fit.loglik
@@ -138,7 +138,7 @@ def test_ordered_scores_anchored_by_a_fit_come_back(small, tmp_path):
     ],
 )
 def test_a_damaged_fit_is_refused(small, tmp_path, place, value):
-    rl.fit(small).save(tmp_path / "fit.json")
+    rl.fit(small, model="gmf").save(tmp_path / "fit.json")
     content = json.loads((tmp_path / "fit.json").read_text())
     part = content
     for name in place[:-1]:

@@ -23,7 +23,7 @@ def steep():
         severity=[0.2, 0.0, -0.2],
         seed=10,
     )
-    return made, rl.fit(made.ratings)
+    return made, rl.fit(made.ratings, model="gmf")
 
 
 def loglik(x, passed) -> float:
@@ -76,7 +76,7 @@ def test_a_slope_at_zero_may_be_farther_from_its_estimate_than_others():
         severity=[0.2, 0.0, -0.2],
         seed=1,
     )
-    fit = rl.fit(made.ratings)
+    fit = rl.fit(made.ratings, model="gmf")
     assert fit.calibration.effects["slope"][2] == 0
     high = fit.calibration.limits.high[2]
     passed = np.zeros((40, 3))
@@ -97,7 +97,7 @@ def test_a_slope_at_its_limit_has_an_interval_and_abilities_know_of_it(steep, mo
     low = rl.capability.sharpness(slope=fit.calibration.limits.low)
     np.testing.assert_allclose(fit.raters["sharpness_low"], low, atol=0.06)
     monkeypatch.setattr(module, "MOST_WORK", 0)
-    without = rl.fit(made.ratings)
+    without = rl.fit(made.ratings, model="gmf")
     assert without.calibration.limits is None
     more = fit.students["theta_se"].to_numpy() - without.students["theta_se"].to_numpy()
     assert (more > 0).all()
@@ -108,7 +108,7 @@ def test_the_severity_of_a_slope_at_its_limit_is_as_uncertain_as_the_slope(steep
     made, fit = steep
     rater = int(np.flatnonzero(fit.calibration.at_limit)[0])
     monkeypatch.setattr(module, "MOST_WORK", 0)
-    without = rl.fit(made.ratings).raters["eta_se"].to_numpy()
+    without = rl.fit(made.ratings, model="gmf").raters["eta_se"].to_numpy()
     found, moved = fit.raters["eta_se"].to_numpy(), fit.calibration.limits.severity_low[rater]
     assert found[rater] == pytest.approx(np.hypot(without[rater], moved / AT_LIMIT))
     assert abs(moved) > 0.5
@@ -125,5 +125,5 @@ def test_limits_are_kept_with_a_fit(steep, tmp_path):
 
 def test_without_a_slope_near_a_limit_standard_errors_say_enough():
     made = rl.simulate(students=200, raters=4, items=2, slope=[0.8, 1.0, 1.2, 1.5], seed=1)
-    assert rl.fit(made.ratings).calibration.limits is None
+    assert rl.fit(made.ratings, model="gmf").calibration.limits is None
     assert rl.fit(made.ratings, model="tfm").calibration.limits is None

@@ -80,7 +80,7 @@ def test_a_fit_of_a_large_panel_has_the_standard_errors_of_the_full_covariance(m
 def test_raters_who_discriminate_nothing_do_not_cost_the_others_their_standard_errors(monkeypatch):
     """Forty ratings per rater: some slopes are 0, where the information bends the wrong way."""
     ratings = rl.simulate(students=2000, raters=300, items=2, raters_per_student=3, seed=1).ratings
-    exact = rl.fit(ratings)
+    exact = rl.fit(ratings, model="gmf")
     large = fitted(ratings, rl.FitConfig(), Run(dense_parameters=10))
     flat = exact.raters["rho"].to_numpy() < 1e-6
     assert flat.any()
@@ -138,7 +138,7 @@ def test_slopes_are_set_aside_where_nothing_else_helps(monkeypatch):
 def test_a_dozen_ratings_a_rater_leave_most_standard_errors_right(monkeypatch):
     """Several raters together bend the likelihood the wrong way: they are named, the others keep their errors."""
     ratings = rl.simulate(students=800, raters=400, items=2, raters_per_student=3, seed=3).ratings
-    exact = rl.fit(ratings).raters["eta_se"].to_numpy()
+    exact = rl.fit(ratings, model="gmf").raters["eta_se"].to_numpy()
     fit = fitted(ratings, rl.FitConfig(), Run(dense_parameters=10))
     ratio = fit.raters["eta_se"].to_numpy() / exact
     assert np.median(ratio) == pytest.approx(1, abs=0.03)

@@ -95,7 +95,7 @@ def _written_out(ratings: rl.Ratings, spread: float) -> tuple[float, float]:
 
 def test_planted_interactions_are_found():
     ratings, added = planted(0.8)
-    fit = rl.fit(ratings, interactions="rater:item", **PLAIN)
+    fit = rl.fit(ratings, interactions="rater:item", **{"model": "gmf"} | PLAIN)
     (term,) = fit.table("spreads").iter_rows(named=True)
     assert 0.2 < term["low"] < 0.8 < term["high"] < 1.6
     assert term["p"] < 1e-10
@@ -131,8 +131,8 @@ def test_clean_ratings_have_none_beyond_chance():
 @pytest.mark.parametrize("options", [{"prior": "panel"}, {"halo": "common"}, {"model": "probit"}])
 def test_with_other_parts_of_a_model(options):
     ratings, added = planted(0.8, students=60, raters=4, items=4)
-    fit = rl.fit(ratings, interactions="rater:item", **PLAIN | options)
-    plain = rl.fit(ratings, **PLAIN | options)
+    fit = rl.fit(ratings, interactions="rater:item", **{"model": "gmf"} | (PLAIN | options))
+    plain = rl.fit(ratings, **{"model": "gmf"} | (PLAIN | options))
     assert fit.loglik > plain.loglik + 5
     assert np.corrcoef(fit.interactions["severity"], _own(added))[0, 1] > 0.7
     assert (fit.raters["kappa_se"] > 0).all()

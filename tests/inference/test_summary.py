@@ -4,7 +4,7 @@ import raterlens as rl
 
 
 def test_raters_stand_from_most_to_least_capable(small):
-    fit = rl.fit(small)
+    fit = rl.fit(small, model="gmf")
     lines = fit.summary().splitlines()
     ranked = fit.raters.sort("kappa", descending=True)["rater"].to_list()
     assert [line.split()[0] for line in lines[1 : 1 + len(ranked)]] == ranked
@@ -13,6 +13,6 @@ def test_raters_stand_from_most_to_least_capable(small):
 
 
 def test_a_fit_that_did_not_converge_says_why(small):
-    lines = rl.fit(small, max_iterations=1, standard_errors=False).summary().splitlines()
+    lines = rl.fit(small, model="gmf", max_iterations=1, standard_errors=False).summary().splitlines()
     assert any(line.startswith("Did not converge in ") and "limit of 1 iteration" in line for line in lines)
     assert any(line.startswith("Warning: the estimates have not converged") for line in lines)

@@ -32,7 +32,7 @@ COLUMNS = [
 
 
 def test_tables_have_the_promised_columns(small):
-    fit = rl.fit(small)
+    fit = rl.fit(small, model="gmf")
     assert fit.raters.columns == COLUMNS
     assert fit.items.columns == ["item", "n", "mean_score", "delta", "delta_se"]
     assert fit.students.columns == ["student", "n", "mean_score", "theta", "theta_se"]

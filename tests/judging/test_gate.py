@@ -33,7 +33,7 @@ def ratings() -> rl.Ratings:
 
 @pytest.fixture(scope="module")
 def fit(ratings) -> rl.Fit:
-    return rl.fit(ratings)
+    return rl.fit(ratings, model="gmf")
 
 
 def test_estimates_decide_and_with_confidence_the_intervals(fit):
@@ -87,7 +87,7 @@ def test_only_those_asked_for_are_judged(fit):
 
 
 def test_a_fit_that_did_not_converge_does_not_pass(ratings):
-    stopped = rl.fit(ratings, max_iterations=1)
+    stopped = rl.fit(ratings, model="gmf", max_iterations=1)
     assert not stopped.converged
     found = rl.gate(stopped, min_kappa=0.0)
     assert not found.passed
@@ -129,7 +129,9 @@ def test_the_summary_says_who_fails_what_and_how_surely(fit):
 
 
 def test_checks_are_the_kind_of_frame_that_came_in(ratings):
-    assert isinstance(rl.gate(rl.fit(ratings.table().to_pandas()), min_kappa=0.5).checks, pd.DataFrame)
+    assert isinstance(
+        rl.gate(rl.fit(ratings.table().to_pandas(), model="gmf"), min_kappa=0.5).checks, pd.DataFrame
+    )
 
 
 # ------------------------------------------------------------------------------------------ command line
@@ -170,8 +172,8 @@ def test_the_result_is_machine_readable(table, fit, capsys):
 
 def test_sharpness_is_judged_whoever_else_is_in_the_file(ratings):
     """Without the sharpest rater, the same judges fail; kappa's bound would let one of them pass."""
-    whole, kept = rl.fit(ratings), ratings.table().filter(pl.col("rater") != "R1")
-    part = rl.fit(rl.read(kept, student="student", rater="rater", item="item", score="score"))
+    whole, kept = rl.fit(ratings, model="gmf"), ratings.table().filter(pl.col("rater") != "R1")
+    part = rl.fit(rl.read(kept, student="student", rater="rater", item="item", score="score"), model="gmf")
     found = [set(rl.gate(fit, min_sharpness=0.5).failed) for fit in (whole, part)]
     assert found[0] == found[1] == {"R6"}
 
@@ -190,7 +192,7 @@ def test_shares_beyond_1_make_no_sense(fit, bound):
 def test_the_command_writes_files_and_compares(tmp_path, capsys, ratings):
     table, last = tmp_path / "ratings.csv", tmp_path / "last.json"
     ratings.table().write_csv(table)
-    rl.fit(ratings).save(last)
+    rl.fit(ratings, model="gmf").save(last)
     files = ["--markdown", str(tmp_path / "gate.md"), "--junit", str(tmp_path / "gate.xml")]
     command = [
         "check",
@@ -219,7 +221,9 @@ def test_a_gate_with_trusted_raters_allows_for_what_the_others_share(tmp_path):
     command = ["check", str(tmp_path / "verdicts.csv"), "--min-kappa", "0.6", "--only", "peer,long 1"]
     assert main(command) == DONE
     assert main([*command, "--trusted", ",".join(PEOPLE)]) == GATE_FAILED
-    plain = rl.gate(rl.fit(ratings, trusted=PEOPLE, shared=False, standard_errors=False), min_kappa=0.6)
+    plain = rl.gate(
+        rl.fit(ratings, model="gmf", trusted=PEOPLE, shared=False, standard_errors=False), min_kappa=0.6
+    )
     assert "raterlens judge --trusted measures each" in plain.notes[-1]
 
 
@@ -229,7 +233,7 @@ def odd_labels() -> rl.Gate:
     names = {"R1": "a|b", "R2": "<i>&", "R3": "*bad*\n"}
     table = ratings.table()
     renamed = table.with_columns(table["rater"].cast(str).replace(names).alias("rater"))
-    fit = rl.fit(rl.read(renamed, student="student", rater="rater", item="item", score="score"))
+    fit = rl.fit(rl.read(renamed, student="student", rater="rater", item="item", score="score"), model="gmf")
     return rl.gate(fit, min_sharpness=0.5, min_ratings=10)
 
 

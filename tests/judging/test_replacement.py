@@ -45,7 +45,7 @@ def test_the_verdict_the_limits_and_p_agree(ratings):
 
 
 def test_the_trusted_raters_of_a_fit_are_the_people(ratings, tmp_path):
-    trusting = rl.fit(ratings, trusted=PEOPLE, standard_errors=False)
+    trusting = rl.fit(ratings, model="gmf", trusted=PEOPLE, standard_errors=False)
     found = rl.can_replace(trusting, "strict")
     assert (found.people, found.verdict) == (tuple(PEOPLE), "no")
     trusting.save(tmp_path / "fit.json")

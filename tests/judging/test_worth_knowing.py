@@ -31,7 +31,7 @@ def with_answer(ratings: rl.Ratings, student: int, answer: int) -> rl.Ratings:
 @pytest.mark.parametrize("shared", [False, True])
 def test_the_expected_gain_is_that_of_the_information_with_the_answer(shared: bool) -> None:
     ratings = panel(students=40, raters=5, known=12, seed=1).ratings
-    fit = rl.fit(ratings, shared=shared)
+    fit = rl.fit(ratings, model="gmf", shared=shared)
     calibration = fit.calibration
     size = in_full(calibration.covariance).shape[0]
     whole = place(calibration, ratings)
@@ -60,7 +60,7 @@ def test_the_expected_gain_is_that_of_the_information_with_the_answer(shared: bo
 
 def test_the_first_choice_is_the_best_single_one_and_known_answers_are_no_choice() -> None:
     made = panel(students=60, raters=6, known=20, seed=2)
-    fit = rl.fit(made.ratings, shared=True)
+    fit = rl.fit(made.ratings, model="gmf", shared=True)
     one, five = (fit.worth_knowing(made.ratings, n) for n in (1, 5))
     assert one["student"][0] == five["student"][0]
     assert five["student"].n_unique() == 5
@@ -72,14 +72,14 @@ def test_the_first_choice_is_the_best_single_one_and_known_answers_are_no_choice
 
 def test_items_without_a_known_answer_are_judged_by_their_scores() -> None:
     made = rl.simulate(students=40, raters=4, items=2, thresholds=[-0.5, 0.5], seed=3)
-    found = rl.fit(made.ratings).worth_knowing(made.ratings, 4)
+    found = rl.fit(made.ratings, model="gmf").worth_knowing(made.ratings, 4)
     assert found["worth"].min() > 0
     assert found["expected"].is_between(0, 2).all()
 
 
 def test_it_takes_standard_errors() -> None:
     ratings = panel(students=40, raters=5, known=12).ratings
-    fit = rl.fit(ratings, shared=False, standard_errors=False)
+    fit = rl.fit(ratings, model="gmf", shared=False, standard_errors=False)
     with pytest.raises(RaterlensError, match="follows from standard errors"):
         fit.worth_knowing(ratings)
 
@@ -97,7 +97,7 @@ def test_worth_is_by_how_much_the_summed_variance_falls() -> None:
 
 def test_students_in_blocks_are_chosen_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     made = panel(students=30, raters=4, known=6, seed=2)
-    fit = rl.fit(made.ratings, shared=False)
+    fit = rl.fit(made.ratings, model="gmf", shared=False)
     whole = fit.worth_knowing(made.ratings, 6)
     monkeypatch.setattr(module, "_BLOCK", 7)
     assert fit.worth_knowing(made.ratings, 6).equals(whole)
@@ -110,7 +110,7 @@ def test_students_in_blocks_are_chosen_alike(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("scale", ["graded", "rating scale"])
 def test_answers_that_nobody_knows_divide_students_as_scores_do(scale: str) -> None:
     made = rl.simulate(students=60, raters=4, items=2, thresholds=[-0.8, 0.9], scale=scale, seed=3)
-    calibration = rl.fit(made.ratings, scale=scale).calibration
+    calibration = rl.fit(made.ratings, model="gmf", scale=scale).calibration
     placed = place(calibration, made.ratings)
     nodes = Nodes.equally_spaced(-8.0, 8.0, 0.05)
     answers = module._answers(placed, calibration, 30.0, nodes)
@@ -123,7 +123,7 @@ def test_answers_that_nobody_knows_divide_students_as_scores_do(scale: str) -> N
 
 def test_derivatives_of_sharpness() -> None:
     made = panel(students=25, raters=5, known=8, seed=1)
-    fit = rl.fit(made.ratings, shared=True)
+    fit = rl.fit(made.ratings, model="gmf", shared=True)
     calibration = fit.calibration
     effects, step = calibration.effects, 1e-5
     found = module._sharpness_by(fit, calibration)

@@ -24,7 +24,7 @@ def fitted(request):
     mixed = np.random.default_rng(1).permutation(ratings.n_ratings)
     parts = {name: getattr(ratings, name)[mixed] for name in ("student", "rater", "item", "score")}
     ratings = rl.Ratings(**parts, students=ratings.students, raters=ratings.raters, items=ratings.items)
-    return rl.fit(ratings, standard_errors=False, **OPTIONS[request.param]), ratings
+    return rl.fit(ratings, standard_errors=False, **{"model": "gmf"} | OPTIONS[request.param]), ratings
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from raterlens.diagnostics.halo_score import Readings, _rises
+from raterlens.inference.projected_scores import Readings, rises_by_loop
 from raterlens.kernels.reading_rise import rises
 
 
@@ -17,5 +17,5 @@ def test_it_equals_the_readable_sum():
     posterior = random.dirichlet(np.ones(nodes), students)
     for rows in (slice(0, students), slice(100, 650)):
         found = rises((of_student[rows.start : rows.stop + 1], first), cell, one, two, posterior[rows])
-        expected = _rises(readings, rows, cell, one, two, posterior[rows])
+        expected = rises_by_loop(readings, rows, cell, one, two, posterior[rows])
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

@@ -67,12 +67,12 @@ def test_parts_add_up_to_the_whole(packed, kind):
     "options", [{"model": "gmf"}, {"model": "tfm"}, {"model": "gmf", "link": "probit"}, {"model": "probit"}]
 )
 def test_fits_of_data_on_disk(packed, options, monkeypatch):
-    whole = rl.fit(packed, **options)
+    whole = rl.fit(packed, **{"model": "gmf"} | options)
     on_disk = StoredRatings(open_packed(packed), part=2000)
     monkeypatch.setattr(
         StoredRatings, "_whole", property(lambda self: pytest.fail("taken into memory whole"))
     )
-    found = rl.fit(on_disk, **options)
+    found = rl.fit(on_disk, **{"model": "gmf"} | options)
     assert found.loglik == pytest.approx(whole.loglik, rel=1e-10)
     assert found.converged
     assert found.warnings == whole.warnings
@@ -91,11 +91,11 @@ def test_fits_of_students_marked_once(tmp_path, monkeypatch):
     contexts = Contexts.of(ratings)
     compressed = essays(ratings, contexts, contexts.rater, 2)
     assert len(Arrangement.of(compressed.counts, compressed.sums).rows) <= 8 * 5
-    readable = rl.fit(ratings)
+    readable = rl.fit(ratings, model="gmf")
     monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
     packed = rl.pack(ratings.table(), tmp_path / "once.rlpack")
     on_disk = StoredRatings(open_packed(packed), part=4000)
-    for found in (rl.fit(ratings), rl.fit(on_disk)):
+    for found in (rl.fit(ratings, model="gmf"), rl.fit(on_disk, model="gmf")):
         assert found.loglik == pytest.approx(readable.loglik, rel=1e-10)
         for name in ("kappa", "kappa_se", "kappa_low"):
             np.testing.assert_allclose(found.raters[name], readable.raters[name], rtol=1e-5, atol=1e-6)
@@ -104,9 +104,9 @@ def test_fits_of_students_marked_once(tmp_path, monkeypatch):
 
 def test_what_needs_all_ratings_gets_them(packed):
     """Methods and models that do not work by parts give the same as from memory."""
-    whole = [rl.fit(packed, method="laplace"), rl.fit(packed, model="hrm", starts=1)]
+    whole = [rl.fit(packed, model="gmf", method="laplace"), rl.fit(packed, model="hrm", starts=1)]
     on_disk = StoredRatings(open_packed(packed))
-    found = [rl.fit(on_disk, method="laplace"), rl.fit(on_disk, model="hrm", starts=1)]
+    found = [rl.fit(on_disk, model="gmf", method="laplace"), rl.fit(on_disk, model="hrm", starts=1)]
     for one, other in zip(whole, found, strict=True):
         assert other.loglik == pytest.approx(one.loglik, rel=ROUNDING)
         np.testing.assert_allclose(other.raters["kappa"], one.raters["kappa"], atol=ESTIMATES)

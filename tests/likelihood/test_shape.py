@@ -17,7 +17,7 @@ def drawn():
 
 
 def test_a_normal_shape_has_the_likelihood_of_no_shape(drawn):
-    fit = rl.fit(drawn, ability="normal", halo="none", standard_errors=False)
+    fit = rl.fit(drawn, model="gmf", ability="normal", halo="none", standard_errors=False)
     placed = place(_with(fit.calibration, {**fit.calibration.effects, SHAPE: np.zeros(2)}), drawn)
     assert placed.loglik() == pytest.approx(fit.loglik, abs=1e-5)
 

@@ -24,8 +24,8 @@ OPTIMUM = 2e-4
 def test_anchoring_everything_estimates_nothing(small, kind):
     change, options = FITS[kind]
     ratings = change(small)
-    first = rl.fit(ratings, **options)
-    again = rl.fit(ratings, **options, anchors=first)
+    first = rl.fit(ratings, **{"model": "gmf"} | options)
+    again = rl.fit(ratings, **{"model": "gmf"} | options, anchors=first)
     assert again.n_parameters == 2  # the mean and standard deviation of the students, 0 and 1 as they were
     if kind == "item slopes":  # which no severity can make up for a shift of the mean
         assert abs(again.table("population")["mean"][0]) < again.table("population")["mean_se"][0]
@@ -59,8 +59,8 @@ def test_a_new_rater_is_placed_on_the_old_scale():
             "score": made.ratings.score,
         }
     )
-    first = rl.fit(frame.filter(pl.Series(old)))
-    fit = rl.fit(frame, anchors=first)
+    first = rl.fit(frame.filter(pl.Series(old)), model="gmf")
+    fit = rl.fit(frame, model="gmf", anchors=first)
     assert known.sum() == 1
     assert (
         fit.n_parameters == 4
@@ -70,7 +70,7 @@ def test_a_new_rater_is_placed_on_the_old_scale():
     for column in ("rho", "eta", "kappa"):
         np.testing.assert_allclose(joint[column], joint[f"{column}_right"], atol=1e-9)
     new = fit.raters.row(0, named=True)
-    whole = rl.fit(frame).raters.row(0, named=True)
+    whole = rl.fit(frame, model="gmf").raters.row(0, named=True)
     assert new["flag"] == ""
     assert new["kappa_se"] > 0
     assert abs(new["kappa"] - whole["kappa"]) < 2 * whole["kappa_se"]
@@ -78,13 +78,13 @@ def test_a_new_rater_is_placed_on_the_old_scale():
 
 
 def test_held_numbers_are_on_the_scale_of_the_predictor(small):
-    free = rl.fit(small)
+    free = rl.fit(small, model="gmf")
     effects = {name: values.copy() for name, values in free.calibration.effects.items()}
     anchors = rl.Anchors(
         raters={"R1": (effects["slope"][0], effects["severity"][0]), "R3": (None, effects["severity"][2])},
         items={"I2": effects["difficulty"][1]},
     )
-    held = rl.fit(small, anchors=anchors)
+    held = rl.fit(small, model="gmf", anchors=anchors)
     # At the free optimum nothing pulls: the others stay where they were. The anchors use up what was redundant, the
     # origin and the population's mean and standard deviation.
     assert held.n_parameters == free.n_parameters - 4 + 1 + 2
@@ -98,21 +98,23 @@ def test_held_numbers_are_on_the_scale_of_the_predictor(small):
 
 
 def test_anchors_move_the_others(small):
-    free = rl.fit(small)
-    held = rl.fit(small, anchors=rl.Anchors(items={"I1": 2.0}))
+    free = rl.fit(small, model="gmf")
+    held = rl.fit(small, model="gmf", anchors=rl.Anchors(items={"I1": 2.0}))
     assert held.loglik == pytest.approx(free.loglik, abs=1e-5)  # one item alone only moves the origin
     np.testing.assert_allclose(np.diff(held.items["delta"]), np.diff(free.items["delta"]), atol=OPTIMUM)
-    two = rl.fit(small, anchors=rl.Anchors(items={"I1": 2.0, "I2": -2.0}))
+    two = rl.fit(small, model="gmf", anchors=rl.Anchors(items={"I1": 2.0, "I2": -2.0}))
     assert two.items["delta"].to_list()[:2] == [2.0, -2.0]
     assert two.loglik < free.loglik - 1
 
 
 def test_held_thresholds(small):
     ratings = ordered(small)
-    fit = rl.fit(ratings, scale="graded", anchors=rl.Anchors(thresholds=[-1.0, 0.2, 1.1]))
+    fit = rl.fit(ratings, model="gmf", scale="graded", anchors=rl.Anchors(thresholds=[-1.0, 0.2, 1.1]))
     np.testing.assert_allclose(fit.table("thresholds")["threshold"], [-1.0, 0.2, 1.1], atol=1e-14)
     assert (fit.table("thresholds")["threshold_se"] == 0).all()
-    own = rl.fit(ratings, scale="partial credit", anchors=rl.Anchors(thresholds={"I2": [0.5, 0.0, -0.5]}))
+    own = rl.fit(
+        ratings, model="gmf", scale="partial credit", anchors=rl.Anchors(thresholds={"I2": [0.5, 0.0, -0.5]})
+    )
     held = own.table("thresholds").filter(item="I2")
     assert held["threshold"].to_list() == [0.5, 0.0, -0.5]
     assert (held["threshold_se"] == 0).all()
@@ -132,12 +134,12 @@ def unlike():
         raters=first.raters.head(4),
     )
     ability = np.random.default_rng(1).normal(-0.9, 0.6, 1500)
-    return rl.fit(first), rl.simulate(students=1500, **shared, ability=ability, seed=4)
+    return rl.fit(first, model="gmf"), rl.simulate(students=1500, **shared, ability=ability, seed=4)
 
 
 def test_the_population_of_new_students_is_estimated(unlike):
     first, weak = unlike
-    fit = rl.fit(weak.ratings, anchors=first)
+    fit = rl.fit(weak.ratings, model="gmf", anchors=first)
     assert fit.converged
     row = fit.table("population").row(0, named=True)
     # Their own sampling error, and that of the anchors' scale.
@@ -156,8 +158,8 @@ def test_the_population_of_new_students_is_estimated(unlike):
 def test_standard_errors_know_that_the_population_is_estimated(unlike):
     """Holding the population at its estimate would make the new rater's severity look surer than it is."""
     first, weak = unlike
-    free = rl.fit(weak.ratings, anchors=first)
-    twice = rl.fit(weak.ratings, anchors=free)
+    free = rl.fit(weak.ratings, model="gmf", anchors=first)
+    twice = rl.fit(weak.ratings, model="gmf", anchors=free)
     assert free.raters["eta_se"][4] > 0
     assert twice.raters["eta_se"][4] == 0
     np.testing.assert_allclose(
@@ -171,12 +173,12 @@ def test_students_that_anchors_cannot_place_are_pointed_out(unlike):
     first, weak = unlike
     effects = first.calibration.effects
     raters = {f"R{r + 1}": (float(effects["slope"][r]), float(effects["severity"][r])) for r in range(4)}
-    fit = rl.fit(weak.ratings, anchors=rl.Anchors(raters=raters))
+    fit = rl.fit(weak.ratings, model="gmf", anchors=rl.Anchors(raters=raters))
     assert "population" not in fit.tables
     severe = fit.items["delta"].mean()  # weaker students look like harder items
     assert severe > 0.3
     slopes = rl.Anchors(raters={name: (pair[0], None) for name, pair in raters.items()}, items={"I1": 0.0})
-    fit = rl.fit(weak.ratings, anchors=slopes)
+    fit = rl.fit(weak.ratings, model="gmf", anchors=slopes)
     assert any("standard deviation of 0." in warning for warning in fit.warnings)
 
 
@@ -197,7 +199,7 @@ def test_students_that_anchors_cannot_place_are_pointed_out(unlike):
 )
 def test_wrong_anchors_say_what_to_do(small, anchors, options, message):
     with pytest.raises(OptionError, match=message):
-        rl.fit(small, anchors=anchors, **options)
+        rl.fit(small, anchors=anchors, **{"model": "gmf"} | options)
 
 
 def test_thresholds_must_fit_the_scores(small):
@@ -207,25 +209,25 @@ def test_thresholds_must_fit_the_scores(small):
         ([0.0, 1.0, 2.0], "partial credit", "a list for each item"),
     ):
         with pytest.raises(OptionError, match=message):
-            rl.fit(ordered(small), scale=scale, anchors=rl.Anchors(thresholds=thresholds))
+            rl.fit(ordered(small), model="gmf", scale=scale, anchors=rl.Anchors(thresholds=thresholds))
 
 
 def test_a_fit_without_common_raters_is_no_anchor(small):
-    other = rl.fit(small)
+    other = rl.fit(small, model="gmf")
     strangers = replace(
         small,
         raters=pl.Series("rater", [f"X{i}" for i in range(5)]),
         items=pl.Series("item", ["J1", "J2", "J3"]),
     )
     with pytest.raises(OptionError, match="knows none of these raters"):
-        rl.fit(strangers, anchors=other)
+        rl.fit(strangers, model="gmf", anchors=other)
 
 
 # ---------------------------------------------------------------------------------------------------- scoring
 
 
 def test_a_calibration_without_errors_is_saved_too(small):
-    plain = rl.fit(small, standard_errors=False).calibration.to_plain()
+    plain = rl.fit(small, model="gmf", standard_errors=False).calibration.to_plain()
     assert plain["covariance"] is None
     assert Calibration.from_plain(plain).covariance is None
 
@@ -248,6 +250,6 @@ def test_a_model_of_a_few_kinds_of_raters_begins_where_an_earlier_fit_ended(smal
     again = rl.fit(small, model="two kinds", halo="none", standard_errors=False, start=fit)
     assert again.loglik == pytest.approx(fit.loglik, abs=1e-6)
     assert again.optimiser.iterations < fit.optimiser.iterations
-    gmf = rl.fit(small, halo="none", standard_errors=False)
+    gmf = rl.fit(small, model="gmf", halo="none", standard_errors=False)
     with pytest.raises(OptionError, match="that raters of this model cannot have"):
         rl.fit(small, model="two kinds", start=gmf)

@@ -15,7 +15,7 @@ from raterlens.models.calibration import Calibration
 @pytest.fixture(scope="module")
 def known() -> Calibration:
     ratings = rl.simulate(students=120, raters=4, items=3, raters_per_student=3, seed=2).ratings
-    found = rl.fit(ratings, item_slopes=True).calibration
+    found = rl.fit(ratings, model="gmf", item_slopes=True).calibration
     assert found is not None
     return found
 

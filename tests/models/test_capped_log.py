@@ -39,7 +39,7 @@ def made():
 
 @pytest.fixture(scope="module")
 def fit(made):
-    return rl.fit(made.ratings, link="log")
+    return rl.fit(made.ratings, model="gmf", link="log")
 
 
 def at(s: np.ndarray) -> Predictor:
@@ -95,7 +95,7 @@ def test_a_smaller_corner_changes_next_to_nothing(made, fit, monkeypatch):
     monkeypatch.setattr("raterlens.models.capped_log.CORNER", small)
     monkeypatch.setattr("raterlens.estimation.log_link_corner.CORNER", small)
     monkeypatch.setattr("raterlens.models.capped_log._EXCESS", np.sinh(small / 2) / (small / 2))
-    sharper = rl.fit(made.ratings, link="log", standard_errors=False)
+    sharper = rl.fit(made.ratings, model="gmf", link="log", standard_errors=False)
     assert sharper.loglik == pytest.approx(fit.loglik, abs=1e-3)
     n, spread = made.ratings.n_raters, np.sqrt(np.diag(fit.calibration.covariance))
     for place, name in enumerate(("slope", "severity")):
@@ -123,7 +123,7 @@ def test_standard_errors_are_those_of_the_likelihood(made, fit):
     def loglik(shift: float) -> float:
         delta = fit.calibration.effects["difficulty"] + shift * along
         anchors = rl.Anchors(items=dict(zip(fit.items["item"], delta, strict=True)))
-        return rl.fit(made.ratings, link="log", anchors=anchors, standard_errors=False).loglik
+        return rl.fit(made.ratings, model="gmf", link="log", anchors=anchors, standard_errors=False).loglik
 
     assert fit.loglik - (loglik(h) + loglik(-h)) / 2 == pytest.approx(expected, rel=0.02)
 
@@ -138,7 +138,7 @@ def test_raters_who_always_pass_or_fail_stay_finite(small):
     score = np.array(small.score)
     score[small.rater == 0] = 1
     score[small.rater == 1] = 0
-    fit = rl.fit(replace(small, score=score), link="log")
+    fit = rl.fit(replace(small, score=score), model="gmf", link="log")
     assert np.isfinite(fit.raters.select("rho", "eta", "kappa").to_numpy()).all()
     assert fit.raters["flag"].to_list()[:2] == ["all pass", "all fail"]
 
@@ -146,6 +146,6 @@ def test_raters_who_always_pass_or_fail_stay_finite(small):
 def test_wrong_combinations_say_what_to_do(made):
     for method in ("laplace", "hl"):
         with pytest.raises(OptionError, match=r"link 'log' with method.*use method='mml', or link='cloglog'"):
-            rl.fit(made.ratings, link="log", method=method)
+            rl.fit(made.ratings, model="gmf", link="log", method=method)
     with pytest.raises(InputError, match=r"link 'log' takes pass \(1\) or fail \(0\)"):
-        rl.fit(ordered(made.ratings), link="log", scale="graded")
+        rl.fit(ordered(made.ratings), model="gmf", link="log", scale="graded")

@@ -25,7 +25,7 @@ def made():
 
 def test_coefficients_are_recovered_in_the_users_units(made):
     simulated, frame = made
-    fit = rl.fit(simulated.ratings, covariates=frame.sample(fraction=1, shuffle=True, seed=1))
+    fit = rl.fit(simulated.ratings, model="gmf", covariates=frame.sample(fraction=1, shuffle=True, seed=1))
     assert fit.converged
     table = fit.table("covariates")
     assert table["term"].to_list() == ["intercept", "since", "novice"]
@@ -46,7 +46,7 @@ def test_coefficients_are_recovered_in_the_users_units(made):
 def test_units_do_not_matter(small):
     frame = pl.DataFrame({"rater": small.raters, "years": [1.0, 5.0, 2.0, 8.0, 3.0]})
     days = frame.with_columns(years=365.25 * pl.col("years") + 1e5)
-    one, other = rl.fit(small, covariates=frame), rl.fit(small, covariates=days)
+    one, other = rl.fit(small, model="gmf", covariates=frame), rl.fit(small, model="gmf", covariates=days)
     assert one.loglik == pytest.approx(other.loglik, abs=1e-8)
     for column in ("severity", "severity_se", "log_discrimination", "log_discrimination_se"):
         ratio = one.table("covariates")[column][1] / other.table("covariates")[column][1]
@@ -101,7 +101,7 @@ def test_any_dataframe_and_any_order(small):
 )
 def test_wrong_covariates_say_what_to_do(small, columns, message):
     with pytest.raises(InputError, match=message):
-        rl.fit(small, covariates=pl.DataFrame(columns, strict=False))
+        rl.fit(small, model="gmf", covariates=pl.DataFrame(columns, strict=False))
 
 
 def test_wrong_combinations_say_what_to_do(small):
@@ -109,6 +109,6 @@ def test_wrong_combinations_say_what_to_do(small):
     with pytest.raises(OptionError, match="takes no covariates"):
         rl.fit(small, model="probit", covariates=frame)
     with pytest.raises(OptionError, match="leave one of them out"):
-        rl.fit(small, covariates=frame, anchors=rl.Anchors(items={"I1": 0.0}))
+        rl.fit(small, model="gmf", covariates=frame, anchors=rl.Anchors(items={"I1": 0.0}))
     with pytest.raises(InputError, match="cannot read a table from an object of type 'int'"):
-        rl.fit(small, covariates=3)
+        rl.fit(small, model="gmf", covariates=3)

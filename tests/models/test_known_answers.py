@@ -27,7 +27,7 @@ def judged(n: int = 120, known: int = 40, seed: int = 1) -> pl.DataFrame:
 
 def test_the_likelihood_is_that_of_a_steep_rater_with_a_threshold_of_its_own() -> None:
     table = judged()
-    fit = rl.fit(table, known="gold", known_slope=5.0)
+    fit = rl.fit(table, model="gmf", known="gold", known_slope=5.0)
     effects = fit.calibration.effects
     score = table["score"].to_numpy().reshape(-1, 4)
     gold = table["gold"].to_numpy().reshape(-1, 4)[:, 0]
@@ -49,7 +49,7 @@ def test_the_likelihood_is_that_of_a_steep_rater_with_a_threshold_of_its_own() -
 
 def test_they_are_no_rater_and_no_item() -> None:
     table = judged()
-    fit = rl.fit(table, known="gold", prior="panel", reference="max")
+    fit = rl.fit(table, model="gmf", known="gold", prior="panel", reference="max")
     assert fit.raters["rater"].to_list() == list("abcd")
     assert fit.n_raters == 4
     assert fit.n_items == 1
@@ -61,7 +61,7 @@ def test_they_are_no_rater_and_no_item() -> None:
 def test_saved_and_scored_again(tmp_path) -> None:
     table = judged()
     ratings = rl.read(table, known="gold")
-    fit = rl.fit(ratings, trusted=["a", "b"])
+    fit = rl.fit(ratings, model="gmf", trusted=["a", "b"])
     fit.save(tmp_path / "fit.json")
     again = rl.load(tmp_path / "fit.json")
     assert again.config == fit.config
@@ -73,7 +73,7 @@ def test_saved_and_scored_again(tmp_path) -> None:
 
 def test_expected_abilities_of_diagnostics_know_the_answers() -> None:
     ratings = rl.read(judged(), known="gold")
-    fit = rl.fit(ratings, standard_errors=False)
+    fit = rl.fit(ratings, model="gmf", standard_errors=False)
     from raterlens.diagnostics.residuals import residuals
 
     np.testing.assert_allclose(residuals(fit, ratings).ability.mean, fit.students["theta"], atol=1e-5)
@@ -83,14 +83,14 @@ def test_expected_abilities_of_diagnostics_know_the_answers() -> None:
 def test_ordered_answers_have_thresholds_of_their_own(scale: str) -> None:
     made = rl.simulate(students=80, raters=4, items=2, thresholds=[-0.5, 0.5], seed=3)
     ratings = with_some_known(made.ratings)
-    fit = rl.fit(ratings, scale=scale)
+    fit = rl.fit(ratings, model="gmf", scale=scale)
     assert fit.converged
     assert fit.calibration.effects["known"].shape == (2, 2)
 
 
 def test_bootstraps_draw_answers_too() -> None:
     ratings = rl.read(judged(), known="gold")
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     for kind in ("students", "parametric"):
         assert fit.bootstrap(ratings, replicates=2, kind=kind, workers=1).raters()["se"].is_finite().all()
 
@@ -108,7 +108,7 @@ def test_bootstraps_draw_answers_too() -> None:
 def test_what_does_not_go_together_is_refused(options: dict[str, object], message: str) -> None:
     both = pl.concat([judged().with_columns(item=pl.lit(item)) for item in "ij"])
     with pytest.raises(RaterlensError, match=message):
-        rl.fit(both, known="gold", **options)
+        rl.fit(both, known="gold", **{"model": "gmf"} | options)
 
 
 def test_an_answer_that_nobody_gave_is_refused() -> None:
@@ -116,4 +116,4 @@ def test_an_answer_that_nobody_gave_is_refused() -> None:
     with pytest.raises(
         RaterlensError, match="the answer 2 is known to be right for some, but nobody ever gave"
     ):
-        rl.fit(table, known="gold")
+        rl.fit(table, model="gmf", known="gold")

@@ -17,7 +17,7 @@ HOSTILE = ["=cmd()", "+1+1", "@SUM(A1)", "https://example.org", "\tx", "a\x00b"]
 @pytest.fixture(scope="module")
 def fit():
     ratings = rl.simulate(students=60, raters=6, items=2, seed=4).ratings
-    found = rl.fit(ratings)
+    found = rl.fit(ratings, model="gmf")
     tables = {**found.tables, "raters": found.table("raters").with_columns(rater=pl.Series(HOSTILE))}
     return replace(found, tables=tables, warnings=("=1+1 is no formula",))
 

@@ -20,7 +20,7 @@ def table() -> pl.DataFrame:
 
 
 def test_a_dataset_has_every_estimate_under_its_label(table, tmp_path):
-    fit = rl.fit(table)
+    fit = rl.fit(table, model="gmf")
     found = fit.to_xarray()
     assert dict(found.sizes) == {"rater": 4, "item": 2, "student": 60}
     for name in ("raters", "items", "students"):
@@ -46,11 +46,13 @@ def test_without_xarray_the_extra_is_named(table, monkeypatch):
 )
 def test_the_same_kind_of_frame_comes_out(table, convert, kind):
     source = convert(table)
-    fit = rl.fit(source)
+    fit = rl.fit(source, model="gmf")
     tables = [fit.raters, fit.items, fit.students, fit.capability(), fit.advice(), fit.score(source)]
     tables.append(rl.gate(fit, min_kappa=0.5).checks)
     assert [type(each) for each in tables] == [kind] * len(tables)
-    np.testing.assert_allclose(np.asarray(fit.raters["kappa"]), rl.fit(table).table("raters")["kappa"])
+    np.testing.assert_allclose(
+        np.asarray(fit.raters["kappa"]), rl.fit(table, model="gmf").table("raters")["kappa"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_the_same_kind_of_frame_comes_out(table, convert, kind):
 )
 def test_progress_is_told_at_every_iteration(table, options):
     seen: list[Any] = []
-    fit = rl.fit(table, progress=seen.append, standard_errors=False, **options)
+    fit = rl.fit(table, progress=seen.append, standard_errors=False, **{"model": "gmf"} | options)
     assert len(seen) >= 2
     assert all(isinstance(step.stage, str) and step.iteration >= 0 for step in seen)
     if fit.method != "hl":  # whose objective is another one than the log-likelihood it is reported with
@@ -74,4 +76,4 @@ def test_a_fit_can_be_stopped_from_its_progress(table):
         raise Enough
 
     with pytest.raises(Enough):
-        rl.fit(table, progress=stop)
+        rl.fit(table, model="gmf", progress=stop)

@@ -28,7 +28,7 @@ def thousands() -> Case:
     labels = drawn.ratings.raters.cast(pl.String).to_list()
     known = zip(drawn.truth.slope.tolist(), drawn.truth.severity.tolist(), strict=True)
     held = rl.Anchors(raters=dict(zip(labels, known, strict=True)))
-    return Case(rl.fit(drawn.ratings, anchors=held, standard_errors=False), drawn.ratings)
+    return Case(rl.fit(drawn.ratings, model="gmf", anchors=held, standard_errors=False), drawn.ratings)
 
 
 NIGHTLY = [

@@ -240,7 +240,7 @@ def test_drift_finds_a_rater_who_became_severe():
     turned = late & (found.ratings.rater == 2) & (rng.random(len(score)) < 0.6)
     score[turned] = 0
     ratings = replace(found.ratings, score=score)
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     data = drift_data(fit, ratings, late.astype(int).tolist())
     by = data.pivot("order", index="rater", values="value").with_columns(rise=pl.col("1") - pl.col("0"))
     name = str(ratings.raters[2])
@@ -346,7 +346,7 @@ def test_two_fits_compared_say_who_is_capable_in_one_only(example):
 
 @pytest.mark.parametrize("scale", ["rating scale", "partial credit", "graded"])
 def test_category_probabilities_are_those_of_the_formulas(ordered, scale):
-    fit = rl.fit(ordered.ratings, scale=scale, standard_errors=False)
+    fit = rl.fit(ordered.ratings, model="gmf", scale=scale, standard_errors=False)
     known, data = fit.calibration, categories_data(fit)
     items = data["item"].unique(maintain_order=True).to_list()
     assert items == (fit.items["item"].to_list() if scale == "partial credit" else ["all"])
@@ -403,12 +403,12 @@ def test_a_rater_who_keeps_to_the_middle_comes_first_and_is_outside_the_margin()
     mine = found.rater == 3
     score[mine] = np.clip(score[mine], 1, 3)
     ratings = replace(found, score=score)
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     name = str(ratings.raters[3])
     first = category_use(fit, ratings).panels[0].y.labels
     assert first is not None
     assert first[0][1] == name
-    for one in (fit, rl.fit(ratings, scale="rater")):  # also where the model knows of it
+    for one in (fit, rl.fit(ratings, model="gmf", scale="rater")):  # also where the model knows of it
         alone = category_use(one, ratings, [name]).description
         assert "outside the 95 % margin: 0, " in alone
         assert alone.endswith(", 4.")
@@ -418,7 +418,7 @@ def test_a_large_panel_shows_those_who_differ_most():
     ratings = rl.simulate(
         students=400, raters=60, items=1, raters_per_student=4, thresholds=[-1.0, 1.0], seed=2
     ).ratings
-    fit = rl.fit(ratings, standard_errors=False, halo="none", ability="normal")
+    fit = rl.fit(ratings, model="gmf", standard_errors=False, halo="none", ability="normal")
     picture = category_use(fit, ratings)
     assert len(picture.panels[0].y.labels or ()) == MOST_ROWS
     with pytest.raises(OptionError, match="no rater is given"):

@@ -41,7 +41,7 @@ def test_further_facets_have_columns_of_their_own():
     found = rl.simulate(students=60, raters=3, items=2, seed=1).ratings
     day = pl.Series("day", [f"day {i % 2}" for i in range(found.n_ratings)])
     facet = Facet("day", day.rank("dense").to_numpy().astype(np.int32) - 1, day.unique().sort())
-    fit = rl.fit(replace(found, facets=(facet,)))
+    fit = rl.fit(replace(found, facets=(facet,)), model="gmf")
     data = wright_data(fit)
     assert data["facet"].unique(maintain_order=True).to_list() == ["Students", "Raters", "Items", "day"]
     rl.charts.wright(fit)
@@ -99,7 +99,7 @@ def test_information_of_pass_and_fail_is_slope_squared_p_q(example):
 @pytest.mark.parametrize("scale", ["rating scale", "partial credit", "graded"])
 def test_information_of_ordered_scores_is_that_of_their_probabilities(ordered, scale):
     """sum (dP/dtheta)^2 / P with derivatives by differences of the model's own expected curve."""
-    fit = rl.fit(ordered.ratings, scale=scale, standard_errors=False)
+    fit = rl.fit(ordered.ratings, model="gmf", scale=scale, standard_errors=False)
     item = fit.items["item"][0]
     data = information_data(fit).filter(item=item)
     theta = data["theta"].to_numpy()
@@ -125,7 +125,7 @@ def test_information_of_ordered_scores_is_that_of_their_probabilities(ordered, s
 
 def test_one_point_per_student_those_that_are_not_safe_on_top():
     ratings = rl.simulate(students=80, raters=4, items=3, raters_per_student=2, seed=8).ratings
-    found = rl.fit(ratings).decisions(ratings, cut=0.5)
+    found = rl.fit(ratings, model="gmf").decisions(ratings, cut=0.5)
     points = decision_points(found)
     assert points.height == 80
     assert points["kind"].to_list() == [SAFE] * (80 - found.unsafe) + [UNSAFE] * found.unsafe

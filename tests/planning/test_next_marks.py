@@ -24,7 +24,7 @@ def _seen(marked: np.ndarray) -> rl.Ratings:
 
 
 RATINGS = _seen(_MARKED)
-FIT = rl.fit(RATINGS, reference="perfect", halo="none")
+FIT = rl.fit(RATINGS, model="gmf", reference="perfect", halo="none")
 
 
 def test_errors_begin_as_the_fit_reports_them() -> None:
@@ -81,12 +81,22 @@ def test_the_expected_error_is_about_what_the_marks_bring() -> None:
     names = [list(labels) for labels in (RATINGS.students, RATINGS.raters)]
     for student, rater, _ in chosen.table.iter_rows():
         marked[names[0].index(student), names[1].index(rater)] = True
-    after = rl.fit(_seen(marked), reference="perfect", halo="none").raters["kappa_se"].to_numpy().mean()
+    after = (
+        rl.fit(_seen(marked), model="gmf", reference="perfect", halo="none")
+        .raters["kappa_se"]
+        .to_numpy()
+        .mean()
+    )
     assert abs(chosen.expected / after - 1) < 0.1
     random = _MARKED.copy()
     for student in range(40):
         random[student, np.flatnonzero(~_MARKED[student])[0]] = True
-    by_chance = rl.fit(_seen(random), reference="perfect", halo="none").raters["kappa_se"].to_numpy().mean()
+    by_chance = (
+        rl.fit(_seen(random), model="gmf", reference="perfect", halo="none")
+        .raters["kappa_se"]
+        .to_numpy()
+        .mean()
+    )
     assert after < by_chance
 
 
@@ -106,7 +116,7 @@ def test_capacity_forbidden_pairs_and_the_floor_are_kept() -> None:
 
 
 def test_a_fit_without_standard_errors_is_refused() -> None:
-    bare = rl.fit(RATINGS, standard_errors=False, halo="none")
+    bare = rl.fit(RATINGS, model="gmf", standard_errors=False, halo="none")
     with pytest.raises(rl.RaterlensError, match="follows from standard errors"):
         rl.next_marks(bare, RATINGS)
 

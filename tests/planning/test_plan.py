@@ -54,7 +54,7 @@ def test_the_cheapest_design_reaches_the_target_and_one_with_fewer_marks_does_no
 
 
 def test_with_an_earlier_fit() -> None:
-    fit = rl.fit(rl.simulate(students=150, raters=5, items=2, seed=1).ratings, halo="none")
+    fit = rl.fit(rl.simulate(students=150, raters=5, items=2, seed=1).ratings, model="gmf", halo="none")
     found = rl.plan(150, fit=fit, marks=5)
     assert found.raters["rater"].to_list() == fit.raters["rater"].to_list()
     assert found.n_items == 2

@@ -22,7 +22,7 @@ def test_errors_are_those_that_a_fit_reports(categories: int) -> None:
         thresholds=panel.thresholds,
         seed=1,
     )
-    fit = rl.fit(drawn.ratings, reference="perfect", halo="none")
+    fit = rl.fit(drawn.ratings, model="gmf", reference="perfect", halo="none")
     found = precision(panel, student, rater, np.zeros(n, bool))
     for ours, theirs in (("severity", "eta_se"), ("sharpness", "sharpness_se"), ("kappa", "kappa_se")):
         ratio = getattr(found, ours) / fit.raters[theirs].to_numpy()

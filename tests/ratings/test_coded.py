@@ -173,7 +173,7 @@ def test_values_survive(backend, kind):
 
 def test_every_table_is_of_the_kind_that_came_in():
     ratings = rl.read(rl.simulate(students=60, raters=4, items=2, seed=1).ratings.table().to_pandas())
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     found, compared = fit.diagnose(ratings, time=range(ratings.n_ratings)), fit.compare_raters()
     models = rl.compare(fit, fit.refit(ratings, model="tfm"))
     tables = {

@@ -109,13 +109,13 @@ def test_marks_are_read_and_do_what_naming_the_raters_does() -> None:
     names = sorted(table["rater"].unique())
     assert ratings.trusted == (names[0], names[4])
     assert ratings.table().columns == ["student", "rater", "item", "score"]
-    by_column = rl.fit(ratings, halo="none")
-    by_name = rl.fit(table.drop("expert"), trusted=[names[0], names[4]], halo="none")
+    by_column = rl.fit(ratings, model="gmf", halo="none")
+    by_name = rl.fit(table.drop("expert"), model="gmf", trusted=[names[0], names[4]], halo="none")
     assert by_column.config == by_name.config
     assert by_column.raters.equals(by_name.raters)
-    assert rl.fit(table, trusted_column="expert", trusted=[names[1]], halo="none").config.trusted == (
-        names[1],
-    )
+    assert rl.fit(
+        table, model="gmf", trusted_column="expert", trusted=[names[1]], halo="none"
+    ).config.trusted == (names[1],)
 
 
 def test_whoever_is_left_of_them_stays_trusted() -> None:

@@ -90,7 +90,7 @@ def ratings(table):
 
 @pytest.fixture(scope="module")
 def fit(ratings):
-    return rl.fit(ratings)
+    return rl.fit(ratings, model="gmf")
 
 
 @pytest.fixture(scope="module")
@@ -129,8 +129,8 @@ def test_a_worker_that_takes_the_place_of_a_dead_one_gets_its_share(client, pack
     [("none", ROUNDING, ESTIMATES), ("panel", 1e-8, 1e-4)],
 )
 def test_a_fit_from_memory_with_standard_errors(client, ratings, prior, rounding, estimates):
-    steps, alone = list[Any](), rl.fit(ratings, prior=prior)
-    found = rl.fit(ratings, prior=prior, client=client, progress=steps.append)
+    steps, alone = list[Any](), rl.fit(ratings, model="gmf", prior=prior)
+    found = rl.fit(ratings, model="gmf", prior=prior, client=client, progress=steps.append)
     assert len(steps) > 5
     assert found.loglik == pytest.approx(alone.loglik, rel=rounding)
     for name in ("rho", "eta", "kappa", "kappa_se", "kappa_low"):
@@ -145,8 +145,12 @@ def test_a_fit_from_memory_with_standard_errors(client, ratings, prior, rounding
 )
 def test_dependence_from_memory_and_from_a_file(client, ratings, packed, options, on_disk):
     """Reading effects are in the cells of each part; the students' distribution is a cell that all have."""
-    alone = rl.fit(ratings, **options)
-    found = rl.fit(StoredRatings(open_packed(packed)) if on_disk else ratings, client=client, **options)
+    alone = rl.fit(ratings, **{"model": "gmf"} | options)
+    found = rl.fit(
+        StoredRatings(open_packed(packed)) if on_disk else ratings,
+        client=client,
+        **{"model": "gmf"} | options,
+    )
     assert found.loglik == pytest.approx(alone.loglik, rel=1e-10)
     estimated = ["halo", "halo_se"] if "halo" in options else []
     for name in ("eta", "eta_se", "kappa", "kappa_se", *estimated):
@@ -161,7 +165,7 @@ def test_a_worker_that_dies_changes_nothing(client, ratings, packed, monkeypatch
     """Both for parts that were sent and for parts that workers read from a file."""
     on_disk = StoredRatings(open_packed(packed))
     options = {"client": client, "standard_errors": False, "model": "tfm"}
-    calm = [rl.fit(ratings, **options), rl.fit(on_disk, **options)]
+    calm = [rl.fit(ratings, **{"model": "gmf"} | options), rl.fit(on_disk, **{"model": "gmf"} | options)]
     whole = rl.fit(ratings, model="tfm", standard_errors=False)
     evaluate = DaskEngine.evaluate
     for source, undisturbed in zip((ratings, on_disk), calm, strict=True):
@@ -175,7 +179,7 @@ def test_a_worker_that_dies_changes_nothing(client, ratings, packed, monkeypatch
             return evaluate(*args)
 
         monkeypatch.setattr(DaskEngine, "evaluate", dying)
-        found = rl.fit(source, **options)
+        found = rl.fit(source, **{"model": "gmf"} | options)
         monkeypatch.undo()
         assert count > 5
         # The same parts in the same tree: the same doubles.
@@ -188,9 +192,9 @@ def test_a_worker_that_dies_changes_nothing(client, ratings, packed, monkeypatch
 @pytest.mark.nightly
 def test_what_a_cluster_does_not_do_is_said(client, ratings, packed, tmp_path):
     with pytest.raises(OptionError, match="a cluster goes with method 'mml'"):
-        rl.fit(ratings, method="hl", client=client)
+        rl.fit(ratings, model="gmf", method="hl", client=client)
     with pytest.raises(OptionError, match=r"give a distributed\.Client"):
-        rl.fit(ratings, client="tcp://localhost:8786")
+        rl.fit(ratings, model="gmf", client="tcp://localhost:8786")
     with pytest.raises(InputError, match="a worker cannot open"):
         OnFile(tmp_path / "x.rlpack", 0, None, 0, 1).ratings()
     with pytest.raises(InputError, match="is not the same file for a worker"):

@@ -57,7 +57,7 @@ def test_wide_tables_have_facets_too(frame):
 
 def test_effects_of_facets_are_estimated(frame):
     ratings = rl.read(frame, facets=["topic", "day"])
-    fit, without = rl.fit(ratings), rl.fit(frame)
+    fit, without = rl.fit(ratings, model="gmf"), rl.fit(frame, model="gmf")
     table = fit.table("facets")
     assert table.columns == ["facet", "level", "n", "mean_score", "effect", "effect_se"]
     topic = table.filter(facet="topic")
@@ -74,7 +74,7 @@ def test_effects_of_facets_are_estimated(frame):
 
 
 def test_facets_survive_a_file(frame, tmp_path):
-    fit = rl.fit(rl.read(frame, facets="topic"), standard_errors=False)
+    fit = rl.fit(rl.read(frame, facets="topic"), model="gmf", standard_errors=False)
     loaded = rl.load(fit.save(tmp_path / "fit.json"))
     assert loaded.table("facets")["effect"].to_list() == fit.table("facets")["effect"].to_list()
     again = loaded.score(frame, facets="topic")
@@ -102,7 +102,7 @@ def test_a_blank_facet_is_refused(frame):
 
 def test_one_new_student_can_be_scored(frame):
     """Even with passes only, which could not be fitted."""
-    fit = rl.fit(frame, standard_errors=False)
+    fit = rl.fit(frame, model="gmf", standard_errors=False)
     new = pd.DataFrame({"student": ["new"] * 2, "rater": ["R1", "R2"], "item": ["I1", "I2"], "score": [3, 2]})
     scored = fit.score(new, cut=2)
     assert isinstance(scored, pd.DataFrame)

@@ -105,7 +105,7 @@ def numbers(case: dict[str, object], data: rl.Ratings, *, diagnosed: bool = True
     """Numbers of a case, with the diagnosis of the ratings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit = rl.fit(data, **case)
+        fit = rl.fit(data, **{"model": "gmf"} | case)
         found = fit.diagnose(data).tables if diagnosed and is_diagnosed(case) else {}
     students = fit.table("students").head(12)
     tables = {name: fit.table(name) for name in fit.tables if name not in ("students", "truth")}
@@ -128,7 +128,7 @@ def of_option(name: str) -> dict[str, object]:
 
 def further(data: rl.Ratings) -> dict[str, object]:
     """Profile and bootstrap intervals, comparisons of raters, and what other choices would change."""
-    fit = rl.fit(data)
+    fit = rl.fit(data, model="gmf")
     again = fit.bootstrap(data, replicates=4, workers=1)
     time = np.arange(data.n_ratings) % 100
     diagnosis = fit.diagnose(data, time=time)

@@ -19,11 +19,11 @@ def drawn():
 
 @pytest.fixture(scope="module")
 def fit(drawn):
-    return rl.fit(drawn.ratings, halo="common")
+    return rl.fit(drawn.ratings, model="gmf", halo="common")
 
 
 def test_halo_is_found_and_costs_capability(drawn, fit):
-    plain = rl.fit(drawn.ratings, halo="none")
+    plain = rl.fit(drawn.ratings, model="gmf", halo="none")
     assert fit.n_parameters == plain.n_parameters + 1
     assert fit.loglik > plain.loglik + 10
     row = fit.raters.row(0, named=True)
@@ -53,19 +53,22 @@ def test_kappa_averages_over_the_reading_effect():
 
 
 def test_each_rater_by_itself(drawn):
-    own = rl.fit(drawn.ratings, halo="rater")
+    own = rl.fit(drawn.ratings, model="gmf", halo="rater")
     assert own.raters["halo"].n_unique() > 2
-    assert own.n_parameters == 4 + rl.fit(drawn.ratings, halo="common", standard_errors=False).n_parameters
+    assert (
+        own.n_parameters
+        == 4 + rl.fit(drawn.ratings, model="gmf", halo="common", standard_errors=False).n_parameters
+    )
 
 
 @pytest.mark.parametrize("options", [{"halo": "common"}, {"ability": "smooth"}])
 def test_parts_on_disk_give_the_same(drawn, tmp_path, monkeypatch, options):
     from raterlens.ratings.packed import StoredRatings, open_packed
 
-    fit = rl.fit(drawn.ratings, **options)
+    fit = rl.fit(drawn.ratings, **{"model": "gmf"} | options)
     monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
     packed = rl.pack(drawn.ratings.table(), tmp_path / "halo.rlpack")
-    found = rl.fit(StoredRatings(open_packed(packed), part=500), **options)
+    found = rl.fit(StoredRatings(open_packed(packed), part=500), **{"model": "gmf"} | options)
     assert found.loglik == pytest.approx(fit.loglik, rel=1e-9)
     for name in {"kappa", "kappa_se", "halo", "halo_se"} & set(fit.raters.columns):
         np.testing.assert_allclose(found.raters[name], fit.raters[name], **ESTIMATES)
@@ -88,7 +91,9 @@ def test_a_saved_fit_scores_students_as_the_fit_did(drawn, fit, tmp_path):
 def test_anchors_hold_while_halo_is_estimated(drawn, fit):
     first = fit.raters.row(0, named=True)
     held = (first["rho"] * fit.sigma, first["eta"] - fit.alpha)
-    anchored = rl.fit(drawn.ratings, halo="common", anchors=rl.Anchors(raters={first["rater"]: held}))
+    anchored = rl.fit(
+        drawn.ratings, model="gmf", halo="common", anchors=rl.Anchors(raters={first["rater"]: held})
+    )
     assert anchored.loglik == pytest.approx(fit.loglik, abs=1e-3)
     np.testing.assert_allclose(anchored.raters["halo"], fit.raters["halo"], atol=0.01)
 
@@ -96,19 +101,19 @@ def test_anchors_hold_while_halo_is_estimated(drawn, fit):
 def test_one_item_per_reading_says_nothing_about_halo():
     ratings = rl.simulate(students=30, raters=3, items=1, seed=1).ratings
     with pytest.raises(InputError, match="at least 2 items"):
-        rl.fit(ratings, halo="common")
+        rl.fit(ratings, model="gmf", halo="common")
 
 
 def test_one_reading_per_student_says_nothing_about_halo():
     ratings = rl.simulate(students=30, raters=1, items=3, seed=1).ratings
     with pytest.raises(InputError, match="students with at least 2 readings"):
-        rl.fit(ratings, halo="common")
+        rl.fit(ratings, model="gmf", halo="common")
 
 
 def test_where_some_readings_have_one_item_the_others_tell():
     table = rl.simulate(students=60, raters=3, items=2, halo=1.0, seed=1).ratings.table()
     ratings = rl.read(table.filter(~((table["student"] == "S1") & (table["item"] == "I2"))))
-    assert rl.fit(ratings, halo="common").converged
+    assert rl.fit(ratings, model="gmf", halo="common").converged
 
 
 @pytest.mark.parametrize(
@@ -121,7 +126,7 @@ def test_where_some_readings_have_one_item_the_others_tell():
 )
 def test_what_does_not_go_with_halo(drawn, options, word):
     with pytest.raises(OptionError, match=word):
-        rl.fit(drawn.ratings, halo="common", **options)
+        rl.fit(drawn.ratings, halo="common", **{"model": "gmf"} | options)
 
 
 def test_advice_and_what_if_know_halo(drawn, fit):
@@ -133,7 +138,7 @@ def test_advice_and_what_if_know_halo(drawn, fit):
     assert without.kappa == pytest.approx(fit.raters["kappa"][0], abs=1e-9)
     with pytest.raises(OptionError, match="at least 0"):
         fit.what_if(rater, halo=-1.0)
-    own = rl.fit(drawn.ratings, halo="rater").advice()
+    own = rl.fit(drawn.ratings, model="gmf", halo="rater").advice()
     assert (own["lost_to_halo"] >= 0).all()
     assert (own["lost_to_halo"] > 0).any()
 
@@ -152,7 +157,7 @@ def test_the_command_allows_for_clear_halo_unless_told_otherwise(drawn, tmp_path
         assert json.loads(capsys.readouterr().out)["config"]["halo"] == kind
     assert main(["fit", "ratings.csv"]) == DONE
     shown = " ".join(capsys.readouterr().out.split())
-    assert "has a reading effect and intervals allow for it (--halo common)" in shown
+    assert "correlated beyond ability (halo, p < 0.001). The model has it." in shown
 
 
 def test_profiles_are_of_fits_without_halo(drawn, fit):
@@ -166,10 +171,12 @@ def test_parametric_bootstrap_draws_impressions(drawn, fit):
 
 
 def test_writing_data_has_none(writing):
-    common = rl.fit(writing, halo="common", standard_errors=False)
+    common = rl.fit(writing, model="gmf", halo="common", standard_errors=False)
     assert common.loglik == pytest.approx(-3297.741, abs=0.002)
     assert common.raters["halo"][0] == 0
-    assert rl.fit(writing, halo="rater", standard_errors=False).loglik == pytest.approx(-3295.596, abs=0.002)
+    assert rl.fit(writing, model="gmf", halo="rater", standard_errors=False).loglik == pytest.approx(
+        -3295.596, abs=0.002
+    )
 
 
 def test_exam_essays_against_an_independent_fit(writing_path):
@@ -177,7 +184,7 @@ def test_exam_essays_against_an_independent_fit(writing_path):
     essays = rl.read(
         writing_path.with_name("essays.csv"), student="student", rater="rater", items=items, cut=2
     )
-    common = rl.fit(essays, halo="common", standard_errors=False)
+    common = rl.fit(essays, model="gmf", halo="common", standard_errors=False)
     assert common.loglik == pytest.approx(-14016.0443, abs=0.001)
     assert common.raters["halo"][0] == pytest.approx(0.169, abs=0.001)
-    assert rl.fit(essays, halo="rater", standard_errors=False).loglik >= -13985.83
+    assert rl.fit(essays, model="gmf", halo="rater", standard_errors=False).loglik >= -13985.83

@@ -167,7 +167,9 @@ def test_pieces_and_readings_are_integrated_as_on_dense_grids():
                 rows += [(student, piece, rater, item, int(y)) for item, y in enumerate(passed)]
     table = pl.DataFrame(rows, schema=["student", "piece", "rater", "item", "score"], orient="row")
     columns = {name: name for name in table.columns}
-    fit = rl.fit(rl.read(table, **columns), halo="common", ability="normal", standard_errors=False)
+    fit = rl.fit(
+        rl.read(table, **columns), model="gmf", halo="common", ability="normal", standard_errors=False
+    )
     slope, base = (fit.raters["rho"] * fit.sigma).to_numpy(), fit.alpha - fit.raters["eta"].to_numpy()
     difficulty, tau = fit.items["delta"].to_numpy(), fit.raters["halo"][0]
     omega = fit.table("piece effect")["spread"][0]

@@ -30,7 +30,7 @@ def test_the_command_finds_the_bias_and_writes_it_down(made, tmp_path) -> None:
 
 def test_everything_that_can_be_asked_of_a_fit(made) -> None:
     ratings = made.ratings
-    fit = rl.fit(ratings, trusted=["r05"], shared=True)
+    fit = rl.fit(ratings, model="gmf", trusted=["r05"], shared=True)
     assert fit.diagnose(ratings).table("raters")["infit"].is_between(0.8, 1.25).all()
     assert fit.differences(ratings).words()
     assert fit.consequences(ratings).students == 150

@@ -42,7 +42,7 @@ def test_graded_scores_agree_with_clmm(writing_scores, link):
 @pytest.mark.parametrize("scale", ["rating scale", "partial credit", "graded"])
 def test_kappa_is_the_expected_scores_slope(writing_scores, scale):
     """Every kappa from E[y | theta] by differences, at the fit's own estimates."""
-    fit = rl.fit(writing_scores, scale=scale)
+    fit = rl.fit(writing_scores, model="gmf", scale=scale)
     assert fit.converged
     effects = fit.calibration.effects
     t = np.linspace(-8, 8, 1601)
@@ -65,7 +65,7 @@ def expected(s: np.ndarray, tau: np.ndarray, scale: str) -> np.ndarray:
 
 
 def test_pass_and_fail_know_no_scale(small):
-    fits = [rl.fit(small, scale=scale) for scale in ("rating scale", "partial credit", "graded")]
+    fits = [rl.fit(small, model="gmf", scale=scale) for scale in ("rating scale", "partial credit", "graded")]
     for fit in fits[1:]:
         assert fit.loglik == fits[0].loglik
         assert fit.raters["kappa"].to_list() == fits[0].raters["kappa"].to_list()
@@ -73,8 +73,8 @@ def test_pass_and_fail_know_no_scale(small):
 
 
 def test_two_scores_of_a_wider_scale_are_pass_and_fail(small):
-    fit = rl.fit(replace(small, score=(2 * small.score).astype(np.int16)))
-    binary = rl.fit(small)
+    fit = rl.fit(replace(small, score=(2 * small.score).astype(np.int16)), model="gmf")
+    binary = rl.fit(small, model="gmf")
     assert fit.loglik == binary.loglik
     assert any("a score of 1" in warning and "0, 2 count as 0, 1" in warning for warning in fit.warnings)
 
@@ -88,7 +88,7 @@ def gap() -> rl.Ratings:
 
 @pytest.mark.parametrize("scale", ["rating scale", "partial credit", "graded"])
 def test_a_score_that_nobody_gave_is_left_out_of_the_scale(gap, scale):
-    fit = rl.fit(gap, scale=scale)
+    fit = rl.fit(gap, model="gmf", scale=scale)
     (warning,) = fit.warnings
     assert "nobody ever gave a score of 2" in warning
     assert "0, 1, 3 count as 0, 1, 2" in warning
@@ -96,7 +96,7 @@ def test_a_score_that_nobody_gave_is_left_out_of_the_scale(gap, scale):
     assert fit.table("thresholds").filter(pl.col("step") > 2).is_empty()
     assert fit.table("thresholds")["threshold"].abs().max() < 3
     closed = replace(gap, score=np.where(gap.score == 3, 2, gap.score).astype(np.int16))
-    assert rl.fit(closed, scale=scale).loglik == fit.loglik
+    assert rl.fit(closed, model="gmf", scale=scale).loglik == fit.loglik
     # Scoring knows the scale, and what is not on it.
     np.testing.assert_allclose(fit.score(gap)["theta"], fit.students["theta"], atol=1e-8)
     with pytest.raises(InputError, match="scores of 2 occur, but the fit knows only 0, 1, 3"):
@@ -110,7 +110,7 @@ def test_an_item_that_never_got_a_score_keeps_finite_thresholds(gap):
     score[(gap.item == 0) & (score == 3)] = 1
     score[(gap.item == 1) & (score == 0)] = 1
     score = np.where(score == 3, 2, score).astype(np.int16)
-    fit = rl.fit(replace(gap, score=score), scale="partial credit")
+    fit = rl.fit(replace(gap, score=score), model="gmf", scale="partial credit")
     assert fit.converged
     numbers = fit.table("thresholds").select("threshold", "threshold_se").to_numpy()
     assert np.isfinite(numbers).all()
@@ -120,7 +120,7 @@ def test_an_item_that_never_got_a_score_keeps_finite_thresholds(gap):
     assert fit.table("thresholds")["item"].to_list() == ["I1", "I2", "I2", "I3", "I3"]
     assert "'rating scale'" in warning
     for scale in ("rating scale", "graded"):  # whose thresholds the items share
-        shared = rl.fit(replace(gap, score=score), scale=scale, ability="normal")
+        shared = rl.fit(replace(gap, score=score), model="gmf", scale=scale, ability="normal")
         assert shared.table("thresholds")["threshold"].abs().max() < 5
         assert shared.warnings == ()
 
@@ -137,4 +137,4 @@ def test_an_item_that_never_got_a_score_keeps_finite_thresholds(gap):
 )
 def test_wrong_combinations_say_what_to_do(gap, options, message):
     with pytest.raises(InputError, match=message):
-        rl.fit(gap, **options)
+        rl.fit(gap, **{"model": "gmf"} | options)

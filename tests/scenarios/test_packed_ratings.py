@@ -15,7 +15,7 @@ def test_the_command_and_a_fit_of_what_it_wrote(tmp_path, capsys):
     path = tmp_path / "x.rlpack"
     assert main(["pack", str(tmp_path / "table.csv"), "--out", str(path), "--cut", "2"]) == 0
     assert "students by 7 raters on 3 items" in capsys.readouterr().out
-    one, other = rl.fit(rl.read(tmp_path / "table.csv", cut=2)), rl.fit(path)
+    one, other = rl.fit(rl.read(tmp_path / "table.csv", cut=2), model="gmf"), rl.fit(path, model="gmf")
     assert other.loglik == pytest.approx(one.loglik, rel=1e-12)
     np.testing.assert_allclose(other.raters["kappa"], one.raters["kappa"], rtol=1e-9)
     np.testing.assert_allclose(other.raters["kappa_se"], one.raters["kappa_se"], rtol=1e-9)

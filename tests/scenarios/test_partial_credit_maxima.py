@@ -56,7 +56,7 @@ def given() -> np.ndarray:
 
 
 def test_the_likelihood_is_that_of_the_scores_that_items_have(given):
-    fit = rl.fit(table(given), scale="partial credit")
+    fit = rl.fit(table(given), model="gmf", scale="partial credit")
     start = np.concatenate([np.ones(2), np.zeros(2 + sum(HIGHEST))])
     best = optimize.minimize(negative_loglik, start, args=(given,), method="BFGS", options={"gtol": 1e-6})
     assert fit.loglik == pytest.approx(-best.fun, abs=LOGLIK)
@@ -72,7 +72,7 @@ def test_the_likelihood_is_that_of_the_scores_that_items_have(given):
 
 
 def test_a_fit_with_different_highest_scores_is_kept_and_scores_students(given, tmp_path):
-    fit = rl.fit(table(given), scale="partial credit")
+    fit = rl.fit(table(given), model="gmf", scale="partial credit")
     fit.save(tmp_path / "fit.json")
     again = rl.load(tmp_path / "fit.json")
     few = table(given[:3])

@@ -18,14 +18,25 @@ def ratings() -> rl.Ratings:
 
 @pytest.fixture(scope="module")
 def fit(ratings: rl.Ratings) -> rl.Fit:
-    return rl.fit(ratings, interactions=[("rater", "item")], halo="none", ability="normal")
+    return rl.fit(ratings, model="gmf", interactions=[("rater", "item")], halo="none", ability="normal")
 
 
 def test_the_command_writes_them_and_the_report_says_so(
     ratings: rl.Ratings, fit: rl.Fit, tmp_path: Path
 ) -> None:
     ratings.table().write_csv(tmp_path / "long.csv")
-    options = ["--interactions", "rater:item", "--halo", "none", "--ability", "normal", "--quiet", "--xlsx"]
+    options = [
+        "--interactions",
+        "rater:item",
+        "--model",
+        "gmf",
+        "--halo",
+        "none",
+        "--ability",
+        "normal",
+        "--quiet",
+        "--xlsx",
+    ]
     assert main(["fit", str(tmp_path / "long.csv"), *options, "--out", str(tmp_path / "out")]) == DONE
     written = pl.read_csv(tmp_path / "out" / "interactions.csv")
     assert written.columns == ["rater", "facet", "level", "n", "mean_score", "severity", "severity_se"]
@@ -80,7 +91,7 @@ def test_the_error_of_a_severity_on_an_item_covers_it() -> None:
 
 
 def test_fair_averages_and_residuals_know_them(ratings: rl.Ratings, fit: rl.Fit) -> None:
-    plain = rl.fit(ratings, halo="none", ability="normal")
+    plain = rl.fit(ratings, model="gmf", halo="none", ability="normal")
     left = [
         one.diagnose(ratings).tables["bias item"]["severity"].drop_nans().abs().mean() for one in (plain, fit)
     ]

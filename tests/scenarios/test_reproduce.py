@@ -79,7 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("study.txt", "held.txt"):
         rl.write_facets(ordered, folder / name)
     anchored(folder / "held.txt", "Items", dict(zip(ordered.items, (-0.3, 0.3), strict=True)))
-    rl.fit(binary).save(folder / "earlier fit.json")
+    rl.fit(binary, model="gmf").save(folder / "earlier fit.json")
     known = pl.DataFrame({"rater": binary.raters, "years": [1, 4, 2, 8]})
     known.write_csv(folder / "known.csv")
     return folder

@@ -30,7 +30,7 @@ def at_random(seed: int, students: int, raters: int, items: int) -> pl.DataFrame
 )
 def test_item_slopes_stay_within_their_bounds(seed, items, link):
     """Without bounds these took minutes, or asked for 198 GiB of ability nodes."""
-    fit = rl.fit(at_random(seed, 4, 3, items), item_slopes=True, link=link)
+    fit = rl.fit(at_random(seed, 4, 3, items), model="gmf", item_slopes=True, link=link)
     slope = fit.items["slope"].to_numpy()
     assert np.isfinite(fit.loglik)
     assert fit.loglik < 0
@@ -48,7 +48,7 @@ def test_an_item_slope_at_its_limit_is_flagged_and_explained():
     ]
     rows += [(s, f"r{r}", "i2", (s * 5 + r * 3) % 2) for s in range(6) for r in range(2)]
     table = pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row")
-    fit = rl.fit(table, item_slopes=True)
+    fit = rl.fit(table, model="gmf", item_slopes=True)
     limited = fit.items.filter(pl.col("flag") == "slope at limit")
     assert len(limited)
     assert limited["slope_se"].is_nan().all()

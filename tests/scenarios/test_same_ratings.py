@@ -56,14 +56,14 @@ def test_names_and_order_mean_nothing(table, model, random):
     other = table[order].with_columns(
         student=pl.col("student").str.reverse() + "z", rater="q" + pl.col("rater"), item="x" + pl.col("item")
     )
-    assert_same(rl.fit(table, **model), rl.fit(other, **model))
+    assert_same(rl.fit(table, **{"model": "gmf"} | model), rl.fit(other, **{"model": "gmf"} | model))
 
 
 @FEW
 @given(panels, models)
 def test_a_panel_seen_twice_is_known_better_by_the_root_of_two(table, model):
     twice = pl.concat([table, table.with_columns(student="again " + pl.col("student"))])
-    one, two = rl.fit(table, **model), rl.fit(twice, **model)
+    one, two = rl.fit(table, **{"model": "gmf"} | model), rl.fit(twice, **{"model": "gmf"} | model)
     assert two.loglik == pytest.approx(2 * one.loglik, rel=LOGLIK)
     for name, factor in (("kappa", 1), ("eta", 1), ("kappa_se", np.sqrt(2))):
         np.testing.assert_allclose(factor * raters(two)[name], raters(one)[name], rtol=CLOSE, atol=CLOSE)
@@ -73,7 +73,10 @@ def test_a_panel_seen_twice_is_known_better_by_the_root_of_two(table, model):
 @given(panels, models)
 def test_mirrored_scores_mirror_severity(table, model):
     mirrored = table.with_columns(score=pl.col("score").max() - pl.col("score"))
-    one, other = rl.fit(table, allow_reversed=True, **model), rl.fit(mirrored, allow_reversed=True, **model)
+    one, other = (
+        rl.fit(table, allow_reversed=True, **{"model": "gmf"} | model),
+        rl.fit(mirrored, allow_reversed=True, **{"model": "gmf"} | model),
+    )
     assert other.loglik == pytest.approx(one.loglik, rel=LOGLIK)
     np.testing.assert_allclose(raters(other)["kappa"], raters(one)["kappa"], rtol=CLOSE, atol=CLOSE)
     np.testing.assert_allclose(raters(other)["eta"], -raters(one)["eta"], rtol=CLOSE, atol=CLOSE)
@@ -83,7 +86,7 @@ def test_mirrored_scores_mirror_severity(table, model):
 @given(panels)
 def test_a_student_whom_only_a_stranger_saw_changes_nobody(table):
     stranger = table.head(1).with_columns(student=pl.lit("new"), rater=pl.lit("zz stranger"))
-    one, other = rl.fit(table), rl.fit(pl.concat([table, stranger]))
+    one, other = rl.fit(table, model="gmf"), rl.fit(pl.concat([table, stranger]), model="gmf")
     known = raters(other).filter(pl.col("rater") != "zz stranger")
     np.testing.assert_allclose(known["kappa"], raters(one)["kappa"], rtol=1e-3, atol=1e-3)
 
@@ -92,8 +95,8 @@ def test_a_student_whom_only_a_stranger_saw_changes_nobody(table):
 @given(panels, st.sampled_from(EXACT))
 def test_every_file_gives_the_same_digits(tmp_path_factory, table, kind):
     folder: Path = tmp_path_factory.mktemp("files")
-    expected = rl.fit(table)
-    found = rl.fit(FILES[kind](table, folder))
+    expected = rl.fit(table, model="gmf")
+    found = rl.fit(FILES[kind](table, folder), model="gmf")
     assert found.loglik == expected.loglik
     assert raters(found).equals(raters(expected))
 
@@ -101,9 +104,9 @@ def test_every_file_gives_the_same_digits(tmp_path_factory, table, kind):
 @FEW
 @given(panels)
 def test_every_dataframe_gives_the_same_digits(table):
-    expected = rl.fit(table)
+    expected = rl.fit(table, model="gmf")
     for backend in (table.to_pandas(), table.to_arrow(), table.lazy()):
-        found = rl.fit(backend)
+        found = rl.fit(backend, model="gmf")
         assert found.loglik == expected.loglik
         kappa = found.raters["kappa"]
         assert list(kappa.to_numpy()) == list(expected.raters["kappa"].to_numpy())
@@ -116,7 +119,7 @@ def test_one_thread_and_two_give_the_same_digits(monkeypatch):
     for cores in (1, 2):
         for module in ("likelihood.engines.compiled", "base.threads"):
             monkeypatch.setattr(f"raterlens.{module}.available_cores", lambda cores=cores: cores)
-        found.append(rl.fit(table))
+        found.append(rl.fit(table, model="gmf"))
     one, two = found
     assert one.loglik == pytest.approx(two.loglik, rel=1e-13)
     np.testing.assert_allclose(raters(one)["kappa"], raters(two)["kappa"], rtol=1e-9)

@@ -54,7 +54,7 @@ def test_scores_are_pass_or_fail_and_the_table_is_wide():
 def test_a_fit_recovers_the_published_values():
     # The truth behind the ratings: rho and eta of three raters as printed, at sigma = 2.51. Estimates are within
     # three standard errors of it.
-    raters = rl.fit(load_example()).raters
+    raters = rl.fit(load_example(), model="gmf").raters
     for rater, rho, eta in (("AM:Sport", 0.48, -1.77), ("CO:School", 0.88, 0.99), ("DA:Work", 0.82, 1.76)):
         (row,) = raters.filter(pl.col("rater") == rater).iter_rows(named=True)
         truth = float(rl.capability.gmf(rho=rho, eta=eta, sigma=2.51))

@@ -264,8 +264,8 @@ def test_the_text_on_discrimination_and_on_am_contradicts_the_table():
 
 
 def test_printed_estimates_are_hierarchical_likelihood_and_not_the_laplace_maximum(writing):
-    by_hl = rl.fit(writing, method="hl", standard_errors=False)
-    by_laplace = rl.fit(writing, method="laplace", standard_errors=False)
+    by_hl = rl.fit(writing, model="gmf", method="hl", standard_errors=False)
+    by_laplace = rl.fit(writing, model="gmf", method="laplace", standard_errors=False)
     assert np.abs(by_hl.raters["rho"].to_numpy() - assessment.RHO).max() < 0.006
     assert np.abs(by_laplace.raters["rho"].to_numpy() - assessment.RHO).max() > 0.1
     assert by_laplace.sigma < assessment.SIGMA - 0.3

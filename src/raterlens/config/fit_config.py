@@ -24,7 +24,10 @@ CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional
 HaloKind = Literal["none", "common", "rater"]
 SharedKind = Literal["auto", "yes", "no"]
 AbilityKind = Literal["normal", "smooth"]
+Assumptions = Literal["adapt", "warn", "ignore"]
 MOST_STARTS = 1000
+STANDARD_MODEL = "gmf"
+"""Where none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Anchors:
     Examples
     --------
     >>> import raterlens as rl
-    >>> fit = rl.fit(rl.load_example(), anchors=rl.Anchors(items={"specificity": -1.4, "content": 1.9}))
+    >>> fit = rl.fit(rl.load_example(), model="gmf", anchors=rl.Anchors(items={"specificity": -1.4, "content": 1.9}))
     >>> fit.items.filter(item="specificity")["delta"].item()
     -1.4
     """
@@ -95,14 +98,21 @@ class EarlierScale:
 class FitConfig:
     """Options of `rl.fit`, which documents them."""
 
-    model: str = option("gmf", "Model.")
+    model: str | None = option(None, "Model. Default: the data decide, starting from gmf.")
+    """None: gmf, under the policy `adapt` unless another is given."""
+    assumptions: Assumptions | None = option(
+        None,
+        "adapt: add what the ratings clearly show (default where no model is named). warn: fit exactly the model, and "
+        "say what it misses (default otherwise). ignore: test nothing.",
+    )
     method: Method = option("mml", "Estimation method.")
     link: LinkName | None = option(None, "Link function; the model's own by default.")
-    scale: Scale = option(
-        "rating scale",
+    scale: Scale | None = option(
+        None,
         "Thresholds of ordered scores: shared (rating scale, graded), per item (partial credit), and with rater also "
-        "each rater's own around these.",
+        "each rater's own around these. Default: rating scale, unless the data decide.",
     )
+    """None: a rating scale, or thresholds of each item under `adapt`."""
     item_slopes: bool = option(False, "Let items differ in how strongly they reflect ability.")
     covariates: Mapping[str, Sequence[Any]] | None = option(
         None,
@@ -123,17 +133,17 @@ class FitConfig:
     )
     origin: str | float | None = option(None, "Zero of severity: average, absolute, or a number.")
     prior: Prior | None = option(
-        "none",
+        None,
         "panel: raters are a sample of raters, which steadies small panels. none: each rater by its own ratings.",
     )
-    """None is "none"."""
+    """None: none, or the panel under `adapt`."""
     allow_reversed: bool = option(False, "Allow negative slopes: raters who score against ability.")
     halo: HaloKind | None = option(
         None,
         "Halo effect within one rater's scores of one student: none, common (equally strong for all raters) or rater "
-        "(estimated per rater). Default: none, and common where the ratings clearly show it.",
+        "(estimated per rater). Default: none; what assumptions says where the ratings clearly show it.",
     )
-    """None: none, but it is said where the ratings clearly show one; the command then fits again with it."""
+    """None: none, and the policy about assumptions where the ratings clearly show one."""
     interactions: str | Sequence[str] | None = option(
         None,
         "Let raters differ from item to item (rater:item) or with a further facet (rater:topic); several with commas.",
@@ -159,10 +169,10 @@ class FitConfig:
     """How strongly a known answer shows ability."""
     ability: AbilityKind | None = option(
         None,
-        "The students' distribution: normal, or smooth (its skewness and tails are estimated). Default: normal, and "
-        "smooth where the ratings clearly show another shape.",
+        "The students' distribution: normal, or smooth (its skewness and tails are estimated). Default: normal; what "
+        "assumptions says where the ratings clearly show another shape.",
     )
-    """None: normal, but it is said where the ratings clearly show another shape; the command then fits with that."""
+    """None: normal, and the policy about assumptions where the ratings clearly show another shape."""
     starts: int = option(
         20,
         "Maximum number of starting points (latent-class models, or few ratings).",
@@ -175,8 +185,6 @@ class FitConfig:
     max_iterations: int = option(500, "Iteration limit.", least=1)
 
     def __post_init__(self) -> None:
-        if self.prior is None:
-            object.__setattr__(self, "prior", "none")
         if isinstance(self.shared, bool):
             object.__setattr__(self, "shared", "yes" if self.shared else "no")
         check_options(self)
@@ -194,18 +202,28 @@ class FitConfig:
             object.__setattr__(self, "population", _population_text(self.population))
 
     @property
+    def policy(self) -> Assumptions:
+        """What is done about assumptions: name a model and it is fitted as it is; name none and the data decide."""
+        return self.assumptions or ("adapt" if self.model is None else "warn")
+
+    @property
+    def model_name(self) -> str:
+        """The model that is fitted, or that terms are added to."""
+        return self.model or STANDARD_MODEL
+
+    @property
     def shared_scale(self) -> Literal["rating scale", "partial credit", "graded"]:
         """The thresholds that raters share, whether or not each has some of its own."""
         if self.scale in ("graded", "graded, rater"):
             return "graded"
-        return "partial credit" if self.scale.startswith("partial credit") else "rating scale"
+        return "partial credit" if (self.scale or "").startswith("partial credit") else "rating scale"
 
     @property
     def rater_thresholds(self) -> Literal["none", "drawn", "free"]:
         """Whether raters have thresholds of their own, from a distribution whose spread is estimated, or free ones."""
         if self.scale == "rater free":
             return "free"
-        return "drawn" if self.scale.endswith("rater") else "none"
+        return "drawn" if (self.scale or "").endswith("rater") else "none"
 
     def changed(self, **changes: Any) -> Self:
         """The same request with some options changed."""

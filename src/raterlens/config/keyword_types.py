@@ -9,7 +9,7 @@ from raterlens.config.read_config import Best, Columns, Duplicates
 class FurtherOptions(TypedDict, total=False):
     """Options of `rl.fit` as users give them, for editors and type checkers; `FitConfig` has what they mean."""
 
-    scale: str
+    scale: str | None
     item_slopes: bool
     covariates: Any
     anchors: Any
@@ -24,6 +24,7 @@ class FurtherOptions(TypedDict, total=False):
     shared: bool | str
     known_slope: float
     ability: str | None
+    assumptions: str | None
     starts: int
     seed: int
     standard_errors: bool

@@ -11,7 +11,6 @@ from raterlens.base.linear_algebra import limit_blas_threads
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_background
-from raterlens.diagnostics import ability_test
 from raterlens.diagnostics.agreement import agreement, rater_pairs
 from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.drift import Periods, change
@@ -166,16 +165,15 @@ def diagnose(
     *,
     time: Any = None,
     groups: Mapping[str, Any] | None = None,
-    shape: ability_test.AbilityTest | None = None,
     passed: Residuals | None = None,
 ) -> Diagnosis:
     """Look for what the model does not foresee, without fitting again: `Fit.diagnose`.
 
-    `shape`: the test of abilities, where it was made; `passed`: the residuals, where they were computed.
+    `passed`: the residuals, where they were computed.
     """
     with limit_blas_threads(ratings):
         passed = passed or residuals(fit, ratings, compared=True)
-        return _diagnose(fit, ratings, time, groups or {}, shape, passed)
+        return _diagnose(fit, ratings, time, groups or {}, passed)
 
 
 def _diagnose(
@@ -183,7 +181,6 @@ def _diagnose(
     ratings: Ratings,
     time: Any,
     groups: Mapping[str, Any],
-    shape: ability_test.AbilityTest | None,
     found: Residuals,
 ) -> Diagnosis:
     levels = {name: levels_of(name, values, ratings) for name, values in groups.items()}
@@ -202,8 +199,6 @@ def _diagnose(
         }
         tables["effects"], interactions = beside()
     interactions = {name: _in_file(table, fit.calibration) for name, table in interactions.items()}
-    if shape := shape or ability_test.without_refitting(fit, ratings, found.bound):
-        tables["ability"] = shape.table
     changes = periods = None
     if moment is not None:
         changes = tables["change"] = change(found, *moment)

@@ -169,7 +169,7 @@ def what_if(
     Examples
     --------
     >>> import raterlens as rl
-    >>> fit = rl.fit(rl.load_example())
+    >>> fit = rl.fit(rl.load_example(), model="gmf")
     >>> found = fit.what_if(fit.raters["rater"][0], severity=[0.0, 1.0])
     >>> found.curve.height, found.gain >= 0
     (2, True)

@@ -3,19 +3,15 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from raterlens.base.errors import OptionError
-from raterlens.base.linear_algebra import limit_blas_threads
 from raterlens.base.processes import map_in_processes
 from raterlens.base.text import Message, Option
-from raterlens.config import READ_OPTIONS, ColumnOptions, FitConfig, fit_config
-from raterlens.diagnostics import ability_test, halo_test
-from raterlens.diagnostics.ability_test import AbilityTest
+from raterlens.config import READ_OPTIONS, ColumnOptions, fit_config
 from raterlens.estimation.optimiser import OnProgress
-from raterlens.fitting.fit import Fit, fitted
+from raterlens.fitting.fit import Fit, fit_with_assumptions
 from raterlens.fitting.line import check, recorded
 from raterlens.fitting.steps import Run
 from raterlens.inference.result import read_saved
@@ -32,7 +28,7 @@ _ALONE = ("progress", "checkpoint", "resume", "client")
 
 def fit(
     ratings: Ratings | Any,
-    model: str = "gmf",
+    model: str | None = None,
     method: str = "mml",
     link: str | None = None,
     *,
@@ -51,9 +47,10 @@ def fit(
         From `rl.read`; a path or dataframe is read first, with its columns recognised, or named by `student`, `rater`,
         `item`, `score`, `items`, `cut` and the other options of `rl.read`.
     model
-        `gmf` (raters differ in severity and discrimination), `tfm` (in severity only), `probit` (raters see
-        ability through noise), `hrm` (raters detect a true category, pass or fail, that depends on ability) or
-        `dawid-skene` (the same without ability: each item has a prevalence).
+        None, the default: the data decide, starting from `gmf`, and `fit.assumptions` says what was added and why. Or
+        exactly one of these: `gmf` (raters differ in severity and discrimination), `tfm` (in severity only), `probit`
+        (raters see ability through noise), `hrm` (raters detect a true category, pass or fail, that depends on
+        ability) or `dawid-skene` (the same without ability: each item has a prevalence).
     method
         `mml` (marginal maximum likelihood by quadrature), `laplace` (its Laplace approximation) or `hl`
         (hierarchical likelihood, the paper's procedure; biased with few ratings per student).
@@ -88,22 +85,27 @@ def fit(
     origin
         Severity relative to the `"average"` rater (the default, as in the paper) or `"absolute"`, with the actual
         difficulty for an average student (eta - alpha; the default for model `probit`).
+    assumptions
+        `"adapt"` (the default where no model is named) adds what the ratings show: raters as a sample, and for ordered
+        scores thresholds of each item and rater x item interactions, each with an estimated spread; halo, item slopes
+        and the students' distribution where a likelihood-ratio test leaves no doubt (p < 0.001). `"warn"` (the default
+        where a model is named) fits exactly the model and warns about what it misses; `"ignore"` tests nothing. What
+        other options say is kept as it is. `fit.assumptions` has every outcome.
     prior
         `"panel"` takes raters for a sample of raters: slopes come from a t distribution with 3 degrees of freedom,
         severities from a normal one, and how much raters differ is estimated with the rest (`fit.spread`), with what is
         not known about it in every interval. Errors are smaller and rankings better, most of all in small panels and
         where raters have few ratings; slopes may be negative, and sigma is the largest slope on average over what is
         known of all of them. With covariates, these say what is usual of such raters, and each rater differs from it.
-        None (the default) judges each rater by its own ratings alone, as the paper does. For method `mml`.
+        `"none"` judges each rater by its own ratings alone, as the paper does. For method `mml`.
     allow_reversed
         Let a slope be negative: a rater who scores against ability, or who passes failing work more often than
         passing work (`hrm`, `dawid-skene`), with negative kappa.
     halo
         What all scores of a student by a rater share besides ability, the impression of one reading: `"common"`, as
         strong for every rater, or `"rater"`, each rater's own. `fit.raters` then has its spread (`halo`), and intervals
-        allow for it. `"none"` leaves it out. By default it is left out as well, and a warning says where the ratings
-        clearly show it. Where the same student, rater and item occur again, they are of the next reading. For method
-        `mml` and every link but `log`.
+        allow for it. `"none"` leaves it out. Where the same student, rater and item occur again, they are of the next
+        reading. For method `mml` and every link but `log`.
     interactions
         Raters who differ from item to item, or between levels of a further facet: `("rater", "item")`,
         `("rater", "topic")`, or a list of such terms, each of which may be written `"rater:item"`. What a rater adds
@@ -122,7 +124,7 @@ def fit(
     ability
         How students' abilities are distributed: `"normal"`, or `"smooth"`, which estimates how skewed they are and how
         heavy their tails, with median 0 and the middle two thirds of students between about -1 and 1
-        (`fit.table("ability")`). By default normal, and a warning says where the ratings clearly show another shape.
+        (`fit.table("ability")`).
         For method `mml` and every link but `log`.
     starts, seed
         Starting values to try at most, and the seed of the random ones: for `hrm` and `dawid-skene`, and for other
@@ -151,7 +153,7 @@ def fit(
     Examples
     --------
     >>> import raterlens as rl
-    >>> fit = rl.fit(rl.load_example())
+    >>> fit = rl.fit(rl.load_example(), model="gmf")
     >>> fit.converged
     True
     >>> fit.raters.columns[:4]
@@ -177,52 +179,7 @@ def fit(
             "leave it out, or give rl.fit the table itself",
             value=columns[name],
         )
-    with limit_blas_threads(ratings):
-        found, said = fitted(ratings, config, _tested(config, run)), []
-        if client is None and checkpoint is None:
-            if (p := halo_test.clear_halo(found, ratings)) is not None:
-                said.append(halo_test.warning(p))
-            if (shape := ability_test.unasked(found, ratings)) is not None and shape.clear:
-                said.append(ability_test.warning(shape))
-    return replace(found, warnings=(*found.warnings, *said)) if said else found
-
-
-def fit_as_clear(
-    ratings: Ratings, config: FitConfig, run: Run
-) -> tuple[Fit, tuple[str, ...], AbilityTest | None]:
-    """The fit that a request makes; where it says nothing about halo or the students' distribution and the ratings
-    clearly show a reading effect or another shape than a normal one, one with it, and a line that says so.
-
-    Last, the test of the distribution where it was made, for a diagnosis not to make it again.
-    """
-    with limit_blas_threads(ratings):
-        return _fit_as_clear(ratings, config, run)
-
-
-def _fit_as_clear(
-    ratings: Ratings, config: FitConfig, run: Run
-) -> tuple[Fit, tuple[str, ...], AbilityTest | None]:
-    found = fitted(ratings, config, _tested(config, run))
-    if run.client is not None or run.checkpoint is not None:
-        return found, (), None
-    said = []
-    run.enter("testing assumptions")
-    if (p := halo_test.clear_halo(found, ratings)) is not None:
-        config = config.changed(halo="common")
-        found, said = fitted(ratings, config, run), [halo_test.done(p)]
-        run.enter("testing assumptions")
-    if (shape := ability_test.unasked(found, ratings)) is not None and shape.clear:
-        normal, found = found, fitted(ratings, config.changed(ability="smooth"), run)
-        said.append(ability_test.done(shape))
-        shape = ability_test.compared(normal, found)
-    return found, tuple(said), shape
-
-
-def _tested(config: FitConfig, run: Run) -> Run:
-    """With the test for a reading effect beside the standard errors, where it is made at all."""
-    if run.client is not None or run.checkpoint is not None:
-        return run
-    return replace(run, beside=partial(halo_test.beforehand, config))
+    return fit_with_assumptions(ratings, config, run)
 
 
 def load(path: str | Path) -> Fit:

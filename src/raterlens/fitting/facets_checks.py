@@ -222,7 +222,7 @@ def _clashes(config: FitConfig) -> list[tuple[Option, bool]]:
     return [
         (Option("method", config.method), config.method != "mml"),
         (Option("covariance", config.covariance), config.covariance != "observed"),
-        (Option("prior", config.prior), config.prior != "none"),
+        (Option("prior", config.prior), config.prior == "panel"),
         (Option("halo", config.halo), config.halo not in (None, "none")),
         (Option("ability", config.ability), config.ability not in (None, "normal")),
         (Option("anchors"), config.anchors is not None),
@@ -263,7 +263,7 @@ def _of_ratings(ratings: Ratings, config: FitConfig) -> Obstacle | None:
 
 def check_together(config: FitConfig) -> None:
     """Raise on options that do not go together, whatever the ratings."""
-    spec, method = facets_spec(config.model), config.method
+    spec, method = facets_spec(config.model_name), config.method
     link = config.link or spec.links[0]
     if method != "mml" and link in _WHY_MML:
         raise OptionError(
@@ -381,7 +381,7 @@ _WHY_MML = {
 
 def model_options(config: FitConfig) -> Options:
     """The model with its link and scale."""
-    spec = facets_spec(config.model)
+    spec = facets_spec(config.model_name)
     link = get_link(config.link or spec.links[0])
     return Options(
         spec,

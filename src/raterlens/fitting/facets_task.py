@@ -319,7 +319,7 @@ class FacetsTask:
             spread = _of_effects(model, x, covariance.matrix, kept)
         own_slopes = model.slope.size == ratings.n_raters
         found = Calibration(
-            model=self.config.model,
+            model=self.config.model_name,
             link=self.options.link.name,
             scale=self.options.scale,
             scores=self.scores,

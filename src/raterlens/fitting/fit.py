@@ -14,6 +14,7 @@ from raterlens.base.text import counted, sentence
 from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students, Yardstick
 from raterlens.config import FitConfig, FitOptions, ReadConfig
 from raterlens.estimation.scoring import score
+from raterlens.fitting.assumptions import AbilityTest, HaloTest, ability_test, halo_test, result_under_policy
 from raterlens.fitting.line import carry_out, changed
 from raterlens.fitting.steps import Run
 from raterlens.inference.measurement import RATER_COLUMNS, measured_fit
@@ -27,11 +28,9 @@ if TYPE_CHECKING:
 
     from raterlens.base.processes import OnDone
     from raterlens.charts import Plots
-    from raterlens.diagnostics.ability_test import AbilityTest
     from raterlens.diagnostics.consequences import Consequences
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.differences import Differences
-    from raterlens.diagnostics.halo_test import HaloTest
     from raterlens.diagnostics.monitoring import Monitoring
     from raterlens.diagnostics.what_if import WhatIf
     from raterlens.grading.decisions import Decisions
@@ -43,8 +42,16 @@ if TYPE_CHECKING:
 
 
 def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit":
-    """The fit that a request makes of ratings."""
-    found = carry_out(config, ratings, run or Run())
+    """Fit exactly what a request says, without a look at what it takes for granted."""
+    return _as_fit(carry_out(config, ratings, run or Run()), ratings)
+
+
+def fit_with_assumptions(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit":
+    """Fit what a request asks for, under its policy about assumptions: `rl.fit`."""
+    return _as_fit(result_under_policy(ratings, config, run or Run()), ratings)
+
+
+def _as_fit(found: Result, ratings: Ratings) -> "Fit":
     return Fit(**{field.name: getattr(found, field.name) for field in fields(found)}, ratings=ratings)
 
 
@@ -90,12 +97,13 @@ class Fit(Result):
         Examples
         --------
         >>> import raterlens as rl
-        >>> fit = rl.fit(rl.load_example(), reference="quantile 0.9")
+        >>> fit = rl.fit(rl.load_example(), model="gmf", reference="quantile 0.9")
         >>> fit.refit(model="tfm").config.given()
         {'model': 'tfm', 'reference': 'quantile 0.9'}
         """
         ratings = self._of(ratings, "refit")
-        return fitted(ratings, changed(self.config, changes, ratings), Run(start=start))
+        make = fitted if changes.get("assumptions") is None else fit_with_assumptions
+        return make(ratings, changed(self.config, changes, ratings), Run(start=start))
 
     def score(self, ratings: Ratings | Any, **columns: Any) -> Any:
         """Abilities of new students, with everything else fixed at this fit's estimates.
@@ -118,7 +126,7 @@ class Fit(Result):
         --------
         >>> import raterlens as rl
         >>> ratings = rl.load_example()
-        >>> fit = rl.fit(ratings)
+        >>> fit = rl.fit(ratings, model="gmf")
         >>> abs(fit.score(ratings)["theta"] - fit.students["theta"]).max() < 1e-8
         True
         """
@@ -174,7 +182,7 @@ class Fit(Result):
         --------
         >>> import raterlens as rl
         >>> ratings = rl.simulate(students=80, raters=4, items=3, seed=1).ratings
-        >>> again = rl.fit(ratings).bootstrap(replicates=10, workers=1)
+        >>> again = rl.fit(ratings, model="gmf").bootstrap(replicates=10, workers=1)
         >>> again.raters().columns
         ['rater', 'kappa', 'bias', 'se', 'replicates']
         """
@@ -200,7 +208,7 @@ class Fit(Result):
         Examples
         --------
         >>> import raterlens as rl
-        >>> found = rl.fit(rl.load_example()).diagnose()
+        >>> found = rl.fit(rl.load_example(), model="gmf").diagnose()
         >>> found.table("raters").columns[:4]
         ['rater', 'n', 'infit', 'infit_z']
         """
@@ -230,7 +238,7 @@ class Fit(Result):
         --------
         >>> import raterlens as rl
         >>> ratings = rl.simulate(students=100, raters=4, items=3, seed=1).ratings
-        >>> rl.fit(ratings).monitor(time=ratings.student).words()
+        >>> rl.fit(ratings, model="gmf").monitor(time=ratings.student).words()
         ['No drift alarm (4 raters; valid however often you look).']
         """
         from raterlens.diagnostics.monitoring import monitor  # a fit alone does without
@@ -256,7 +264,7 @@ class Fit(Result):
         Examples
         --------
         >>> import raterlens as rl
-        >>> found = rl.fit(rl.load_example()).consequences()
+        >>> found = rl.fit(rl.load_example(), model="gmf").consequences()
         >>> found.students, found.changed
         (363, 10)
         """
@@ -286,7 +294,7 @@ class Fit(Result):
         Examples
         --------
         >>> import raterlens as rl
-        >>> rl.fit(rl.load_example()).differences().words()[0]
+        >>> rl.fit(rl.load_example(), model="gmf").differences().words()[0]
         'Raters differ in severity (p < 0.001) and sharpness (p < 0.001).'
         """
         from raterlens.diagnostics.differences import differences  # a fit alone does without
@@ -313,7 +321,7 @@ class Fit(Result):
         Examples
         --------
         >>> import raterlens as rl
-        >>> table = rl.fit(rl.load_example(), standard_errors=False).sensitivity(links=(), models=())
+        >>> table = rl.fit(rl.load_example(), model="gmf", standard_errors=False).sensitivity(links=(), models=())
         >>> table["change"].unique().to_list()
         ['without AM:Family']
         """
@@ -339,7 +347,7 @@ class Fit(Result):
         Examples
         --------
         >>> import raterlens as rl
-        >>> fit = rl.fit(rl.load_example())
+        >>> fit = rl.fit(rl.load_example(), model="gmf")
         >>> fit.worth_knowing(n=3)["worth"].is_sorted(descending=True)
         True
         """
@@ -421,7 +429,7 @@ class Fit(Result):
         Examples
         --------
         >>> import raterlens as rl
-        >>> found = rl.fit(rl.load_example()).decisions(cut=0.5)
+        >>> found = rl.fit(rl.load_example(), model="gmf").decisions(cut=0.5)
         >>> found.students.columns[4:10]
         ['raw', 'raw_grade', 'fair', 'fair_se', 'would_change', 'grade']
         >>> found.students.filter(student="S001").select("raw", "grade", "safe").row(0)
@@ -469,7 +477,7 @@ class Fit(Result):
         Examples
         --------
         >>> import raterlens as rl
-        >>> plan = rl.fit(rl.load_example()).remark(cut=0.5, budget=20)
+        >>> plan = rl.fit(rl.load_example(), model="gmf").remark(cut=0.5, budget=20)
         >>> plan.marks.columns
         ['student', 'rater', 'grade', 'right', 'gain', 'becomes_safe']
         >>> bool(plan.gain > 1)
@@ -482,7 +490,7 @@ class Fit(Result):
         who = Markers(raters, not_by, doubted, per_rater)
         return remark(self, of, cut, budget, who)
 
-    def halo_test(self, ratings: Ratings | None = None) -> "HaloTest":
+    def halo_test(self, ratings: Ratings | None = None) -> HaloTest:
         """Do the scores of a reading share more than ability? Fits without, with a common and with each rater's own
         reading effect, and likelihood-ratio tests between them (`table`).
 
@@ -490,24 +498,20 @@ class Fit(Result):
         --------
         >>> import raterlens as rl
         >>> ratings = rl.simulate(students=100, raters=4, items=4, halo=1.0, seed=2).ratings
-        >>> rl.fit(ratings, halo="none").halo_test().table["p"][0] < 0.001
+        >>> rl.fit(ratings, model="gmf", halo="none").halo_test().table["p"][0] < 0.001
         True
         """
-        from raterlens.diagnostics.halo_test import halo_test  # fits again
-
         return halo_test(self, self._of(ratings, "halo_test"))
 
-    def ability_test(self, ratings: Ratings | None = None) -> "AbilityTest":
+    def ability_test(self, ratings: Ratings | None = None) -> AbilityTest:
         """Are abilities normally distributed? The likelihood ratio of a smooth shape against a normal one (`table`).
 
         Examples
         --------
         >>> import raterlens as rl
-        >>> rl.fit(rl.load_example()).ability_test().finding
-        'no evidence against a normal distribution'
+        >>> rl.fit(rl.load_example(), model="gmf").ability_test().finding
+        'no clear evidence against a normal distribution'
         """
-        from raterlens.diagnostics.ability_test import ability_test  # fits again
-
         return ability_test(self, self._of(ratings, "ability_test"))
 
     # -- from the estimates alone ---------------------------------------------------------------------------------
@@ -544,7 +548,7 @@ class Fit(Result):
         Examples
         --------
         >>> import raterlens as rl
-        >>> fit = rl.fit(rl.load_example())
+        >>> fit = rl.fit(rl.load_example(), model="gmf")
         >>> near_the_cut = fit.capability(population=rl.Window(0.5, 0.25))
         >>> curves = fit.capability(theta=[-1, 0, 1])
         >>> curves.columns
@@ -583,7 +587,7 @@ class Fit(Result):
         Examples
         --------
         >>> import raterlens as rl
-        >>> found = rl.fit(rl.load_example()).compare_raters()
+        >>> found = rl.fit(rl.load_example(), model="gmf").compare_raters()
         >>> found.raters.filter(verdict="below the mean")["rater"].to_list()
         ['AM:Sport', 'AM:Work']
         """
@@ -607,7 +611,7 @@ class Fit(Result):
         Examples
         --------
         >>> import raterlens as rl
-        >>> rl.fit(rl.load_example()).verdicts().filter(rater="DA:School").row(0)[:4]
+        >>> rl.fit(rl.load_example(), model="gmf").verdicts().filter(rater="DA:School").row(0)[:4]
         ('DA:School', 'too severe', 'fair or sharp', 'severity')
         """
         from raterlens.diagnostics.wording import rater_table  # a fit alone does without
@@ -684,7 +688,7 @@ class Fit(Result):
         Examples
         --------
         >>> import raterlens as rl
-        >>> estimates = rl.fit(rl.load_example()).to_xarray()
+        >>> estimates = rl.fit(rl.load_example(), model="gmf").to_xarray()
         >>> float(estimates["kappa"].sel(rater="AM:Sport").round(2))
         0.38
         """

@@ -32,7 +32,7 @@ class LatentClassTask:
 
     @staticmethod
     def of(ratings: Ratings, config: FitConfig, run: Run) -> "LatentClassTask":
-        spec = latent_class_spec(config.model)
+        spec = latent_class_spec(config.model_name)
         _check(ratings, ability=spec.ability)
         link = get_link(config.link or spec.links[0])
         model = LatentClassModel(ratings.n_raters, ratings.n_items, link, spec.ability, config.allow_reversed)

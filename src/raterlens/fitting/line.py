@@ -62,6 +62,7 @@ def _anchors_of(fit: Result) -> Anchors:
 
 def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
     """Fit the ratings as requested."""
+    config = config.changed(model=config.model_name)
     if config.trusted is None and ratings.trusted:
         config = config.changed(trusted=ratings.trusted)
     check(config, run)
@@ -98,7 +99,7 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
 
 def check(config: FitConfig, run: Run) -> None:
     """Refuse what can be refused before the ratings are read."""
-    spec = MODELS[choose("model", config.model, MODELS)]
+    spec = MODELS[choose("model", config.model_name, MODELS)]
     for name, offered in (("method", spec.methods), ("link", spec.links)):
         value = getattr(config, name)
         if value is not None and value not in offered:
@@ -125,7 +126,7 @@ def _or(options: Iterable[Option]) -> Iterator[str | Option]:
 
 
 def _task(ratings: Ratings, config: FitConfig, run: Run) -> Task:
-    if isinstance(MODELS[config.model], FacetsSpec):
+    if isinstance(MODELS[config.model_name], FacetsSpec):
         return FacetsTask.of(ratings, config, run)
     from raterlens.fitting.latent_class_task import LatentClassTask  # most fits do without
 

@@ -8,8 +8,8 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.diagnostics.findings import PanelFindings, panel_findings
-from raterlens.fitting.api import fit_as_clear, load
-from raterlens.fitting.fit import Fit
+from raterlens.fitting.api import load
+from raterlens.fitting.fit import Fit, fit_with_assumptions
 from raterlens.fitting.line import check, recorded
 from raterlens.fitting.steps import Run
 from raterlens.grading.grades import AskedDecisions
@@ -21,6 +21,9 @@ from raterlens.ratings.groupings import set_aside
 from raterlens.reading.detection.vocabulary import tier
 from raterlens.reading.formats.sources import is_control_file
 from raterlens.reading.read import read
+
+ADDED = ("scale", "prior", "interactions", "halo", "ability")
+"""Options that the policy about assumptions may set, besides item slopes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,19 +109,26 @@ def fit_ratings(
     asked = _decisions_of(request)
     asked.check_scores(ratings)
     _check_workbook(request, ratings)
-    fit, cautions, shape = fit_as_clear(ratings, config, run)
-    request = replace(request, fit=request.fit.changed(halo=fit.config.halo, ability=fit.config.ability))
+    fit = fit_with_assumptions(ratings, config, run)
+    request = replace(request, fit=as_fitted(request.fit, fit))
+    cautions = fit.added
     run.enter("diagnosing")
     decided, remark = asked.made(fit, ratings)
     ratings, columns, sampled = sample_for_diagnostics(ratings, columns)
     cuts = None if decided is None else decided.cuts.score.tolist()
-    found = panel_findings(fit, ratings, cuts=cuts, previous=previous, **columns, shape=shape)
+    found = panel_findings(fit, ratings, cuts=cuts, previous=previous, **columns)
     cautions = (*cautions, *sampled)
     alarms = () if found.monitoring is None else found.monitoring.warnings()
     document = Document(previous=previous, cautions=(*cautions, *alarms), decisions=decided, remark=remark)
     if request.title is not None:
         document = replace(document, title=request.title)
     return FittedRequest(request, fit, ratings, found, document, cautions)
+
+
+def as_fitted(asked: FitConfig, fit: Fit) -> FitConfig:
+    """The request with its model by name and what the policy about assumptions added, so that it says what to fit."""
+    added = {name: getattr(fit.config, name) for name in ADDED if getattr(asked, name) is None}
+    return asked.changed(model=fit.config.model, item_slopes=fit.config.item_slopes, **added)
 
 
 def read_request(
@@ -138,7 +148,7 @@ def read_request(
     _check_control_file(path, request)
     given = asked.given()
     study = read_facets(path, **{name: given[name] for name in CONTROL_FILE_OPTIONS if name in given})
-    held = study.anchors(config.model)
+    held = study.anchors(config.model_name)
     if held is not None and config.anchors is not None:
         raise OptionError(
             f"{path.name!r} has anchors of its own",
@@ -146,7 +156,8 @@ def read_request(
         )
     own: dict[str, Any] = {"scale": study.scale} if "scale" not in config.given() else {}
     own |= {"interactions": study.interactions} if config.interactions is None else {}
-    config = config.changed(**own, anchors=held or config.anchors)
+    # A control file says what the model is.
+    config = config.changed(**own, model=config.model_name, anchors=held or config.anchors)
     return study.ratings, config, replace(request, control_file=True)
 
 
@@ -179,10 +190,16 @@ def can_warm_start(previous: Fit | None, config: FitConfig, run: Run) -> bool:
         or run.client is not None
     ):
         return False
-    before, known = previous.config, previous.calibration
+    before, known, open_to_data = previous.config, previous.calibration, config.policy == "adapt"
     alike = all(
         getattr(before, name) == getattr(config, name)
-        for name in ("model", "method", "link", "scale", "item_slopes", "prior")
+        for name in (
+            "model_name",
+            "method",
+            "link",
+            "item_slopes",
+            *(() if open_to_data else ("scale", "prior")),
+        )
     )
     further = {"halo", "bias", "known", "population"} & set(known.effects)
     return alike and config.method == "mml" and not known.covariates and not further

@@ -190,7 +190,7 @@ class AskedDecisions:
             raise OptionError(
                 f"{self.remark} further marks", "give at least 1", value=self.remark, option="remark"
             )
-        if is_latent_class(fit.model):
+        if is_latent_class(fit.model_name):
             raise OptionError(
                 f"model {fit.model!r} has no ability to decide by",
                 Message("fit ", Option("model", "gmf"), " or ", Option("model", "tfm")),

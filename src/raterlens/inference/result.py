@@ -74,7 +74,7 @@ class Result:
 
     @property
     def model(self) -> str:
-        return self.config.model
+        return self.config.model_name
 
     @property
     def method(self) -> str:
@@ -123,6 +123,11 @@ class Result:
         return to_backend(self.table("pieces"), self.backend)
 
     @property
+    def assumptions(self) -> Any:
+        """What was tested or added beyond the plain model: assumption, statistic, p, taken, words."""
+        return to_backend(self.table("assumptions"), self.backend)
+
+    @property
     def interactions(self) -> Any:
         """How much more severe than usual each rater is on each item, or level of a further facet, where these are
         terms of the model (`rl.fit(..., interactions=)`): rater, facet, level, n, mean_score, severity, severity_se.
@@ -166,6 +171,13 @@ class Result:
             .sort("needs_person", -p, descending=True, maintain_order=True)
         )
 
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Terms that tests added to the model, in a sentence each."""
+        found = self.tables.get("assumptions", pl.DataFrame())
+        rows = found.iter_rows(named=True)
+        return tuple(row["words"] for row in rows if row["taken"] and np.isfinite(row["p"] or np.nan))
+
     def table(self, name: str) -> pl.DataFrame:
         """`raters`, `items`, `students` and what else the model has (`thresholds`, `facets`, `covariates`) as a
         polars DataFrame, whatever kind came in."""
@@ -189,7 +201,7 @@ class Result:
         Examples
         --------
         >>> import raterlens as rl
-        >>> spread = rl.fit(rl.load_example(), prior="panel").spread
+        >>> spread = rl.fit(rl.load_example(), model="gmf", prior="panel").spread
         >>> spread.slope_low < spread.slope < spread.slope_high
         True
         """
@@ -227,6 +239,7 @@ def summary(result: Result) -> str:
     )
     if result.calibration is not None and result.calibration.spread is not None:
         lines.append(differences(result.calibration.spread))
+    lines.extend(f"Added: {words}" for words in result.added)
     lines.append(convergence(result.optimiser))
     lines.extend(f"Warning: {warning}" for warning in result.warnings)
     return "\n".join(lines)

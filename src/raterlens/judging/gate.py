@@ -174,7 +174,7 @@ def gate(
     Examples
     --------
     >>> import raterlens as rl
-    >>> fit = rl.fit(rl.load_example())
+    >>> fit = rl.fit(rl.load_example(), model="gmf")
     >>> result = rl.gate(fit, min_kappa=0.6, confident=True)
     >>> result.passed, result.failed
     (False, ('AM:Sport', 'AM:Work'))

@@ -1,6 +1,6 @@
 """How the likelihood rises as readings begin to share an effect, students shared out over threads (`c/reading_rise.c`).
 
-The same numbers as `_rises` of `diagnostics/halo_score.py`, its readable twin.
+The same numbers as `rises_by_loop` of `inference/projected_scores.py`, its readable twin.
 """
 
 import numpy as np

@@ -96,7 +96,7 @@ def next_marks(
     --------
     >>> import raterlens as rl
     >>> ratings = rl.simulate(students=100, raters=6, items=2, raters_per_student=2, seed=1).ratings
-    >>> found = rl.next_marks(rl.fit(ratings, halo="none"), ratings, budget=10, capacity=3)
+    >>> found = rl.next_marks(rl.fit(ratings, model="gmf", halo="none"), ratings, budget=10, capacity=3)
     >>> found.table.height, found.expected < found.kappa_se
     (10, True)
     """

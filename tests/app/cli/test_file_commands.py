@@ -66,7 +66,7 @@ def test_packed_ratings_give_the_same_fit(table: Path, tmp_path: Path, capsys: C
     packed = tmp_path / "ratings.rlpack"
     assert main(["pack", str(table), "--out", str(packed)]) == DONE
     assert "720 ratings of 60 students by 4 raters on 3 items" in capsys.readouterr().out
-    assert abs(rl.fit(packed).loglik - rl.fit(table).loglik) < 1e-8
+    assert abs(rl.fit(packed, model="gmf").loglik - rl.fit(table, model="gmf").loglik) < 1e-8
 
 
 PARTS = 3
@@ -81,7 +81,7 @@ def files(tmp_path_factory):
     columns = {name: labels.gather(getattr(ratings, name)) for name, labels in names.items()}
     day = [f"day {place % PARTS + 1}" for place in range(ratings.n_ratings)]
     pl.DataFrame({**columns, "score": ratings.score, "day": day}).write_csv(folder / "ratings.csv")
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     fit.save(folder / "fit.json")
     rl.fit(ratings, model="hrm").save(folder / "hrm.json")
     return SimpleNamespace(

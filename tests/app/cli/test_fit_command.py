@@ -43,8 +43,8 @@ def test_a_report_has_a_title_and_is_compared_with_the_last_one(
     table: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    assert main(["fit", str(table), "--out", str(first), "--quiet"]) == DONE
-    options = ["--title", "Essays, June", "--previous", str(first / "fit.json")]
+    assert main(["fit", str(table), "--out", str(first), "--quiet", "--model", "gmf"]) == DONE
+    options = ["--model", "gmf", "--title", "Essays, June", "--previous", str(first / "fit.json")]
     assert main(["fit", str(table), "--out", str(second), "--quiet", *options]) == DONE
     page = (second / "report.html").read_text(encoding="utf-8")
     assert "<title>Essays, June: " in page
@@ -246,7 +246,7 @@ def test_columns_at_fault_are_named(dated: pl.DataFrame, tmp_path: Path, capsys)
 
 def test_a_saved_fit_is_the_same_from_python(table: Path, tmp_path: Path) -> None:
     assert main(["fit", str(table), "--out", str(tmp_path / "out"), "--quiet"]) == DONE
-    rl.fit(rl.read(table)).save(tmp_path / "python.json")
+    rl.fit(rl.read(table), model="gmf").save(tmp_path / "python.json")
     assert (tmp_path / "out" / "fit.json").read_bytes() == (tmp_path / "python.json").read_bytes()
 
 
@@ -296,7 +296,7 @@ import raterlens.fitting.run
 def end(*_):
     os.kill(os.getpid(), signal.SIGTERM)
     signal.pause()
-raterlens.fitting.run.fit_as_clear = end
+raterlens.fitting.run.fit_with_assumptions = end
 raise SystemExit(command())
 """
 

@@ -48,6 +48,7 @@ VALUES: dict[str, Any] = {
     "trusted_column": "expert",
     "map": "good=1,bad=0",
     "model": "tfm",
+    "assumptions": "warn",
     "method": "laplace",
     "link": "probit",
     "scale": "graded",

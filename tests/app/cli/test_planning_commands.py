@@ -22,7 +22,7 @@ def test_ratings_and_their_truth(tmp_path: Path, capsys: pytest.CaptureFixture) 
     table = pl.read_csv(truth)
     np.testing.assert_allclose(table["kappa"], expected.truth.kappa)
     # The files fit together: estimates go with the truth.
-    found = rl.fit(ratings).raters.join(table, on="rater", suffix="_true")
+    found = rl.fit(ratings, model="gmf").raters.join(table, on="rater", suffix="_true")
     assert np.corrcoef(found["kappa"], found["kappa_true"])[0, 1] > 0.9
 
 
@@ -73,7 +73,7 @@ def test_a_plan_with_loads_and_forbidden_pairs(tmp_path: Path, capsys: Captured)
 
 
 def test_json_from_an_earlier_fit_with_a_target(tmp_path: Path, capsys: Captured) -> None:
-    fit = rl.fit(rl.simulate(students=100, raters=4, items=2, seed=1).ratings, halo="none")
+    fit = rl.fit(rl.simulate(students=100, raters=4, items=2, seed=1).ratings, model="gmf", halo="none")
     fit.save(tmp_path / "fit.json")
     given = ["--students", "150", "--fit", str(tmp_path / "fit.json"), "--target-se", "0.1", "--json"]
     assert main(["plan", *given]) == 0
@@ -104,7 +104,7 @@ def test_next_readings_on_the_screen_and_in_a_file(tmp_path: Path, capsys: Captu
     shown = capsys.readouterr().out
     assert "12 readings: the mean standard error of kappa is expected to fall from" in shown
     assert "and 2 more" in shown
-    fit = rl.fit(drawn, reference="perfect", halo="none")
+    fit = rl.fit(drawn, model="gmf", reference="perfect", halo="none")
     fit.save(tmp_path / "fit.json")
     given = ["--fit", str(tmp_path / "fit.json"), "--budget", "12", "--capacity", "4", "--out", str(out)]
     assert main(["next", str(ratings), *given]) == 0

@@ -45,4 +45,4 @@ def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 def example_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of the bundled example, made with its ratings."""
     ratings = rl.load_example()
-    return rl.fit(ratings).report(tmp_path_factory.mktemp("report") / "report.html", ratings)
+    return rl.fit(ratings, model="gmf").report(tmp_path_factory.mktemp("report") / "report.html", ratings)

@@ -14,7 +14,7 @@ def study():
     ratings = rl.simulate(
         students=60, raters=4, items=3, raters_per_student=2, thresholds=[-0.5, 0.5], seed=8
     ).ratings
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     decided = fit.decisions(ratings, cut=[0.8, 1.3])
     return fit, ratings, Document(decisions=decided, remark=fit.remark(ratings, cut=decided, budget=7))
 

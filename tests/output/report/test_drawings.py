@@ -65,7 +65,7 @@ def test_a_report_loads_no_chart_library() -> None:
 
 def test_ordered_scores_have_their_categories_and_every_rater_its_shares() -> None:
     ratings = rl.simulate(students=60, raters=3, items=2, thresholds=[-1.0, 1.0], seed=4).ratings
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     found = content(fit, ratings=ratings)
     assert "categories" in found["sections"]
     assert len(found["pictures"]["category_use"]) == 2

@@ -27,7 +27,7 @@ class Example(NamedTuple):
 def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
     """The report of the bundled example, made with its ratings."""
     ratings = rl.load_example()
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     return Example(fit, fit.report(tmp_path_factory.mktemp("report") / "report.html", ratings).as_uri())
 
 
@@ -263,7 +263,7 @@ def test_decisions_are_read_sorted_and_downloaded(page, tmp_path: Path):
     drawn = rl.simulate(
         students=120, raters=6, items=4, raters_per_student=2, thresholds=[-1.0, 0.0, 1.0], seed=1
     )
-    fit = rl.fit(drawn.ratings)
+    fit = rl.fit(drawn.ratings, model="gmf")
     found = fit.decisions(drawn.ratings, cut=[1.0, 2.0], grades=("C", "B", HOSTILE[0]))
     plan = fit.remark(drawn.ratings, cut=found, budget=8)
     path = fit.report(tmp_path / "report.html", drawn.ratings, decisions=found, remark=plan)

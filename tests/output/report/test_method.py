@@ -26,15 +26,17 @@ def test_a_reading_effect_may_be_the_text_unless_pieces_are_told_apart():
     from tests.support.piece_ratings import ratings_of
 
     ratings = ratings_of(students=25, twice=0.5)
-    both = dict(settings(rl.fit(ratings, halo="common", standard_errors=False)))
+    both = dict(settings(rl.fit(ratings, model="gmf", halo="common", standard_errors=False)))
     assert "a student's pieces differ" in both["Piece effect"]
     assert "quality of the piece" in both["Halo"]
-    alone = dict(settings(rl.fit(replace(ratings, piece=None), halo="rater", standard_errors=False)))
+    alone = dict(
+        settings(rl.fit(replace(ratings, piece=None), model="gmf", halo="rater", standard_errors=False))
+    )
     assert "may be the text" in alone["Reading effect"]
     assert "Piece effect" not in alone
 
 
 def test_a_smooth_fit_does_not_take_abilities_for_normal(small):
-    said = assumptions(rl.fit(small, ability="smooth", standard_errors=False))
+    said = assumptions(rl.fit(small, model="gmf", ability="smooth", standard_errors=False))
     assert "estimated" in said[0]
     assert len(said) == 3

@@ -38,7 +38,7 @@ def alone() -> Ratings:
 )
 def test_every_kind_of_fit_has_a_report(page, small: Ratings, tmp_path: Path, kind, options, has_curve):
     ratings = {"small": lambda: small, "scores": scores, "alone": alone}[kind]()
-    fit = rl.fit(ratings, **options)
+    fit = rl.fit(ratings, **{"model": "gmf"} | options)
     page.goto(fit.report(tmp_path / "report.html", ratings).as_uri())
     ranked = page.locator(
         "table.ranked th[data-column=rank]"

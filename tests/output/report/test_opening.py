@@ -19,7 +19,7 @@ from tests.support.report_fits import MakeFit, made
 @cache
 def example() -> tuple[rl.Fit, rl.Ratings]:
     ratings = rl.load_example()
-    return rl.fit(ratings), ratings
+    return rl.fit(ratings, model="gmf"), ratings
 
 
 @cache
@@ -55,7 +55,7 @@ def test_it_opens_with_what_it_means_for_students_and_then_says_who():
 
 def test_where_chance_explains_all_the_headline_says_so_and_nobody_is_ranked():
     ratings = rl.simulate(students=60, raters=4, items=2, slope=1.5, severity=0.0, seed=3).ratings
-    fit = rl.fit(ratings)
+    fit = rl.fit(ratings, model="gmf")
     assert fit.differences(ratings).equal
     page = render(fit, ratings=ratings)
     assert "<h1>Raters do not differ beyond chance in severity or sharpness</h1>" in page
@@ -72,7 +72,7 @@ def test_a_fit_alone_says_who():
 
 def test_what_most_raters_share_is_said_once_about_the_panel():
     blunt = rl.simulate(students=300, raters=6, items=4, slope=0.4, seed=1).ratings
-    dull = rl.fit(blunt)
+    dull = rl.fit(blunt, model="gmf")
     (line,) = opening(dull, panel_findings(dull, blunt))["panel"]
     assert "raters are blunt" in line
     assert opening(example()[0], found_in_example())["panel"] == []
@@ -111,7 +111,9 @@ def test_the_tally_goes_from_no_fault_to_the_gravest():
 
 def test_what_changed_since_an_earlier_fit_beyond_chance():
     def run(slope: list[float], seed: int, raters: int = 4) -> rl.Fit:
-        return rl.fit(rl.simulate(students=300, raters=raters, items=3, slope=slope, seed=seed).ratings)
+        return rl.fit(
+            rl.simulate(students=300, raters=raters, items=3, slope=slope, seed=seed).ratings, model="gmf"
+        )
 
     before, after = run([1.8] * 4, 1), run([1.8, 1.8, 1.8, 0.3, 1.8], 2, 5)
     found = since(after, before, panel_findings(after, previous=before))

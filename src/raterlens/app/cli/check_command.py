@@ -118,7 +118,7 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.fitting.api import load
-    from raterlens.fitting.fit import fitted
+    from raterlens.fitting.fit import fit_with_assumptions
     from raterlens.fitting.run import read_request
     from raterlens.fitting.steps import Run
     from raterlens.judging.gate import judge
@@ -127,7 +127,7 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
     with progress_bar(hidden=output.json) as watch:
         run = Run(watch.on_iteration, on_stage=watch.start_stage)
         ratings, config, _ = read_request(request, run)
-        fit = fitted(ratings, config, run)
+        fit = fit_with_assumptions(ratings, config, run)
         watch.start_stage("diagnosing")
         result = judge(fit, ratings, bounds, baseline)
     output.write(result.to_markdown(), result.to_junit())

@@ -42,7 +42,8 @@ FILES = tuple(one.name for one in fields(FitConfig) if one.metadata.get("file"))
 def _help(option: "Field[Any]") -> str:
     """The field's help, with the values to choose from."""
     if option.name == "model":
-        return " ".join(f"{spec.name}: {spec.about}." for spec in MODELS.values())
+        models = " ".join(f"{spec.name}: {spec.about}." for spec in MODELS.values())
+        return f"Default: the data decide, starting from gmf. {models}"
     text: str = option.metadata["help"]
     offered = choices(option.type)
     named = not offered or all(name in text for name in offered)

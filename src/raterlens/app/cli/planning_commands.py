@@ -262,14 +262,14 @@ def next(
     )
     # heavy, so not before it is needed
     from raterlens.fitting.api import load
-    from raterlens.fitting.fit import fitted
+    from raterlens.fitting.fit import fit_with_assumptions
     from raterlens.fitting.run import read_request
     from raterlens.fitting.steps import Run
     from raterlens.planning.next_marks import next_marks
 
     run = Run()
     ratings, config, _ = read_request(request, run)
-    known = fitted(ratings, config, run) if fit is None else load(fit)
+    known = fit_with_assumptions(ratings, config, run) if fit is None else load(fit)
     limit: Any = int(capacity) if capacity is not None and capacity.isdigit() else capacity
     found = next_marks(known, ratings, budget, capacity=limit, forbidden=forbidden, floor=floor)
     print(found.summary())

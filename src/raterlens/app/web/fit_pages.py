@@ -46,7 +46,7 @@ async def start(request: Request) -> Response:
         "fit", session.id, **asked, fit=config.given(), decide=decide, remark=remark, folder=str(folder)
     )
     session.counted += 1
-    fitted = FitJob(folder.name, session.counted, table, config.model, folder, job)
+    fitted = FitJob(folder.name, session.counted, table, config.model_name, folder, job)
     session.fits[fitted.id] = fitted
     return RedirectResponse(f"/fits/{fitted.id}", 303)
 

@@ -19,7 +19,7 @@ READING = (
     *("markers", "duplicates", "encoding", "as_written"),
 )
 FITTING = (
-    *("method", "link", "scale", "prior", "halo", "ability"),
+    *("assumptions", "method", "link", "scale", "prior", "halo", "ability"),
     *("trusted", "interactions", "item_slopes", "allow_reversed"),
 )
 DECISIONS = ("decide", "remark")
@@ -83,9 +83,10 @@ def shown(config: ReadConfig) -> dict[str, str]:
 
 
 def fit_config(given: Mapping[str, str]) -> FitConfig:
-    """The requested fit; missing fields are at their defaults."""
-    model = given.get("model", FitConfig().model)
-    choose("model", model, MODELS)
+    """What to fit; what the form leaves out is at its default."""
+    model = given.get("model")
+    if model is not None:
+        choose("model", model, MODELS)
     return FitConfig(model=model, **_values(given, FITTING))
 
 

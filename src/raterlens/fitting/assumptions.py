@@ -1,0 +1,551 @@
+"""What a fit takes for granted: one policy for every surface (Python, the command, the app, judges, scikit-learn).
+
+`warn` fits exactly the model that was named, and warns about what it misses. `adapt` lets the data decide, starting
+from GMF: terms with a spread are in from the start, since the spread says how much of them there is; the others are
+tested one after the other, and added where the likelihood ratio of the fit with them leaves no doubt. Score tests,
+which take no fit, say which are worth one. `ignore` tests nothing. Every outcome is in `fit.assumptions`.
+
+Which terms, and in which order, was measured on real ratings by what was held out (docs/studies/held-out.md): halo
+first; item slopes only beside thresholds of each item, halo and rater x item, without which they follow what two
+criteria share within a reading; the students' distribution last, since whatever else is wrong bends it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from scipy import special
+
+from raterlens.base.errors import RaterlensError
+from raterlens.base.linear_algebra import limit_blas_threads
+from raterlens.base.text import Message, Option
+from raterlens.capability.population import AbilityShape
+from raterlens.config import FitConfig
+from raterlens.diagnostics.differences import p_words
+from raterlens.estimation.scoring import Placed, place
+from raterlens.fitting.facets_checks import check_interactions
+from raterlens.fitting.line import carry_out, check
+from raterlens.fitting.steps import Run
+from raterlens.inference.projected_scores import ScoreTest, effect_score, halo_score, shape_score
+from raterlens.inference.result import Result, differences
+from raterlens.likelihood.cells import readings_in
+from raterlens.models.registry import MODELS, FacetsSpec
+from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.shared_bias import BIAS
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.packed import StoredRatings
+
+if TYPE_CHECKING:
+    from raterlens.fitting.fit import Fit
+
+CLEAR = 0.001
+"""From this p-value down a term is added, or missed."""
+PROMISING = 0.05
+"""From this p-value of the score test down, the likelihood ratio is asked: it takes another fit."""
+MOST_ADAPTED = 50_000
+"""Ratings up to which `adapt` adds terms. A fit with spreads costs several times a plain one, some thirty inversions of
+the information; and with more ratings per rater they change little."""
+MOST_PATTERNS = 10_000
+"""Ratings up to which item slopes are added beside halo: a reading's probability then has a table for every pattern of
+its scores, not one for their sum."""
+MOST_CONFIRMED = 10_000
+"""Ratings up to which a warning is confirmed by the likelihood ratio: with few students the score tests say "clear" too
+often, and another fit is quick."""
+MOST_TESTED = 100_000
+"""Ratings beyond which tests use those of some students, drawn at random: what is clear from fewer."""
+_MOST_PARAMETERS = 2_000
+"""Of a fit that is tested: students' scores are projected on those of all parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one assumption: a row of `fit.assumptions`."""
+
+    assumption: str
+    statistic: float | None
+    p: float | None
+    taken: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Something a model may have, and how to find out whether these ratings show it."""
+
+    name: str
+    options: Mapping[str, Any]
+    """What asks for it."""
+    applies: Callable[[Ratings, FitConfig], bool]
+    """Whether the ratings could show it, and nothing was said about it."""
+    seen: str
+    """What it is, where it is there; {p} stands for the p-value."""
+    missed: str = ""
+    """What leaving it out does."""
+    keep: Option | None = None
+    """How to say that it is not wanted."""
+    score: Callable[[Placed, Result, Ratings], ScoreTest | None] | None = None
+    needs: tuple[str, ...] = ()
+    """Terms beside which alone it is added."""
+    most: int = MOST_ADAPTED
+    """Ratings up to which it is added."""
+    last: bool = False
+    """Whether it is tested only where nothing else is wrong: whatever is looks like it."""
+
+
+def result_under_policy(ratings: Ratings, config: FitConfig, run: Run) -> Result:
+    """What a request finds in the ratings, under its policy."""
+    policy = config.policy
+    if policy == "ignore" or not isinstance(MODELS.get(config.model_name), FacetsSpec):
+        return carry_out(config, ratings, run)
+    with limit_blas_threads(ratings):
+        if policy == "adapt" and (why := _not_adapted(ratings, config, run)) is None:
+            return _adapt(ratings, config, run)
+        found = carry_out(config, ratings, run)
+        outcomes = _look(found, ratings, run)
+        if policy == "adapt":
+            outcomes = [Outcome("all", None, None, False, f"No term was added: {why}."), *outcomes]
+        said = [_advice(term, outcome) for outcome in outcomes if (term := _clear(outcome)) is not None]
+        return replace(_recorded(found, outcomes), warnings=(*found.warnings, *said))
+
+
+def _not_adapted(ratings: Ratings, config: FitConfig, run: Run) -> str | None:
+    """Why no term is added, whatever the ratings show; None where some may be."""
+    if config.method != "mml":
+        return f"method {config.method!r} has none"
+    if run.client is not None or run.checkpoint is not None or isinstance(ratings, StoredRatings):
+        return "the fit goes over parts of the ratings"
+    if ratings.n_ratings > MOST_ADAPTED:
+        return f"{ratings.n_ratings:,} ratings are more than the {MOST_ADAPTED:,} up to which terms are"
+    return None
+
+
+# -- adapt -----------------------------------------------------------------------------------------------------
+
+
+def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
+    """Terms without a spread are tested in plain fits, where the likelihood ratio has its usual distribution; what they
+    come to is then fitted with the terms that have a spread."""
+    spreads, outcomes = [], []
+    for term in SPREADS:
+        if not term.applies(ratings, config):
+            continue
+        try:
+            check(config.changed(**term.options), run)
+            check_interactions(ratings, config.changed(**term.options))
+        except RaterlensError as reason:
+            outcomes.append(Outcome(term.name, None, None, False, f"Left out: {reason}"))
+            continue
+        spreads.append(term)
+    wanted = {name: value for term in spreads for name, value in term.options.items()}
+    scale = wanted.get("scale", config.scale)
+    plain = config.changed(scale=scale, standard_errors=False, reference=None)  # which may follow from errors
+    added, tested = _tested(ratings, plain, run, [term.name for term in spreads])
+    config = config.changed(**wanted, **added)
+    if run.start is not None and any(
+        getattr(run.start.config, name) != getattr(config, name)
+        for name in ("scale", "item_slopes", "halo", "ability")
+    ):
+        run = replace(run, start=None)  # an earlier fit of another model
+    found = carry_out(config, ratings, run)
+    outcomes += [Outcome(term.name, None, None, True, _spread_words(term.name, found)) for term in spreads]
+    return _recorded(found, [*outcomes, *tested])
+
+
+def _tested(
+    ratings: Ratings, config: FitConfig, run: Run, taken: list[str]
+) -> tuple[dict[str, Any], list[Outcome]]:
+    """Options of the tested terms that are clear, and what became of each."""
+    run = replace(run, on_stage=None, start=None)
+    found: Result | None = None
+    added: dict[str, Any] = {}
+    outcomes: list[Outcome] = []
+    for term in TESTED:
+        if not term.applies(ratings, config):
+            continue
+        found = found or carry_out(config, ratings, run)
+        if not _testable(found, ratings):
+            continue
+        if term.last and (wrong := [one.assumption for one in outcomes if _suspected(one)]):
+            words = f"Not tested: {' and '.join(wrong)} would look like it."
+            outcomes.append(Outcome(term.name, None, None, False, words))
+            continue
+        there = [*taken, *(one.assumption for one in outcomes if one.taken)]
+        lacking = [name for name in term.needs if name not in there]
+        found, outcome = _tried(term, found, ratings, run, lacking)
+        outcomes.append(outcome)
+        added |= term.options if outcome.taken else {}
+    return added, outcomes
+
+
+def _suspected(outcome: Outcome) -> bool:
+    """Whether something may be wrong that the model does not have."""
+    return not outcome.taken and outcome.p is not None and outcome.p < PROMISING
+
+
+def _tried(
+    term: Term, found: Result, ratings: Ratings, run: Run, lacking: list[str]
+) -> tuple[Result, Outcome]:
+    """The fit with the term where it is clear and may be added, else the fit as it was."""
+    at, some = _placed(found, ratings)
+    score = None if term.score is None else term.score(at, found, some)
+    if score is not None and (score.p > PROMISING or lacking or ratings.n_ratings > term.most):
+        outcome = _outcome(term, score.statistic, score.p, taken=False)
+        if lacking and score.p < CLEAR:
+            why = f" It is added only beside {' and '.join(lacking)}, which are not in the model."
+            outcome = replace(outcome, words=outcome.words + why)
+        return found, outcome
+    if lacking:
+        return found, Outcome(term.name, None, None, False, f"Not tested without {' and '.join(lacking)}.")
+    larger, ratio, p = _ratio(term, found, ratings, run)
+    return larger if p < CLEAR else found, _outcome(term, ratio, p, taken=p < CLEAR)
+
+
+def _ratio(term: Term, found: Result, ratings: Ratings, run: Run) -> tuple[Result, float, float]:
+    """The fit with the term, without standard errors, and its likelihood ratio with the p-value."""
+    another = term.last or "scale" in term.options or found.config.covariates is not None
+    larger = carry_out(
+        found.config.changed(**term.options, standard_errors=False, reference=None),
+        ratings,
+        replace(run, start=None if another else found, on_stage=None),
+    )
+    ratio, df = 2 * (larger.loglik - found.loglik), larger.n_parameters - found.n_parameters
+    p = p_of_ratio(ratio, df, variance="halo" in term.options) if larger.converged else 1.0
+    return larger, ratio, p
+
+
+def p_of_ratio(ratio: float, df: int, *, variance: bool = False) -> float:
+    """Of a likelihood ratio; a variance cannot be negative, so the ratio is 0 half of the time where there is none.
+
+    Examples
+    --------
+    >>> round(p_of_ratio(2.706, 1, variance=True), 3), round(p_of_ratio(5.991, 2), 3)
+    (0.05, 0.05)
+    """
+    if ratio <= 0:
+        return 1.0
+    return float(special.chdtrc(df, ratio)) / (2 if variance else 1)
+
+
+def _spread_words(name: str, found: Result) -> str:
+    """What a term with a spread comes to."""
+    if name == PANEL and found.spread is not None:
+        return f"Raters are a sample of raters: they {differences(found.spread).removeprefix('Raters ')}."
+    if name == RATER_ITEM and "interaction spreads" in found.tables:
+        spread = float(found.tables["interaction spreads"]["spread"][0])
+        return f"A rater's severity varies from item to item by {spread:.2f} (standard deviation, logits)."
+    return "Each item has thresholds of its own."
+
+
+# -- warn ------------------------------------------------------------------------------------------------------
+
+
+def _look(found: Result, ratings: Ratings, run: Run) -> list[Outcome]:
+    """What score tests say about what the model leaves out; the last one only where nothing else is wrong."""
+    terms = [term for term in (*MISSED, *TESTED) if term.applies(ratings, found.config)]
+    if not terms or not _testable(found, ratings) or run.client is not None or run.checkpoint is not None:
+        return []
+    run.enter("testing assumptions")
+    at, some = _placed(found, ratings)
+    outcomes: list[Outcome] = []
+    for term in terms:
+        if term.last and any(_suspected(one) for one in outcomes):
+            continue
+        if term.score is None or (score := term.score(at, found, some)) is None:
+            continue
+        statistic, p = score.statistic, score.p
+        if p < CLEAR and ratings.n_ratings <= MOST_CONFIRMED:
+            statistic, p = _ratio(term, found, ratings, run)[1:]
+        outcomes.append(_outcome(term, statistic, p, taken=False))
+    return outcomes
+
+
+def _clear(outcome: Outcome) -> Term | None:
+    if outcome.p is None or outcome.p >= CLEAR:
+        return None
+    return next(term for term in (*MISSED, *TESTED) if term.name == outcome.assumption)
+
+
+def _advice(term: Term, outcome: Outcome) -> str:
+    assert outcome.p is not None
+    ((name, value),) = term.options.items()
+    keep = () if term.keep is None else (", or ", term.keep, " to keep the assumption")
+    seen = term.seen.format(p=p_words(outcome.p))
+    return Message(f"{seen}. {term.missed}. Use ", Option(name, value), *keep)
+
+
+# -- both ------------------------------------------------------------------------------------------------------
+
+
+def _testable(found: Result, ratings: Ratings) -> bool:
+    """Whether terms can be tested in this fit."""
+    known, config = found.calibration, found.config
+    return (
+        known is not None
+        and config.method == "mml"
+        and found.link != "log"
+        and config.covariance in ("observed", "expected")
+        and found.n_parameters <= _MOST_PARAMETERS
+        and not isinstance(ratings, StoredRatings)
+        and PIECE not in known.effects
+        and BIAS not in known.effects
+    )
+
+
+def _placed(found: Result, ratings: Ratings) -> tuple[Placed, Ratings]:
+    """The fit on its ratings, or with many on those of some students."""
+    assert found.calibration is not None
+    some = ratings if ratings.n_ratings <= MOST_TESTED else ratings.sample(MOST_TESTED)
+    return place(found.calibration, some, as_fitted=True), some
+
+
+def _outcome(term: Term, statistic: float, p: float, *, taken: bool) -> Outcome:
+    seen = term.seen.format(p=p_words(p))
+    if taken:
+        words = f"{seen}. The model has it."
+    elif p < CLEAR:
+        words = f"{seen}. {term.missed}."
+    else:
+        words = f"No clear evidence ({p_words(p)}) of: {term.seen.partition(' (')[0].lower()}."
+    return Outcome(term.name, statistic, p, taken, words)
+
+
+def _recorded(found: Result, outcomes: list[Outcome]) -> Result:
+    kinds = (pl.String, pl.Float64, pl.Float64, pl.Boolean, pl.String)
+    schema = dict(zip((field.name for field in fields(Outcome)), kinds, strict=True))
+    table = pl.DataFrame([astuple(one) for one in outcomes], schema=schema, orient="row")
+    return replace(found, tables={**found.tables, "assumptions": table})
+
+
+# -- the terms -------------------------------------------------------------------------------------------------
+
+
+def _ordered(ratings: Ratings) -> bool:
+    return int(np.count_nonzero(ratings.score_counts)) > 2
+
+
+def _reads(ratings: Ratings, config: FitConfig) -> bool:
+    if config.halo is not None or ratings.known is not None:
+        return False
+    readings = readings_in(ratings)
+    return readings.long and readings.second
+
+
+def _by_abilities(ratings: Ratings, config: FitConfig) -> bool:
+    said = (config.ability, config.anchors, config.covariates, config.trusted, ratings.known)
+    return all(one is None for one in said)
+
+
+def _slopes_score(at: Placed, found: Result, ratings: Ratings) -> ScoreTest | None:
+    assert found.calibration is not None
+    null = np.zeros_like(found.calibration.effects["difficulty"])
+    return effect_score(at, found.calibration, ratings, "item_slope", null)
+
+
+def _thresholds_score(at: Placed, found: Result, ratings: Ratings) -> ScoreTest | None:
+    """Where some item never got the highest scores, it would have no threshold for them: not tested then."""
+    assert found.calibration is not None
+    shared = found.calibration.effects["threshold"]
+    highest = np.zeros(ratings.n_items, dtype=np.int64)
+    np.maximum.at(highest, at.ratings.item, at.ratings.score)
+    if (highest < shared.shape[1]).any():
+        return None
+    null = np.repeat(shared, len(found.calibration.labels["item"]), axis=0)
+    return effect_score(at, found.calibration, ratings, "threshold", null)
+
+
+PANEL, CREDIT, RATER_ITEM, HALO = "panel prior", "partial credit", "rater x item", "halo"
+
+SPREADS = (
+    Term(
+        PANEL,
+        {"prior": "panel"},
+        lambda ratings, config: (
+            config.prior is None
+            and config.anchors is None
+            and ratings.known is None
+            and config.trusted is None
+        ),
+        "Raters are a sample of raters",
+    ),
+    Term(
+        CREDIT,
+        {"scale": "partial credit"},
+        lambda ratings, config: (
+            config.scale is None and _ordered(ratings) and ratings.n_items > 1 and config.anchors is None
+        ),
+        "Each item has thresholds of its own",
+    ),
+    Term(
+        RATER_ITEM,
+        {"interactions": ("rater:item",)},
+        lambda ratings, config: config.interactions is None and _ordered(ratings) and config.anchors is None,
+        "Raters are more severe on some items than on others",
+    ),
+)
+"""Terms with a spread, which says how much of them there is: in from the start under `adapt`."""
+
+TESTED = (
+    Term(
+        HALO,
+        {"halo": "common"},
+        _reads,
+        "One rater's scores of the same student are correlated beyond ability (halo, {p})",
+        "Intervals of severity, capability and ability are too narrow",
+        Option("halo", "none"),
+        lambda at, found, ratings: halo_score(at),
+    ),
+    Term(
+        "item slopes",
+        {"item_slopes": True},
+        lambda ratings, config: not config.item_slopes and ratings.n_items > 1 and config.anchors is None,
+        "Items differ in how strongly they reflect ability ({p})",
+        "Severities and abilities lean towards the items that show it best",
+        None,
+        _slopes_score,
+        (CREDIT, HALO, RATER_ITEM),
+        MOST_PATTERNS,
+    ),
+    Term(
+        "ability shape",
+        {"ability": "smooth"},
+        _by_abilities,
+        "Abilities are not normally distributed ({p})",
+        "Assuming normal abilities biases severity and capability here",
+        Option("ability", "normal"),
+        lambda at, found, ratings: shape_score(at),
+        last=True,
+    ),
+)
+"""Terms without a spread, in the order in which they are tested."""
+
+MISSED = (
+    replace(
+        SPREADS[1],
+        seen="Items use the scale differently: their thresholds are not the same ({p})",
+        missed="Shared thresholds bias severities and abilities",
+        score=_thresholds_score,
+    ),
+)
+"""What a named model may miss besides those."""
+
+
+# -- likelihood ratios on request ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HaloTest:
+    """Log-likelihoods without a reading effect, with a common one and with one per rater, and tests between them."""
+
+    loglik: float
+    common: float
+    rater: float
+    spread: float
+    """Of the common effect."""
+    n_raters: int
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """test, statistic, df, p"""
+        common, own = 2 * (self.common - self.loglik), 2 * (self.rater - self.loglik)
+        more, df = max(own - common, 0.0), self.n_raters - 1
+        rows = [
+            ("common against none", common, 1, p_of_ratio(common, 1, variance=True)),
+            ("rater against none", own, self.n_raters, p_of_variances(own, self.n_raters)),
+            ("rater against common", more, df, p_of_ratio(more, df)),
+        ]
+        return pl.DataFrame(rows, schema=["test", "statistic", "df", "p"], orient="row")
+
+
+def p_of_variances(ratio: float, n: int) -> float:
+    """Of n variances that may be 0: a mixture of chi-squared distributions with binomial weights.
+
+    Examples
+    --------
+    >>> round(p_of_variances(7.48, 5), 2)
+    0.05
+    """
+    if ratio <= 0:
+        return 1.0
+    df = np.arange(1, n + 1)
+    logs = special.gammaln(n + 1) - special.gammaln(df + 1) - special.gammaln(n - df + 1)
+    return float(np.exp(logs - n * np.log(2)) @ special.chdtrc(df, ratio))
+
+
+def halo_test(fit: "Fit", ratings: Ratings) -> HaloTest:
+    """Fit with each kind of reading effect: `Fit.halo_test`."""
+    found = {kind: _refitted(fit, ratings, halo=kind) for kind in ("none", "common", "rater")}
+    spread = float(found["common"].table("raters")["halo"][0])
+    none, common, rater = (found[kind].loglik for kind in ("none", "common", "rater"))
+    return HaloTest(none, common, rater, spread, fit.n_raters)
+
+
+@dataclass(frozen=True, slots=True)
+class AbilityTest:
+    """The likelihood ratio of a smooth distribution of abilities against a normal one."""
+
+    statistic: float
+    shape: tuple[float, float]
+    """c3 and c4 (`capability/population.py`)."""
+
+    @property
+    def p(self) -> float:
+        return p_of_ratio(self.statistic, 2)
+
+    @property
+    def finding(self) -> str:
+        """What the distribution is like, where the ratings show that it is not normal."""
+        return (
+            describe_shape(self.shape)
+            if self.p < CLEAR
+            else "no clear evidence against a normal distribution"
+        )
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """statistic, df, p, finding"""
+        row = (self.statistic, 2, self.p, self.finding)
+        return pl.DataFrame([row], schema=["statistic", "df", "p", "finding"], orient="row")
+
+
+def ability_test(fit: "Fit", ratings: Ratings) -> AbilityTest:
+    """Fit with a smooth shape and with a normal one: `Fit.ability_test`."""
+    normal, smooth = (_refitted(fit, ratings, ability=kind) for kind in ("normal", "smooth"))
+    assert smooth.calibration is not None
+    c3, c4 = smooth.calibration.effects[SHAPE].tolist()
+    return AbilityTest(2 * (smooth.loglik - normal.loglik), (c3, c4))
+
+
+def _refitted(fit: "Fit", ratings: Ratings, **changes: Any) -> "Fit":
+    """The same fit under another assumption, without standard errors if it can be."""
+    start = None if fit.calibration is None or fit.calibration.covariates else fit
+    return fit.refit(ratings, start=start, standard_errors=fit.yardstick.follows_from_errors, **changes)
+
+
+_SKEWED, _VALLEY = 0.1, 0.02
+"""Of the mean of abilities in half-widths from their median, and of a valley between two peaks, of the lower of
+them: from here on they are named."""
+
+
+def describe_shape(shape: tuple[float, float]) -> str:
+    """What students of this shape are like.
+
+    Examples
+    --------
+    >>> describe_shape((0.25, -0.02)), describe_shape((0.0, -0.2)), describe_shape((0.0, 0.05))
+    ('skewed to the right', 'two groups', 'heavy tails')
+    """
+    theta = np.linspace(-5, 5, 1001)
+    density = np.exp(AbilityShape.of(*shape).log_density(theta))
+    rises = np.diff(density) > 0
+    peaks = np.flatnonzero(rises[:-1] & ~rises[1:]) + 1
+    said = []
+    if len(peaks) > 1:
+        lower = float(min(density[peaks[0]], density[peaks[-1]]))
+        said += ["two groups"] if density[peaks[0] : peaks[-1]].min() < (1 - _VALLEY) * lower else []
+    mean = float(theta @ density / density.sum())
+    if abs(mean) > _SKEWED:
+        said.append(f"skewed to the {'right' if mean > 0 else 'left'}")
+    return ", ".join(said) or ("heavy tails" if shape[1] > 0 else "light tails")

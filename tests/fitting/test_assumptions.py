@@ -1,0 +1,175 @@
+"""What a fit takes for granted: found where it is wrong, not where it is right, and one policy on every surface."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.config import FitConfig
+from raterlens.fitting import assumptions
+from raterlens.fitting.assumptions import CLEAR, AbilityTest, p_of_ratio, p_of_variances
+from raterlens.fitting.fit import fit_with_assumptions
+from tests.support.ability_shapes import ratings_of
+
+STEPS = [-1.0, 0.0, 1.0]
+
+
+@pytest.fixture(scope="module")
+def halo() -> rl.Ratings:
+    return rl.simulate(students=250, raters=4, items=4, raters_per_student=2, halo=1.5, seed=2).ratings
+
+
+@pytest.fixture(scope="module")
+def plain() -> rl.Ratings:
+    return rl.simulate(students=150, raters=5, items=3, raters_per_student=2, seed=4).ratings
+
+
+def outcome(fit: rl.Fit, assumption: str) -> dict[str, object]:
+    return fit.assumptions.filter(assumption=assumption).row(0, named=True)
+
+
+@pytest.mark.parametrize(("raters", "point"), [(5, 7.5), (10, 11.8), (16, 16.4)])
+def test_several_variances_have_a_mixture_of_chi_squared_distributions(raters, point):
+    """Against draws: the squared positive parts of independent normal estimates."""
+    assert p_of_variances(point, raters) == pytest.approx(0.05, abs=0.002)
+    drawn = np.maximum(np.random.default_rng(1).standard_normal((40_000, raters)), 0) ** 2
+    assert np.mean(drawn.sum(axis=1) > point) == pytest.approx(p_of_variances(point, raters), abs=0.004)
+
+
+def test_one_variance_has_half_a_chi_squared_distribution():
+    assert p_of_ratio(5.412, 1, variance=True) == pytest.approx(0.01, abs=1e-4)
+    assert p_of_ratio(5.412, 1, variance=True) == pytest.approx(p_of_variances(5.412, 1))
+    assert p_of_ratio(-1e-9, 1) == p_of_variances(0.0, 3) == 1.0
+    assert AbilityTest(5.9915, (0.1, 0.0)).p == pytest.approx(0.05, abs=1e-5)
+
+
+def test_a_named_model_is_fitted_as_it_is_with_a_warning(halo):
+    fit = rl.fit(halo, model="gmf")
+    assert fit.config.given() == {"model": "gmf"}
+    (said,) = (text for text in fit.warnings if "halo" in text)
+    assert "p < 0.001" in said
+    assert "Use halo='common', or halo='none' to keep the assumption" in str(said)
+    assert not outcome(fit, "halo")["taken"]
+    assert not any("halo" in text for text in rl.fit(halo, model="gmf", halo="none").warnings)
+    ignored = rl.fit(halo, model="gmf", assumptions="ignore")
+    assert not ignored.warnings
+    assert ignored.loglik == pytest.approx(fit.loglik, abs=1e-9)
+
+
+def test_without_a_model_the_data_decide_and_the_fit_says_what_it_took(halo):
+    fit = rl.fit(halo)
+    assert fit.config.given() == {"model": "gmf", "prior": "panel", "halo": "common"}
+    found = outcome(fit, "halo")
+    assert found["taken"]
+    assert found["p"] < CLEAR
+    by_hand = rl.fit(halo, model="gmf", prior="panel", halo="common")
+    assert fit.loglik == pytest.approx(by_hand.loglik, abs=1e-3)
+    assert "differ by" in outcome(fit, "panel prior")["words"]
+    kept = rl.fit(halo, halo="none", prior="none")
+    assert kept.config.given() == {"model": "gmf", "prior": "none", "halo": "none"}
+    assert kept.assumptions.filter(pl.col("assumption").is_in(["halo", "panel prior"])).is_empty()
+
+
+def test_nothing_is_added_to_what_the_plain_model_drew(plain):
+    fit = rl.fit(plain)
+    assert fit.config.given() == {"model": "gmf", "prior": "panel"}
+    assert fit.assumptions["assumption"].to_list() == ["panel prior", "halo", "item slopes", "ability shape"]
+    assert fit.assumptions["taken"].to_list() == [True, False, False, False]
+    named = rl.fit(plain, model="gmf", assumptions="adapt")
+    assert named.loglik == pytest.approx(fit.loglik, abs=1e-9)
+
+
+def test_ordered_scores_have_thresholds_per_item_and_interactions_from_the_start():
+    ratings = rl.simulate(
+        students=120, raters=4, items=3, raters_per_student=2, thresholds=STEPS, seed=5
+    ).ratings
+    fit = rl.fit(ratings)
+    assert fit.config.scale == "partial credit"
+    assert fit.config.interactions == ("rater:item",)
+    assert fit.assumptions.filter("taken")["assumption"].to_list() == [
+        "panel prior",
+        "partial credit",
+        "rater x item",
+    ]
+    given = rl.fit(ratings, scale="graded", prior="none")
+    assert given.config.scale == "graded"
+
+
+def test_a_named_scale_that_items_do_not_share_is_said():
+    """Items whose steps lie close together beside items whose steps lie far apart."""
+    rng = np.random.default_rng(3)
+    ability = rng.normal(size=400)
+    steps = np.array([[-2.5, 0.0, 2.5], [-0.2, 0.0, 0.2], [-2.5, 0.0, 2.5]])
+    rows = []
+    for student, theta in enumerate(ability):
+        for rater in rng.choice(5, 2, replace=False):
+            for item in range(3):
+                log = np.concatenate([[0.0], np.cumsum(1.3 * theta - steps[item])])
+                score = rng.choice(4, p=np.exp(log) / np.exp(log).sum())
+                rows.append((f"s{student}", f"r{rater}", f"i{item}", score))
+    ratings = rl.read(pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row"))
+    fit = rl.fit(ratings, model="gmf", standard_errors=False)
+    assert any("scale='partial credit'" in text for text in fit.warnings)
+    assert "ability shape" not in fit.assumptions["assumption"]  # which unequal thresholds would look like
+
+
+@pytest.mark.parametrize(("kind", "said"), [("skewed", "skewed to the right"), ("two groups", "two groups")])
+def test_skewness_and_two_groups_are_found(kind, said):
+    ratings = ratings_of(kind)
+    fit = rl.fit(ratings, model="gmf", standard_errors=False)
+    assert any("ability='smooth'" in text for text in fit.warnings)
+    found = fit.ability_test()
+    assert found.p < CLEAR
+    assert said in found.finding
+    assert rl.fit(ratings, standard_errors=False).config.ability == "smooth"
+    asked = rl.fit(ratings, model="gmf", ability="normal", standard_errors=False)
+    assert not any("normally" in text for text in asked.warnings)
+
+
+def test_normal_abilities_are_left_alone():
+    fit = rl.fit(ratings_of("normal"), model="gmf")
+    assert outcome(fit, "ability shape")["p"] > CLEAR
+    assert fit.ability_test().finding.startswith("no clear evidence")
+
+
+def test_a_fit_is_tested_against_one_with_halo(halo):
+    fit = rl.fit(halo, model="gmf", halo="none", standard_errors=False)
+    found = fit.halo_test()
+    assert found.loglik == pytest.approx(fit.loglik, abs=1e-4)
+    table = found.table
+    assert table["p"][0] < CLEAR
+    assert table["statistic"][1] == pytest.approx(table["statistic"][0] + table["statistic"][2])
+
+
+def test_what_cannot_be_seen_is_not_tested():
+    """Ability and what the reading's scores share are one where each student has one reading."""
+    ratings = rl.simulate(students=60, raters=1, items=3, halo=2.0, seed=2).ratings
+    assert "halo" not in rl.fit(ratings, model="gmf").assumptions["assumption"]
+
+
+def test_beyond_the_limit_terms_are_not_added_but_said(halo, monkeypatch):
+    monkeypatch.setattr(assumptions, "MOST_ADAPTED", 100)
+    fit = fit_with_assumptions(halo, FitConfig())
+    assert fit.config.given() == {"model": "gmf"}
+    assert outcome(fit, "all")["words"] == (
+        "No term was added: 2,000 ratings are more than the 100 up to which terms are."
+    )
+    assert any("halo='common'" in text for text in fit.warnings)
+
+
+def test_many_ratings_are_tested_on_some_students(halo, monkeypatch):
+    whole = outcome(rl.fit(halo, model="gmf"), "halo")
+    monkeypatch.setattr(assumptions, "MOST_TESTED", 1000)
+    assert 0 < outcome(rl.fit(halo, model="gmf"), "halo")["statistic"] < whole["statistic"]
+
+
+def test_refitting_adds_nothing_unless_asked(halo):
+    fit = rl.fit(halo, model="gmf")
+    assert "assumptions" not in fit.refit().tables
+    assert fit.refit(assumptions="adapt").config.halo == "common"
+
+
+def test_outcomes_are_saved_with_the_fit(halo, tmp_path):
+    fit = rl.fit(halo, model="gmf")
+    again = rl.load(fit.save(tmp_path / "fit.json"))
+    assert again.assumptions["words"].to_list() == fit.assumptions["words"].to_list()
