@@ -44,7 +44,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "adapt": {"model": None},
 }
 FEWEST_READINGS, MOST_READINGS = 15, 8
-"""Of a rater, below which it is left out; of a student, beyond which the rest is."""
+"""Readings of a rater, below which it is left out; of a student, beyond which the rest is."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def ratings_of(table: pl.DataFrame, source: Source) -> rl.Ratings:
 
 
 def log_score(fit: rl.Fit, table: pl.DataFrame, source: Source) -> float:
-    """Of all ratings of these students under a fit."""
+    """The log-probability of all ratings of these students under a fit."""
     assert fit.calibration is not None
     long = table.unpivot(
         list(source.items), index=["student", "rater"], variable_name="item", value_name="score"
@@ -120,7 +120,7 @@ def log_score(fit: rl.Fit, table: pl.DataFrame, source: Source) -> float:
 def folds(
     table: pl.DataFrame, kind: str, n: int
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame | None]]:
-    """What to fit, what to predict, and for readings the same students' other readings."""
+    """Readings to fit, readings to predict, and for readings the same students' other readings."""
     random = np.random.default_rng(7)
     if kind == "students":
         students = table["student"].unique().sort()

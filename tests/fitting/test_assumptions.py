@@ -1,4 +1,4 @@
-"""What a fit takes for granted: found where it is wrong, not where it is right, and one policy on every surface."""
+"""Assumptions of a fit: found where it is wrong, not where it is right, and one policy on every surface."""
 
 import numpy as np
 import polars as pl

@@ -22,7 +22,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_request_gives_the_fit_that_python_gives(table: Path, tmp_path: Path) -> None:
     stages: list[str] = []
     found = fit_request(Request(file=str(table)), Run(on_stage=stages.append))
-    alone = rl.fit(str(table), model="gmf", halo=found.fit.config.halo, ability=found.fit.config.ability)
+    alone = rl.fit(str(table))
     assert found.fit.raters.equals(alone.raters)
     assert stages[0] == "reading"
     assert stages[-1] == "diagnosing"

@@ -203,7 +203,7 @@ class FitConfig:
 
     @property
     def policy(self) -> Assumptions:
-        """What is done about assumptions: name a model and it is fitted as it is; name none and the data decide."""
+        """The policy about assumptions: name a model and it is fitted as it is; name none and the data decide."""
         return self.assumptions or ("adapt" if self.model is None else "warn")
 
     @property

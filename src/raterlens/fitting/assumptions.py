@@ -1,4 +1,4 @@
-"""What a fit takes for granted: one policy for every surface (Python, the command, the app, judges, scikit-learn).
+"""Assumptions of a fit: one policy for every surface (Python, the command, the app, judges, scikit-learn).
 
 `warn` fits exactly the model that was named, and warns about what it misses. `adapt` lets the data decide, starting
 from GMF: terms with a spread are in from the start, since the spread says how much of them there is; the others are
@@ -57,12 +57,12 @@ often, and another fit is quick."""
 MOST_TESTED = 100_000
 """Ratings beyond which tests use those of some students, drawn at random: what is clear from fewer."""
 _MOST_PARAMETERS = 2_000
-"""Of a fit that is tested: students' scores are projected on those of all parameters."""
+"""Parameters of a fit up to which it is tested: students' scores are projected on those of all parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one assumption: a row of `fit.assumptions`."""
+    """The outcome of one assumption: a row of `fit.assumptions`."""
 
     assumption: str
     statistic: float | None
@@ -77,13 +77,13 @@ class Term:
 
     name: str
     options: Mapping[str, Any]
-    """What asks for it."""
+    """Options that ask for it."""
     applies: Callable[[Ratings, FitConfig], bool]
     """Whether the ratings could show it, and nothing was said about it."""
     seen: str
-    """What it is, where it is there; {p} stands for the p-value."""
+    """A description of what the ratings show; {p} stands for the p-value."""
     missed: str = ""
-    """What leaving it out does."""
+    """The harm that leaving it out does."""
     keep: Option | None = None
     """How to say that it is not wanted."""
     score: Callable[[Placed, Result, Ratings], ScoreTest | None] | None = None
@@ -96,7 +96,7 @@ class Term:
 
 
 def result_under_policy(ratings: Ratings, config: FitConfig, run: Run) -> Result:
-    """What a request finds in the ratings, under its policy."""
+    """Fit the ratings as requested, under the request's policy."""
     policy = config.policy
     if policy == "ignore" or not isinstance(MODELS.get(config.model_name), FacetsSpec):
         return carry_out(config, ratings, run)
@@ -217,7 +217,7 @@ def _ratio(term: Term, found: Result, ratings: Ratings, run: Run) -> tuple[Resul
 
 
 def p_of_ratio(ratio: float, df: int, *, variance: bool = False) -> float:
-    """Of a likelihood ratio; a variance cannot be negative, so the ratio is 0 half of the time where there is none.
+    """The p-value of a likelihood ratio; a variance cannot be negative, so the ratio is 0 half of the time where there is none.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def p_of_ratio(ratio: float, df: int, *, variance: bool = False) -> float:
 
 
 def _spread_words(name: str, found: Result) -> str:
-    """What a term with a spread comes to."""
+    """Say how large a term with a spread is."""
     if name == PANEL and found.spread is not None:
         return f"Raters are a sample of raters: they {differences(found.spread).removeprefix('Raters ')}."
     if name == RATER_ITEM and "interaction spreads" in found.tables:
@@ -243,7 +243,7 @@ def _spread_words(name: str, found: Result) -> str:
 
 
 def _look(found: Result, ratings: Ratings, run: Run) -> list[Outcome]:
-    """What score tests say about what the model leaves out; the last one only where nothing else is wrong."""
+    """Score tests of what the model leaves out; the last one only where nothing else is wrong."""
     terms = [term for term in (*MISSED, *TESTED) if term.applies(ratings, found.config)]
     if not terms or not _testable(found, ratings) or run.client is not None or run.checkpoint is not None:
         return []
@@ -429,7 +429,7 @@ MISSED = (
         score=_thresholds_score,
     ),
 )
-"""What a named model may miss besides those."""
+"""Terms that a named model may miss besides those."""
 
 
 # -- likelihood ratios on request ------------------------------------------------------------------------------
@@ -443,7 +443,7 @@ class HaloTest:
     common: float
     rater: float
     spread: float
-    """Of the common effect."""
+    """Spread of the common effect."""
     n_raters: int
 
     @property
@@ -460,7 +460,7 @@ class HaloTest:
 
 
 def p_of_variances(ratio: float, n: int) -> float:
-    """Of n variances that may be 0: a mixture of chi-squared distributions with binomial weights.
+    """The p-value of n variances that may be 0: a mixture of chi-squared distributions with binomial weights.
 
     Examples
     --------
@@ -496,7 +496,7 @@ class AbilityTest:
 
     @property
     def finding(self) -> str:
-        """What the distribution is like, where the ratings show that it is not normal."""
+        """A description of the distribution, where the ratings show that it is not normal."""
         return (
             describe_shape(self.shape)
             if self.p < CLEAR
@@ -525,12 +525,12 @@ def _refitted(fit: "Fit", ratings: Ratings, **changes: Any) -> "Fit":
 
 
 _SKEWED, _VALLEY = 0.1, 0.02
-"""Of the mean of abilities in half-widths from their median, and of a valley between two peaks, of the lower of
-them: from here on they are named."""
+"""Distance of the mean of abilities from their median, in half-widths, and depth of a valley between two peaks, as a
+share of the lower: from here on they are named."""
 
 
 def describe_shape(shape: tuple[float, float]) -> str:
-    """What students of this shape are like.
+    """Describe students of this shape.
 
     Examples
     --------

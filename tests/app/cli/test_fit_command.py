@@ -246,7 +246,7 @@ def test_columns_at_fault_are_named(dated: pl.DataFrame, tmp_path: Path, capsys)
 
 def test_a_saved_fit_is_the_same_from_python(table: Path, tmp_path: Path) -> None:
     assert main(["fit", str(table), "--out", str(tmp_path / "out"), "--quiet"]) == DONE
-    rl.fit(rl.read(table), model="gmf").save(tmp_path / "python.json")
+    rl.fit(rl.read(table)).save(tmp_path / "python.json")
     assert (tmp_path / "out" / "fit.json").read_bytes() == (tmp_path / "python.json").read_bytes()
 
 
