@@ -41,6 +41,6 @@ def test_the_maximum_is_that_of_an_independent_program(name, read, options, expe
     if not (DATA / name).exists():
         pytest.skip(f"{name} is not part of this project")
     fixed = {"halo": "none", "ability": "normal", "prior": None, "standard_errors": False}
-    found = rl.fit(rl.read(DATA / name, **read), **(fixed | options))
+    found = rl.fit(rl.read(DATA / name, **read), **({"model": "gmf"} | (fixed | options)))
     assert found.converged
     assert found.loglik == pytest.approx(expected, abs=CLOSE)

@@ -217,7 +217,8 @@ def _ratio(term: Term, found: Result, ratings: Ratings, run: Run) -> tuple[Resul
 
 
 def p_of_ratio(ratio: float, df: int, *, variance: bool = False) -> float:
-    """The p-value of a likelihood ratio; a variance cannot be negative, so the ratio is 0 half of the time where there is none.
+    """The p-value of a likelihood ratio; of a variance, which cannot be negative, the ratio is 0 half of the time where
+    there is none.
 
     Examples
     --------

@@ -124,7 +124,7 @@ class Result:
 
     @property
     def assumptions(self) -> Any:
-        """What was tested or added beyond the plain model: assumption, statistic, p, taken, words."""
+        """Outcomes of what was tested or added beyond the plain model: assumption, statistic, p, taken, words."""
         return to_backend(self.table("assumptions"), self.backend)
 
     @property

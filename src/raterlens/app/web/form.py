@@ -83,7 +83,7 @@ def shown(config: ReadConfig) -> dict[str, str]:
 
 
 def fit_config(given: Mapping[str, str]) -> FitConfig:
-    """What to fit; what the form leaves out is at its default."""
+    """The requested fit; missing fields are at their defaults."""
     model = given.get("model")
     if model is not None:
         choose("model", model, MODELS)
