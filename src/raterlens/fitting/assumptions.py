@@ -5,9 +5,9 @@ from GMF: terms with a spread are in from the start, since the spread says how m
 tested one after the other, and added where the likelihood ratio of the fit with them leaves no doubt. Score tests,
 which take no fit, say which are worth one. `ignore` tests nothing. Every outcome is in `fit.assumptions`.
 
-Which terms, and in which order, was measured on real ratings by what was held out (docs/studies/held-out.md): halo
-first; item slopes only beside thresholds of each item, halo and rater x item, without which they follow what two
-criteria share within a reading; the students' distribution last, since whatever else is wrong bends it.
+Which terms, and in which order, was measured on real ratings by what was held out: benchmarks/truth/held_out_terms.py.
+Halo comes first; item slopes only beside thresholds of each item, halo and rater x item, without which they follow what
+two criteria share within a reading; the students' distribution last, since whatever else is wrong bends it.
 """
 
 from collections.abc import Callable, Mapping

@@ -65,9 +65,6 @@ from raterlens.models.redundancy import redundancy
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups, examine, raters_apart
 
-# Parameters from which on a matrix takes longer to invert than a test on one thread to be made beside it.
-_LONG_TO_INVERT = 500
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FacetsTask:
@@ -229,18 +226,8 @@ class FacetsTask:
             return large_covariance(information, redundant, held, model)
         if not compiled_code_pays(self.ratings.n_ratings):
             return inverted(information, redundant, held)
-        with in_background(partial(self._beside, estimate)):
+        with in_background(partial(connected_groups, self.ratings)):
             return inverted(information, redundant, held, in_place=True)
-
-    def _beside(self, estimate: FacetsEstimate) -> None:
-        """Do the slow work on many ratings while a matrix is inverted on one thread: who is linked to whom, and
-        what a test of assumptions asks of the estimates alone."""
-        connected_groups(self.ratings)
-        if self.run.beside is None or estimate.model.blocks.size < _LONG_TO_INVERT:
-            return
-        at = placed_estimate(estimate, self.coded)
-        if at is not None:
-            self.run.beside(at)
 
     def found(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Found:
         calibration, reach = self._calibration(estimate, covariance), self._reach(estimate, covariance)

@@ -452,8 +452,8 @@ class Fit(Result):
     ) -> "Remark":
         """Which work should be marked again, and by whom, to put most grades right.
 
-        A further mark is one more rater's reading of all of a student's items. Once they are in, fit again with them
-        and ask again.
+        A further mark is one more rater's reading of all of a student's items: `marks`, the most useful first, with
+        what each is expected to gain. Once they are in, fit again with them and ask again.
 
         Parameters
         ----------
@@ -468,11 +468,6 @@ class Fit(Result):
             Who may not.
         per_rater
             The most marks that one of them gets; three times the even share where left out.
-
-        Returns
-        -------
-        Remark
-            `marks` has a row per further mark, the most useful first, with what it is expected to gain.
 
         Examples
         --------

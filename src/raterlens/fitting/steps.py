@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from raterlens.config import FitConfig
-    from raterlens.estimation.scoring import Placed
     from raterlens.inference.result import Result
     from raterlens.ratings.coded import Ratings
 
@@ -38,8 +37,6 @@ class Run:
     on_stage: Callable[[str], None] | None = None
     """Told what comes next: "fitting", "standard errors", "testing assumptions"."""
 
-    beside: "Callable[[Placed], None] | None" = None
-    """Work on the estimates while standard errors keep one thread busy: tests of assumptions."""
     keep_checkpoint: bool = False
     """Leave the checkpoint to the caller, who removes it once the results are written."""
 
