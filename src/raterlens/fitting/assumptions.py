@@ -48,7 +48,9 @@ PROMISING = 0.05
 MOST_ADAPTED = 50_000
 """Ratings up to which `adapt` adds terms. A fit with spreads costs several times a plain one, some thirty inversions of
 the information; and with more ratings per rater they change little."""
-MOST_PATTERNS = 10_000
+MOST_THRESHOLDS = 1_000
+"""Of raters, up to which they are added: their information is a matrix that is inverted some fifteen times."""
+MOST_PATTERNS = 1_000
 """Ratings up to which item slopes are added beside halo: a reading's probability then has a table for every pattern of
 its scores, not one for their sum."""
 MOST_CONFIRMED = 10_000
@@ -140,15 +142,18 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
             continue
         spreads.append(term)
     wanted = {name: value for term in spreads for name, value in term.options.items()}
-    scale = wanted.get("scale", config.scale)
+    # Tests are made with thresholds that raters share: their own have a spread.
+    scale = next((term.options["scale"] for term in spreads if term.name == CREDIT), config.scale)
     plain = config.changed(scale=scale, standard_errors=False, reference=None)  # which may follow from errors
-    added, tested = _tested(ratings, plain, run, [term.name for term in spreads])
+    near, added, tested = _tested(ratings, plain, run, [term.name for term in spreads])
     config = config.changed(**wanted, **added)
     if run.start is not None and any(
         getattr(run.start.config, name) != getattr(config, name)
         for name in ("scale", "item_slopes", "halo", "ability")
     ):
         run = replace(run, start=None)  # an earlier fit of another model
+    if run.start is None and near is not None and config.covariates is None:
+        run = replace(run, start=near)
     found = carry_out(config, ratings, run)
     outcomes += [Outcome(term.name, None, None, True, _spread_words(term.name, found)) for term in spreads]
     return _recorded(found, [*outcomes, *tested])
@@ -156,8 +161,8 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
 
 def _tested(
     ratings: Ratings, config: FitConfig, run: Run, taken: list[str]
-) -> tuple[dict[str, Any], list[Outcome]]:
-    """Options of the tested terms that are clear, and what became of each."""
+) -> tuple[Result | None, dict[str, Any], list[Outcome]]:
+    """The fit with the tested terms that are clear, None where none was tested; their options; what became of each."""
     run = replace(run, on_stage=None, start=None)
     found: Result | None = None
     added: dict[str, Any] = {}
@@ -177,7 +182,7 @@ def _tested(
         found, outcome = _tried(term, found, ratings, run, lacking)
         outcomes.append(outcome)
         added |= term.options if outcome.taken else {}
-    return added, outcomes
+    return found, added, outcomes
 
 
 def _suspected(outcome: Outcome) -> bool:
@@ -234,9 +239,12 @@ def _spread_words(name: str, found: Result) -> str:
     """Say how large a term with a spread is."""
     if name == PANEL and found.spread is not None:
         return f"Raters are a sample of raters: they {differences(found.spread).removeprefix('Raters ')}."
-    if name == RATER_ITEM and "interaction spreads" in found.tables:
-        spread = float(found.tables["interaction spreads"]["spread"][0])
+    spreads = found.tables.get("spreads")
+    known = {} if spreads is None else dict(spreads.select("term", "spread").iter_rows())
+    if name == RATER_ITEM and (spread := known.get("rater:item")) is not None:
         return f"A rater's severity varies from item to item by {spread:.2f} (standard deviation, logits)."
+    if name == RATER_SCALE and (spread := known.get("rater threshold")) is not None:
+        return f"Raters' thresholds vary around the shared ones by {spread:.2f} (standard deviation, logits)."
     return "Each item has thresholds of its own."
 
 
@@ -334,8 +342,14 @@ def _reads(ratings: Ratings, config: FitConfig) -> bool:
     return readings.long and readings.second
 
 
+def _may_have_own_scales(ratings: Ratings, config: FitConfig) -> bool:
+    thresholds = ratings.n_raters * (int(np.count_nonzero(ratings.score_counts)) - 2)
+    unsaid = config.scale is None and config.anchors is None and config.link in (None, "logit")
+    return unsaid and ratings.known is None and 0 < thresholds <= MOST_THRESHOLDS
+
+
 def _by_abilities(ratings: Ratings, config: FitConfig) -> bool:
-    said = (config.ability, config.anchors, config.covariates, config.trusted, ratings.known)
+    said = (config.ability, config.anchors, config.covariates, config.trusted, ratings.known, ratings.group)
     return all(one is None for one in said)
 
 
@@ -358,6 +372,7 @@ def _thresholds_score(at: Placed, found: Result, ratings: Ratings) -> ScoreTest 
 
 
 PANEL, CREDIT, RATER_ITEM, HALO = "panel prior", "partial credit", "rater x item", "halo"
+RATER_SCALE = "thresholds per rater"
 
 SPREADS = (
     Term(
@@ -378,6 +393,18 @@ SPREADS = (
             config.scale is None and _ordered(ratings) and ratings.n_items > 1 and config.anchors is None
         ),
         "Each item has thresholds of its own",
+    ),
+    Term(
+        RATER_SCALE,
+        {"scale": "partial credit, rater"},
+        lambda ratings, config: _may_have_own_scales(ratings, config) and ratings.n_items > 1,
+        "Raters use the scale in their own ways",
+    ),
+    Term(
+        RATER_SCALE,
+        {"scale": "rater"},
+        lambda ratings, config: _may_have_own_scales(ratings, config) and ratings.n_items == 1,
+        "Raters use the scale in their own ways",
     ),
     Term(
         RATER_ITEM,

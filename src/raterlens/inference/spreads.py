@@ -39,7 +39,7 @@ LEAST_SPREAD, LARGEST_SPREAD = 0.01, 5.0
 """Below the least, parameters of a term change no probability that could be seen."""
 _FIRST = 0.4
 # Rounds at most, and the change of a logarithm of a spread that ends them.
-_ROUNDS, _SAME = 40, 0.01
+_ROUNDS, _SAME = 40, 0.03
 # Of that logarithm: for a parabola, and how far its top may be.
 _STEP, _FURTHEST = 0.1, 0.3
 _NOTHING = 1e-3
