@@ -32,7 +32,7 @@ def test_the_user_goes_before_the_file_and_the_file_before_usual_names() -> None
     assert (by_user.rater, by_user.facets) == (("task",), ("rater",))
     note = next(note for note in table.notes if note.startswith("rater"))
     assert note == "rater: 'reader' (from the file; override with rater=)"
-    assert worded(note, lambda option: f"--{option.name}").endswith("choose another with --rater)")
+    assert worded(note, lambda option: f"--{option.name}").endswith("override with --rater)")
 
 
 def test_columns_of_raters_become_rows() -> None:

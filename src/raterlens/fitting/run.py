@@ -110,7 +110,7 @@ def fit_ratings(
     asked.check_scores(ratings)
     _check_workbook(request, ratings)
     fit = fit_with_assumptions(ratings, config, run)
-    request = replace(request, fit=as_fitted(request.fit, fit))
+    request = replace(request, fit=as_fitted(request.fit, fit, config))
     cautions = fit.added
     run.enter("diagnosing")
     decided, remark = asked.made(fit, ratings)
@@ -125,9 +125,12 @@ def fit_ratings(
     return FittedRequest(request, fit, ratings, found, document, cautions)
 
 
-def as_fitted(asked: FitConfig, fit: Fit) -> FitConfig:
-    """The request with its model by name and what the policy about assumptions added, so that it says what to fit."""
-    added = {name: getattr(fit.config, name) for name in ADDED if getattr(asked, name) is None}
+def as_fitted(asked: FitConfig, fit: Fit, given: FitConfig | None = None) -> FitConfig:
+    """The request with its model by name and what the policy about assumptions added, so that it says what to fit.
+
+    `given`: with what a control file asks for besides, which it says itself.
+    """
+    added = {name: getattr(fit.config, name) for name in ADDED if getattr(given or asked, name) is None}
     return asked.changed(model=fit.config.model, item_slopes=fit.config.item_slopes, **added)
 
 

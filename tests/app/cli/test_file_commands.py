@@ -84,7 +84,12 @@ def files(tmp_path_factory):
     fit = rl.fit(ratings, model="gmf")
     fit.save(folder / "fit.json")
     rl.fit(ratings, model="hrm").save(folder / "hrm.json")
+    ordered = rl.simulate(students=60, raters=4, items=2, thresholds=[-0.7, 0.7], seed=1).ratings
+    ordered.table().write_csv(folder / "ordered.csv")
+    rl.fit(ordered, model="gmf").save(folder / "ordered.json")
     return SimpleNamespace(
+        ordered_ratings=str(folder / "ordered.csv"),
+        ordered_fit=str(folder / "ordered.json"),
         ratings=str(folder / "ratings.csv"),
         fit=str(folder / "fit.json"),
         hrm=str(folder / "hrm.json"),
@@ -93,11 +98,12 @@ def files(tmp_path_factory):
 
 
 def arguments(name, files):
-    needs = CHARTS[name]
+    needs, ordered = CHARTS[name], name in ("categories", "category_use")
+    fit, ratings = (files.ordered_fit, files.ordered_ratings) if ordered else (files.fit, files.ratings)
     return [
         name,
-        *([files.fit] if needs.fit else []),
-        *(["--ratings", files.ratings] if needs.ratings else []),
+        *([fit] if needs.fit else []),
+        *(["--ratings", ratings] if needs.ratings else []),
         *(["--time", "day"] if needs.time else []),
         *(["--show", files.rater] if needs.fewest else []),
     ]
