@@ -16,7 +16,7 @@ from audit.mutants import HERE
 from hatch_build import LIBRARY, SOURCES, compile_kernels
 
 CHECKS = "-g1 -fsanitize=address,undefined -fno-sanitize-recover=all"
-TESTS = ("tests/kernels", "tests/engine")
+TESTS = ("tests/kernels", "tests/likelihood")
 ABOUT_SIZE = "test_large_data"
 """How tests begin that ask whether only large data go through compiled code."""
 

@@ -16,10 +16,10 @@ def test_the_tests_of_the_faulty_module_come_first(tmp_path: Path) -> None:
     for path in (HERE / "src" / "raterlens" / "capability").glob("*.py"):
         (room / path.name).write_bytes(path.read_bytes())
     (tmp_path / "tests").symlink_to(HERE / "tests")
-    (room / "peak.py").write_text("")
-    assert faulty(tmp_path, HERE, "capability") == ["peak"]
+    (room / "links.py").write_text("")
+    assert faulty(tmp_path, HERE, "capability") == ["links"]
     found = places(tmp_path, HERE, "capability")
-    assert found[0] == "tests/capability/test_peak.py"
+    assert found[0] == "tests/capability/test_links.py"
     assert len(set(found)) == len(found) > 10
 
 

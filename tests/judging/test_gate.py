@@ -157,7 +157,7 @@ def test_exit_codes_tell_a_pipeline_what_happened(table, capsys):
     assert "add one, such as --min-sharpness 0.5" in errors
 
 
-def test_the_result_is_machine_readable(table, fit, capsys):
+def test_the_result_is_machine_readable(table, ratings, capsys):
     assert main(["check", table, "--min-kappa", "0.5", "--max-severity", "1.5", "--json"]) == GATE_FAILED
     content = json.loads(capsys.readouterr().out)
     assert content["passed"] is False
@@ -165,7 +165,7 @@ def test_the_result_is_machine_readable(table, fit, capsys):
     assert content["bounds"] == {"min_kappa": 0.5, "max_severity": 1.5}
     assert "rater column: 'rater' (recognised)" in content["notes"]
     kappa = {row["rater"]: row["value"] for row in content["checks"] if row["measure"] == "kappa"}
-    np.testing.assert_allclose(list(kappa.values()), fit.table("raters")["kappa"], atol=1e-6)
+    np.testing.assert_allclose(list(kappa.values()), rl.fit(ratings).table("raters")["kappa"], atol=1e-6)
     assert main(["check", table, "--json"]) == DONE
     assert json.loads(capsys.readouterr().out)["n_raters"] == 6
 

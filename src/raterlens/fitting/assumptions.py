@@ -49,7 +49,7 @@ MOST_ADAPTED = 50_000
 """Ratings up to which `adapt` adds terms. A fit with spreads costs several times a plain one, some thirty inversions of
 the information; and with more ratings per rater they change little."""
 MOST_THRESHOLDS = 1_000
-"""Of raters, up to which they are added: their information is a matrix that is inverted some fifteen times."""
+"""Thresholds of raters up to which they are added: their information is a matrix, inverted some fifteen times."""
 MOST_PATTERNS = 1_000
 """Ratings up to which item slopes are added beside halo: a reading's probability then has a table for every pattern of
 its scores, not one for their sum."""
@@ -253,8 +253,10 @@ def _spread_words(name: str, found: Result) -> str:
 
 def _look(found: Result, ratings: Ratings, run: Run) -> list[Outcome]:
     """Score tests of what the model leaves out; the last one only where nothing else is wrong."""
+    if not _testable(found, ratings) or run.client is not None or run.checkpoint is not None:
+        return []  # before the terms are asked, which go over all ratings at once
     terms = [term for term in (*MISSED, *TESTED) if term.applies(ratings, found.config)]
-    if not terms or not _testable(found, ratings) or run.client is not None or run.checkpoint is not None:
+    if not terms:
         return []
     run.enter("testing assumptions")
     at, some = _placed(found, ratings)
