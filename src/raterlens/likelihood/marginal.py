@@ -98,8 +98,6 @@ class FacetsMarginal(ABC):
     """Prior of raters in general, as part of the objective."""
     drawn: DrawnPrior | None = None
     """How much raters differ between items or levels, another such part."""
-    _jacobian: sparse.csr_array | None = None
-    """Jacobian of the model, if it is the same at all parameters."""
     _latest: tuple[Array, Nodes, Derivatives] | None = None
     """Where it was last evaluated, for who asks more of the same place."""
     _known: tuple[Array, Array, Tables] | None = None
@@ -109,12 +107,8 @@ class FacetsMarginal(ABC):
         self.ratings, self.model, self.response, self.pseudo = ratings, model, response, pseudo
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
-        """Jacobian of the model; not to be changed."""
-        if not self.model.straight:
-            return self.model.jacobian(parameters)
-        if self._jacobian is None:
-            self._jacobian = self.model.jacobian(parameters)
-        return self._jacobian
+        """Of the model; not to be changed."""
+        return self.model.jacobian(parameters)
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:
         """Small ones are kept until another place is asked for, and not to be changed."""

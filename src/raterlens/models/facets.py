@@ -347,8 +347,22 @@ class FacetsModel:
     def jacobian(self, parameters: Array) -> sparse.csr_array:
         """(contexts + contexts x intercepts, parameters): rows of slopes, then of intercepts.
 
-        The same derivatives as `pullback`, spelled out; inference needs the matrix.
+        The same derivatives as `pullback`, spelled out; inference needs the matrix. Not to be changed: where the map is
+        linear it is the same at all parameters.
         """
+        return self._constant_jacobian if self.straight else self._jacobian(parameters)
+
+    @cached_property
+    def _constant_jacobian(self) -> sparse.csr_array:
+        rows = self._map
+        intercepts = -rows.design[rows.places["intercept"]]
+        if len(self.lever) > 1:
+            intercepts = sparse.kron(intercepts, self.lever[:, None], format="csr")
+        if "steps" in rows.places:
+            intercepts = intercepts - rows.design[rows.places["steps"]]
+        return sparse.csr_array(sparse.vstack([rows.design[rows.places["slope"]], intercepts], format="csr"))
+
+    def _jacobian(self, parameters: Array) -> sparse.csr_array:
         at, rows = self._parts(parameters), self._map
         one, lever = np.ones(len(self.contexts)), self.lever[:, None]
         slopes = {"slope": at.sd * at.stretch * one, "log_slope": at.sd * at.a, "log_sd": at.sd * at.a}
