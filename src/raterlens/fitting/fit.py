@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit":
-    """Fit exactly what a request says, without a look at what it takes for granted."""
+    """Fit exactly what a request says, without testing its assumptions."""
     return _as_fit(carry_out(config, ratings, run or Run()), ratings)
 
 
