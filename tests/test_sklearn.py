@@ -69,7 +69,7 @@ def long(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_it_is_the_same_fit(verdicts):
-    estimator, fit = RaterCapability().fit(verdicts), rl.fit(long(verdicts), model="gmf")
+    estimator, fit = RaterCapability().fit(verdicts), rl.fit(long(verdicts))
     np.testing.assert_allclose(estimator.kappa_, fit.raters["kappa"], atol=1e-10)
     assert estimator.raters_.tolist() == ["a", "b", "c", "d"]
     rated = verdicts.notna().any(axis=1).to_numpy()
@@ -81,7 +81,7 @@ def test_it_is_the_same_fit(verdicts):
 def test_columns_that_are_raters_and_items(verdicts):
     estimator = RaterCapability(raters=["x", "x", "y", "y"], items=["1", "2", "1", "2"]).fit(verdicts)
     table = long(verdicts).assign(item=lambda t: t["rater"].map(dict(zip("abcd", "1212", strict=True))))
-    fit = rl.fit(table.assign(rater=table["rater"].map(dict(zip("abcd", "xxyy", strict=True)))), model="gmf")
+    fit = rl.fit(table.assign(rater=table["rater"].map(dict(zip("abcd", "xxyy", strict=True)))))
     np.testing.assert_allclose(estimator.kappa_, fit.raters["kappa"], atol=1e-10)
     with pytest.raises(ValueError, match="raters has 1 labels for 4 columns"):
         RaterCapability(raters=["x"]).fit(verdicts)

@@ -113,6 +113,37 @@ def test_a_named_scale_that_items_do_not_share_is_said():
     assert "ability shape" not in fit.assumptions["assumption"]  # which unequal thresholds would look like
 
 
+def sloped(*, ordered: bool) -> rl.Ratings:
+    """Items that reflect ability strongly beside one that hardly does."""
+    rng = np.random.default_rng(3)
+    steps = np.array([-1.0, 1.0]) if ordered else np.zeros(1)
+    rows = []
+    for student, theta in enumerate(rng.normal(size=400)):
+        for rater in rng.choice(5, 2, replace=False):
+            for item, slope in enumerate((2.0, 2.0, 0.3)):
+                log = np.concatenate([[0.0], np.cumsum(slope * theta - steps)])
+                score = rng.choice(len(log), p=np.exp(log) / np.exp(log).sum())
+                rows.append((f"s{student}", f"r{rater}", f"i{item}", score))
+    return rl.read(pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row"))
+
+
+def test_item_slopes_are_advised_alone_for_pass_or_fail_only(monkeypatch):
+    """With ordered scores they predict held-out ratings worse unless other terms stand beside them."""
+    (said,) = rl.fit(sloped(ordered=False), model="gmf", standard_errors=False).warnings
+    assert said.endswith("Use item_slopes=True")
+    ordered = sloped(ordered=True)
+    (said,) = rl.fit(ordered, model="gmf", scale="partial credit", standard_errors=False).warnings
+    assert "how strongly they reflect ability" in said
+    assert said.endswith("Use assumptions='adapt' to let the data decide")
+    shared = rl.fit(ordered, model="gmf", scale="rating scale", standard_errors=False)
+    assert shared.warnings == ()
+    assert outcome(shared, "item slopes")["words"] == "Not tested: partial credit would look like it."
+    assert "ability shape" not in shared.assumptions["assumption"]
+    monkeypatch.setattr(assumptions, "MOST_ADAPTED", 100)
+    (said,) = rl.fit(ordered, scale="partial credit", standard_errors=False).warnings
+    assert said.endswith("that show it best")  # since nothing can be added
+
+
 @pytest.mark.parametrize(("kind", "said"), [("skewed", "skewed to the right"), ("two groups", "two groups")])
 def test_skewness_and_two_groups_are_found(kind, said):
     ratings = ratings_of(kind)

@@ -13,7 +13,7 @@ def test_each_model_is_fitted_as_if_alone(small: rl.Ratings) -> None:
     found = rl.fit_models(small, wanted, workers=1)
     assert list(found) == list(wanted)
     for name, options in wanted.items():
-        alone = rl.fit(small, **{"model": "gmf"} | options)
+        alone = rl.fit(small, **options)
         assert found[name].loglik == alone.loglik
         assert found[name].config == alone.config
 

@@ -109,7 +109,12 @@ def result_under_policy(ratings: Ratings, config: FitConfig, run: Run) -> Result
         outcomes = _look(found, ratings, run)
         if policy == "adapt":
             outcomes = [Outcome("all", None, None, False, f"No term was added: {why}."), *outcomes]
-        said = [_advice(term, outcome) for outcome in outcomes if (term := _clear(outcome)) is not None]
+        more = policy == "warn" and _not_adapted(ratings, config, run) is None
+        said = [
+            _advice(term, outcome, alone=not (term.needs and _ordered(ratings)), more=more)
+            for outcome in outcomes
+            if (term := _clear(outcome)) is not None
+        ]
         return replace(_recorded(found, outcomes), warnings=(*found.warnings, *said))
 
 
@@ -163,6 +168,7 @@ def _tested(
     ratings: Ratings, config: FitConfig, run: Run, taken: list[str]
 ) -> tuple[Result | None, dict[str, Any], list[Outcome]]:
     """The fit with the tested terms that are clear, None where none was tested; their options; what became of each."""
+    run.enter("testing assumptions")
     run = replace(run, on_stage=None, start=None)
     found: Result | None = None
     added: dict[str, Any] = {}
@@ -252,7 +258,7 @@ def _spread_words(name: str, found: Result) -> str:
 
 
 def _look(found: Result, ratings: Ratings, run: Run) -> list[Outcome]:
-    """Score tests of what the model leaves out; the last one only where nothing else is wrong."""
+    """Score tests of what the model leaves out, unless something else that is or may be wrong would look like it."""
     if not _testable(found, ratings) or run.client is not None or run.checkpoint is not None:
         return []  # before the terms are asked, which go over all ratings at once
     terms = [term for term in (*MISSED, *TESTED) if term.applies(ratings, found.config)]
@@ -261,16 +267,30 @@ def _look(found: Result, ratings: Ratings, run: Run) -> list[Outcome]:
     run.enter("testing assumptions")
     at, some = _placed(found, ratings)
     outcomes: list[Outcome] = []
+    wrong: list[str] = []
     for term in terms:
-        if term.last and any(_suspected(one) for one in outcomes):
+        if term.last and wrong:
             continue
         if term.score is None or (score := term.score(at, found, some)) is None:
+            continue
+        unsure = [*wrong, *([CREDIT] if _may_miss_thresholds(found.config, ratings, outcomes) else [])]
+        if score.p < PROMISING and (like := [name for name in unsure if name in term.needs]):
+            words = f"Not tested: {' and '.join(like)} would look like it."
+            wrong.append(term.name)
+            outcomes.append(Outcome(term.name, None, None, False, words))
             continue
         statistic, p = score.statistic, score.p
         if p < CLEAR and ratings.n_ratings <= MOST_CONFIRMED:
             statistic, p = _ratio(term, found, ratings, run)[1:]
         outcomes.append(_outcome(term, statistic, p, taken=False))
+        wrong += [term.name] if _suspected(outcomes[-1]) else []
     return outcomes
+
+
+def _may_miss_thresholds(config: FitConfig, ratings: Ratings, outcomes: list[Outcome]) -> bool:
+    """Whether items share thresholds, and no test says that they do."""
+    tested = any(one.assumption == CREDIT for one in outcomes)
+    return _ordered(ratings) and config.shared_scale != "partial credit" and not tested
 
 
 def _clear(outcome: Outcome) -> Term | None:
@@ -279,12 +299,19 @@ def _clear(outcome: Outcome) -> Term | None:
     return next(term for term in (*MISSED, *TESTED) if term.name == outcome.assumption)
 
 
-def _advice(term: Term, outcome: Outcome) -> str:
+def _advice(term: Term, outcome: Outcome, *, alone: bool, more: bool) -> str:
+    """Say what is missed and what to do: `alone`: the term helps without others; `more`: others can be added."""
     assert outcome.p is not None
+    said = f"{term.seen.format(p=p_words(outcome.p))}. {term.missed}"
+    if not alone:
+        return (
+            Message(f"{said}. Use ", Option("assumptions", "adapt"), " to let the data decide")
+            if more
+            else said
+        )
     ((name, value),) = term.options.items()
     keep = () if term.keep is None else (", or ", term.keep, " to keep the assumption")
-    seen = term.seen.format(p=p_words(outcome.p))
-    return Message(f"{seen}. {term.missed}. Use ", Option(name, value), *keep)
+    return Message(f"{said}. Use ", Option(name, value), *keep)
 
 
 # -- both ------------------------------------------------------------------------------------------------------

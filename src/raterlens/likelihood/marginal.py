@@ -107,7 +107,7 @@ class FacetsMarginal(ABC):
         self.ratings, self.model, self.response, self.pseudo = ratings, model, response, pseudo
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
-        """Of the model; not to be changed."""
+        """The model's Jacobian; not to be changed."""
         return self.model.jacobian(parameters)
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:

@@ -114,7 +114,7 @@ def two_fits(raters: pl.DataFrame, names: Sequence[str]) -> Picture:
     --------
     >>> import raterlens as rl
     >>> ratings, names = rl.load_example(), ["gmf", "tfm"]
-    >>> both = rl.compare(rl.fit(ratings), rl.fit(ratings, model="tfm"), names=names)
+    >>> both = rl.compare(rl.fit(ratings, model="gmf"), rl.fit(ratings, model="tfm"), names=names)
     >>> two_fits(both.raters, names).description[:51]
     'Capability of 16 raters in gmf and in tfm: 6 raters'
     """
