@@ -113,6 +113,13 @@ def test_the_likelihood_is_that_of_plain_loops_and_means_are_found() -> None:
     assert fit.calibration.between_variance == pytest.approx(np.mean(groups["mean"].to_numpy() ** 2))
 
 
+def test_where_the_data_decide_groups_go_without_what_does_not_go_with_them() -> None:
+    fit = rl.fit(read(schools(200)[0]))
+    assert fit.config.prior != "panel"
+    assert fit.config.ability in (None, "normal")
+    assert (fit.table("groups")["mean_se"] < 1).all()
+
+
 def test_a_fit_with_groups_is_saved_and_asks_for_them(tmp_path) -> None:
     table, _ = schools()
     ratings = read(table)
@@ -144,7 +151,9 @@ def test_groups_that_no_rater_links_are_centred_apart() -> None:
     assert fit.loglik == pytest.approx(plain.loglik, abs=1e-4)
 
 
-@pytest.mark.parametrize("options", [{"method": "laplace"}, {"ability": "smooth"}, {"link": "log"}])
+@pytest.mark.parametrize(
+    "options", [{"method": "laplace"}, {"ability": "smooth"}, {"link": "log"}, {"prior": "panel"}]
+)
 def test_what_does_not_go_with_groups_is_refused(options: dict[str, str]) -> None:
     with pytest.raises(RaterlensError, match="does not go with"):
         rl.fit(read(schools(40)[0]), "gmf", **options)
