@@ -79,16 +79,17 @@ def test_nothing_is_added_to_what_the_plain_model_drew(plain):
     assert named.loglik == pytest.approx(fit.loglik, abs=1e-9)
 
 
-def test_ordered_scores_have_thresholds_per_item_and_interactions_from_the_start():
+def test_ordered_scores_have_thresholds_per_item_and_rater_and_interactions_from_the_start():
     ratings = rl.simulate(
         students=120, raters=4, items=3, raters_per_student=2, thresholds=STEPS, seed=5
     ).ratings
     fit = rl.fit(ratings)
-    assert fit.config.scale == "partial credit"
+    assert fit.config.scale == "partial credit, rater"
     assert fit.config.interactions == ("rater:item",)
     assert fit.assumptions.filter("taken")["assumption"].to_list() == [
         "panel prior",
         "partial credit",
+        "thresholds per rater",
         "rater x item",
     ]
     given = rl.fit(ratings, scale="graded", prior="none")

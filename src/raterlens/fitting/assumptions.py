@@ -150,15 +150,13 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
     # Tests are made with thresholds that raters share: their own have a spread.
     scale = next((term.options["scale"] for term in spreads if term.name == CREDIT), config.scale)
     plain = config.changed(scale=scale, standard_errors=False, reference=None)  # which may follow from errors
-    near, added, tested = _tested(ratings, plain, run, [term.name for term in spreads])
+    added, tested = _tested(ratings, plain, run, [term.name for term in spreads])
     config = config.changed(**wanted, **added)
     if run.start is not None and any(
         getattr(run.start.config, name) != getattr(config, name)
         for name in ("scale", "item_slopes", "halo", "ability")
     ):
         run = replace(run, start=None)  # an earlier fit of another model
-    if run.start is None and near is not None and config.covariates is None:
-        run = replace(run, start=near)
     found = carry_out(config, ratings, run)
     outcomes += [Outcome(term.name, None, None, True, _spread_words(term.name, found)) for term in spreads]
     return _recorded(found, [*outcomes, *tested])
@@ -166,8 +164,8 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
 
 def _tested(
     ratings: Ratings, config: FitConfig, run: Run, taken: list[str]
-) -> tuple[Result | None, dict[str, Any], list[Outcome]]:
-    """The fit with the tested terms that are clear, None where none was tested; their options; what became of each."""
+) -> tuple[dict[str, Any], list[Outcome]]:
+    """Options of the tested terms that are clear, and what became of each."""
     run.enter("testing assumptions")
     run = replace(run, on_stage=None, start=None)
     found: Result | None = None
@@ -188,7 +186,7 @@ def _tested(
         found, outcome = _tried(term, found, ratings, run, lacking)
         outcomes.append(outcome)
         added |= term.options if outcome.taken else {}
-    return found, added, outcomes
+    return added, outcomes
 
 
 def _suspected(outcome: Outcome) -> bool:
