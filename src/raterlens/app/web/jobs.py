@@ -101,7 +101,7 @@ class Worker:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._too_large = False
+        self._too_large = self._killed = False
 
     @staticmethod
     async def start(root: Path) -> "Worker":
@@ -161,10 +161,12 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """Whether it can take another task: it lives, and has not grown too large."""
-        return self._process.returncode is None and not self._too_large
+        """Whether it can take another task: it lives, and has not grown too large. One that is being killed lives on
+        until its end is seen."""
+        return self._process.returncode is None and not self._too_large and not self._killed
 
     async def kill(self) -> None:
+        self._killed = True
         with suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
