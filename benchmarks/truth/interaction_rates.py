@@ -1,6 +1,6 @@
 """How often interactions of raters with items are found: where there are none, and where some are planted.
 
-`python -m benchmarks.truth.interaction_rates [PANELS] [STUDENTS]`: panels of 40 students or so many, 5 raters, two per
+`python -m benchmarks.truth.interaction_rates [PANELS] [STUDENTS]`: panels of 40 students by default, 5 raters, two per
 student, 3 items, with slopes and severities that differ, interactions of standard deviation 0, 0.4 and 0.8. A term is
 found where its test has p < 0.05; a single interaction where its severity is more than 1.96 standard errors from 0.
 """

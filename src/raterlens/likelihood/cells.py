@@ -22,8 +22,8 @@ def rating_cells(
 ) -> sparse.csr_array:
     """(students, contexts x categories): how often a student has each score of each context.
 
-    `n_groups`, here and below: so many more cells, the last ones, one for each group of students, which its students
-    have once. Their tables say how students are distributed, where that is estimated.
+    `n_groups`, here and below: one more cell for each group of students, after all others, which its students have
+    once. Their tables say how students are distributed, where that is estimated.
     """
     cell = contexts.places(ratings).astype(np.int64) * n_categories + ratings.score
     shape = ratings.n_students, len(contexts) * n_categories
