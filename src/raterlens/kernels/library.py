@@ -90,12 +90,6 @@ def _library() -> tuple[ctypes.CDLL, str]:
 
 
 @cache
-def compiled_with(name: str) -> bool:
-    """Whether the library has this function: one that was compiled before its sources changed may not."""
-    library, level = _library()
-    return hasattr(library, f"{name}_{level}")
-
-
 def kernel(name: str, *arguments: Any, returns: Any = None) -> Callable[..., Any]:
     """A compiled function with the types of what it takes and gives."""
     library, level = _library()

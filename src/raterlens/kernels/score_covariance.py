@@ -21,7 +21,6 @@ from raterlens.kernels.library import (
     Longs,
     Real,
     begin_within,
-    compiled_with,
     inside,
     kernel,
     refuse_unless,
@@ -118,17 +117,14 @@ _add_covariances = kernel(
     *[Doubles] * 4,
     returns=Integer,
 )
-SUMS_SCORES = compiled_with("summed_scores")
-"""Whether sums of scores are compiled; not in a library that is older than its sources."""
-if SUMS_SCORES:
-    _summed_scores = kernel(
-        "summed_scores",
-        ctypes.POINTER(_Scores),
-        Doubles,
-        *[Integer] * 3,
-        *(Longs, Longs, Longs, Doubles),
-        returns=Integer,
-    )
+_summed_scores = kernel(
+    "summed_scores",
+    ctypes.POINTER(_Scores),
+    Doubles,
+    *[Integer] * 3,
+    *(Longs, Longs, Longs, Doubles),
+    returns=Integer,
+)
 _quadratic_forms = kernel("quadratic_forms", *[Integer] * 2, Longs, Ints, Doubles, Doubles, Integer, Doubles)
 # Rows that are worth a thread of their own.
 _LEAST = 2_000

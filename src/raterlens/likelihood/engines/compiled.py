@@ -21,7 +21,7 @@ from raterlens.base.threads import available_cores, in_threads, spans
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.kernels.library import Doubles
 from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over
-from raterlens.kernels.score_covariance import SUMS_SCORES, Covariances, Scores, grids
+from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.kernels.sparse_rows import SparseRows
 from raterlens.likelihood.engines.contract import (
     CellScores,
@@ -32,7 +32,6 @@ from raterlens.likelihood.engines.contract import (
     Tables,
     Weighting,
 )
-from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.nodes import NestedNodes, Nodes, weights_between
 
 # Numbers of posteriors at a time: 8 MB.
@@ -222,10 +221,6 @@ class CompiledEngine:
         _add_up(self._covariances(nodes, scores, pattern), totals, whole, self._work.n_rows)
 
     def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
-        if not SUMS_SCORES:
-            readable = NumpyEngine(self._work.counts, self._work.sums if self._linear else None)
-            found = readable.scores(tables, nodes, scores, weights)
-            return found if self._place is None else taken_sums(found, self._place)
         covariances, n_nodes = self._covariances(nodes, scores), len(nodes.points)
         whole, step = (
             _Pass(replace(self._work, weight=None), tables, self._grid(nodes)),
