@@ -11,7 +11,7 @@ from raterlens.kernels.coded_columns import (
     show_numbers,
     tallied_students,
 )
-from raterlens.reading.duplicates import rows_alike
+from raterlens.reading.duplicates import duplicated_rows
 from raterlens.reading.labels import code
 
 
@@ -44,7 +44,7 @@ def test_rows_without_copies_are_seen_to_have_none(seed):
     student = np.repeat(np.arange(30, dtype=np.int32), 3)
     others = [random.permutation(np.tile(np.arange(3, dtype=np.int32), 30)) for _ in range(3)]
     others = others[: 1 + seed % 3]
-    assert none_alike(student, others) == (not rows_alike([student, *others]).any())
+    assert none_alike(student, others) == (not duplicated_rows([student, *others]).any())
 
 
 def test_what_cannot_be_said_is_left_open():

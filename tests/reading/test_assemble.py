@@ -10,18 +10,17 @@ import pytest
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.assemble import Kept, assemble, left_out
-from raterlens.reading.columns import Roles
-from raterlens.reading.detection.proposal import Understanding
+from raterlens.reading.assemble import RowCounts, assemble, dropped_notes
+from raterlens.reading.columns import Roles, resolve_layout
 from raterlens.reading.formats.table import table_of
-from raterlens.reading.layout import laid_out
 from raterlens.reading.read import read
+from raterlens.reading.read_plan import ReadPlan
 from tests.support.reading_tables import LONG
 
 
 def assembled(frame: pl.DataFrame, **options: object) -> Ratings:
-    understanding = Understanding(ReadConfig(**options))  # type: ignore[arg-type]
-    return assemble(*laid_out(table_of("t", frame), understanding), understanding)
+    plan = ReadPlan.of(ReadConfig(**options))  # type: ignore[arg-type]
+    return assemble(*resolve_layout(table_of("t", frame), plan))[0]
 
 
 def test_incomplete_rows_are_left_out_and_counted() -> None:
@@ -48,16 +47,16 @@ def test_incomplete_rows_are_left_out_and_counted() -> None:
 
 
 def test_counts_add_up() -> None:
-    assert Kept(4, 3, 8, 7, 5) + Kept(1, 1, 2, 2, 2) == Kept(5, 4, 10, 9, 7)
+    assert RowCounts(4, 3, 8, 7, 5) + RowCounts(1, 1, 2, 2, 2) == RowCounts(5, 4, 10, 9, 7)
 
 
 def test_nothing_of_use() -> None:
     roles = Roles(("student",), ("rater",), (), ("score",), (), False, ())
     with pytest.raises(InputError, match="all 3 scores in 'score' are missing") as refused:
-        left_out(roles, Kept(rows=3, labelled=3, scores=3, scored=0, kept=0))
+        dropped_notes(roles, RowCounts(rows=3, labelled=3, scores=3, scored=0, kept=0))
     assert refused.value.option == "score"
     with pytest.raises(InputError, match="none of the 3 rows has a score and a label"):
-        left_out(roles, Kept(rows=3, labelled=1, scores=3, scored=2, kept=0))
+        dropped_notes(roles, RowCounts(rows=3, labelled=1, scores=3, scored=2, kept=0))
 
 
 def test_a_table_without_rows() -> None:

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from raterlens.config import pattern_fields
-from raterlens.reading.columns import FIELDS, is_grid, likely_pattern, split_names
 from raterlens.reading.read import read
+from raterlens.reading.reshape import FIELDS, is_grid, likely_pattern, split_names
 from tests.support.reading_tables import LONG, assert_same, by_rows
 
 

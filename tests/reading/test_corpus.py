@@ -7,8 +7,8 @@ import pytest
 
 from raterlens.config import ReadConfig
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.detection.proposal import UncertainError
-from raterlens.reading.read import read, understood
+from raterlens.reading.read import read, read_with_plan
+from raterlens.reading.read_plan import UncertainError
 from tests.reading.corpus.cases import CASES, Case
 
 
@@ -27,8 +27,8 @@ def test_the_corpus_is_large_enough_and_mostly_read_without_options() -> None:
 def test_files_that_are_read_with_no_option(case: Case, tmp_path: Path) -> None:
     path = case.write(tmp_path)
     assert rows(read(path)) == case.rows
-    _, understanding = understood(path, ReadConfig())
-    assert rows(read(path, **understanding.config.given())) == case.rows, "said in so many words, the same"
+    _, plan = read_with_plan(path, ReadConfig())
+    assert rows(read(path, **plan.config.given())) == case.rows, "said in so many words, the same"
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.asks], ids=lambda case: case.name)

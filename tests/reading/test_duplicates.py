@@ -6,9 +6,9 @@ import pytest
 
 from raterlens.app.cli.main import main
 from raterlens.base.errors import InputError
-from raterlens.reading.detection.proposal import UncertainError
-from raterlens.reading.duplicates import rows_alike
+from raterlens.reading.duplicates import duplicated_rows
 from raterlens.reading.read import read
+from raterlens.reading.read_plan import UncertainError
 
 TABLE = pl.DataFrame(
     {
@@ -151,7 +151,7 @@ def test_a_table_in_order_is_searched_by_stretches(row, in_order):
     rows = rows[np.argsort(rows[:, 0], kind="stable")] if in_order else rows[::-1]
     pairs = list(map(tuple, rows.tolist()))
     expected = [pairs.count(pair) > 1 for pair in pairs]
-    assert rows_alike([rows[:, 0], rows[:, 1]], block=7).tolist() == expected
+    assert duplicated_rows([rows[:, 0], rows[:, 1]], block=7).tolist() == expected
 
 
 def test_a_rating_that_the_file_itself_counts_several_times(tmp_path):

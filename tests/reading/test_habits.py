@@ -7,8 +7,8 @@ import pytest
 
 from raterlens.base.errors import InputError, OptionError
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.detection.proposal import UncertainError
 from raterlens.reading.read import read
+from raterlens.reading.read_plan import UncertainError
 from tests.reading.corpus.cases import CASES
 from tests.reading.corpus.habits import HABITS as FIRST
 from tests.reading.corpus.habits import Habit

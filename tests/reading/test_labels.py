@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from raterlens.reading.labels import code, merged, total_rows
+from raterlens.reading.labels import code, merge_spellings, total_rows
 from raterlens.reading.read import read
 from tests.support.reading_tables import LONG
 
@@ -108,7 +108,7 @@ def test_numbers_get_the_codes_of_other_labels(labels):
 
 
 def test_blanks_and_case_make_no_difference_and_the_usual_spelling_stays() -> None:
-    levels, (finding,) = merged(
+    levels, (finding,) = merge_spellings(
         code(pl.Series(["Anna", "anna", "Anna ", "Anna", "Bob", None])), "rater", lambda row: f"row {row + 1}"
     )
     assert levels.labels.to_list() == ["Anna", "Bob"]
@@ -121,7 +121,7 @@ def test_blanks_and_case_make_no_difference_and_the_usual_spelling_stays() -> No
 
 @pytest.mark.parametrize("labels", [["aB3x", "Ab3x"], ["007", "7"], ["Anna", "Ana"], ["a", "b"]])
 def test_labels_that_differ_stay_apart(labels: list[str]) -> None:
-    levels, found = merged(code(pl.Series(labels)), "student", None)
+    levels, found = merge_spellings(code(pl.Series(labels)), "student", None)
     assert (len(levels.labels), found) == (2, [])
 
 

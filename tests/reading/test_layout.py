@@ -13,10 +13,10 @@ from raterlens.app.cli.main import main
 from raterlens.base.errors import OptionError
 from raterlens.base.text import worded
 from raterlens.config import ReadConfig
-from raterlens.reading.detection.proposal import Understanding
+from raterlens.reading.columns import resolve_layout
 from raterlens.reading.formats.table import table_of
-from raterlens.reading.layout import laid_out
 from raterlens.reading.read import read
+from raterlens.reading.read_plan import ReadPlan
 
 FRAME = pl.DataFrame({"student": [1], "rater": [2], "reader": [3], "task": [4], "score": [1]})
 TABLE = table_of("t", FRAME)
@@ -24,9 +24,9 @@ TABLE = table_of("t", FRAME)
 
 def test_the_user_goes_before_the_file_and_the_file_before_usual_names() -> None:
     told = replace(TABLE, roles={"rater": "reader", "facets": ["task", "rater"]})
-    _, by_name = laid_out(TABLE, Understanding(ReadConfig()))
-    table, by_file = laid_out(told, Understanding(ReadConfig()))
-    _, by_user = laid_out(told, Understanding(ReadConfig(rater="task")))
+    _, by_name, _ = resolve_layout(TABLE, ReadPlan.of(ReadConfig()))
+    table, by_file, _ = resolve_layout(told, ReadPlan.of(ReadConfig()))
+    _, by_user, _ = resolve_layout(told, ReadPlan.of(ReadConfig(rater="task")))
     assert (by_name.rater, by_name.item) == (("rater",), ("task",))
     assert (by_file.rater, by_file.facets) == (("reader",), ("task", "rater"))
     assert (by_user.rater, by_user.facets) == (("task",), ("rater",))
@@ -37,7 +37,9 @@ def test_the_user_goes_before_the_file_and_the_file_before_usual_names() -> None
 
 def test_columns_of_raters_become_rows() -> None:
     wide = table_of("t", pl.DataFrame({"student": [1, 2], "Ann x": [0, 1], "Bob x": [1, 1], "Bob y": [0, 0]}))
-    table, roles = laid_out(wide, Understanding(ReadConfig(wide="{rater} {item}", items=["Ann x", "Bob x"])))
+    table, roles, _ = resolve_layout(
+        wide, ReadPlan.of(ReadConfig(wide="{rater} {item}", items=["Ann x", "Bob x"]))
+    )
     rows = table.take(roles.columns).frame.rows()
     assert rows == [(1, "Ann", "x", "0"), (1, "Bob", "x", "1"), (2, "Ann", "x", "1"), (2, "Bob", "x", "1")]
     assert table.query is None
@@ -45,7 +47,7 @@ def test_columns_of_raters_become_rows() -> None:
 
 def test_a_column_has_one_role() -> None:
     with pytest.raises(OptionError, match="column 'rater' is given for student and rater; give each role"):
-        laid_out(TABLE, Understanding(ReadConfig(student="rater", rater="rater")))
+        resolve_layout(TABLE, ReadPlan.of(ReadConfig(student="rater", rater="rater")))
 
 
 ROWS = [

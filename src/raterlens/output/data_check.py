@@ -11,7 +11,7 @@ from raterlens.config.keyword_types import ReadOptions
 from raterlens.output.report.reproduce import Request
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine, examine_links, pairing_warnings
-from raterlens.reading.read import checked, proposed
+from raterlens.reading.read import checked, read_with_plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,13 +95,13 @@ def check(source: Any, **options: Unpack[ReadOptions]) -> DataCheck:
                 option=name,
             )
         return DataCheck(source, (), design_warnings(source), ReadConfig())
-    ratings, proposal = proposed(source, ReadConfig(**options))
-    ratings = checked(ratings, proposal.config.cut)
-    asked = tuple(finding.note for finding in proposal.questions)
+    ratings, plan = read_with_plan(source, ReadConfig(**options))
+    ratings = checked(ratings, plan.config.cut)
+    asked = tuple(finding.note for finding in plan.questions)
     given = source if isinstance(source, list) else [source]
     files = [os.fspath(one) for one in given if isinstance(one, str | os.PathLike)]
     first = files[0] if files else None
-    return DataCheck(ratings, asked, design_warnings(ratings), proposal.config, first, tuple(files[1:]))
+    return DataCheck(ratings, asked, design_warnings(ratings), plan.config, first, tuple(files[1:]))
 
 
 def design_warnings(ratings: Ratings) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
@@ -18,76 +18,88 @@ from raterlens.config import ReadConfig
 from raterlens.ratings.coded import Codes, Facet, KnownAnswers, Ratings, renumbered
 from raterlens.ratings.groupings import with_draws
 from raterlens.reading.columns import Roles
-from raterlens.reading.detection.proposal import Finding, Understanding
-from raterlens.reading.detection.score_scale import understood_scale
+from raterlens.reading.detection.score_scale import detect_scale
 from raterlens.reading.detection.vocabulary import tier
 from raterlens.reading.duplicates import DRAWS, settle_duplicates
 from raterlens.reading.formats.table import Rows, Table
-from raterlens.reading.labels import Levels, alike, code, combine, merged, refuse_infinite, total_rows
+from raterlens.reading.labels import (
+    Levels,
+    code,
+    combine,
+    merge_spellings,
+    refuse_infinite,
+    similar_labels,
+    total_rows,
+)
+from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.scores import ScoreCoding, parse_scores
-from raterlens.reading.truth_columns import known_coding, marked_raters, once_each, table_answers
+from raterlens.reading.truth_columns import known_coding, one_answer_per_cell, table_answers, trusted_raters
 
 ONE_ITEM = "all"
 
 
-def assemble(table: Table, roles: Roles, understanding: Understanding) -> Ratings:
-    """Put codes and scores together, without the ratings that miss a label or a score."""
+def assemble(table: Table, roles: Roles, plan: ReadPlan) -> tuple[Ratings, ReadPlan]:
+    """Put codes and scores together, without the ratings that miss a label or a score; with the plan they follow."""
     taken = _taken(table, roles)
     if taken.frame.is_empty():
         raise InputError(
             f"{table.name} has a header ({listed(table.columns)}) but no rows", "add the ratings under it"
         )
-    taken = _extracted(taken, roles, understanding.config.pattern)
-    rows = labelled(table, roles, taken)
-    labels = _Labels.of(table, rows, roles)
-    for name, levels in labels.named(roles).items():
-        refuse_infinite(levels, name, rows.place)
-    if not understanding.config.as_written:
-        totals, found = total_rows(labels.named(roles), rows.place)
-        understanding.take(found)
-        if totals is not None:
-            taken = (table.take(roles.columns) if table.large else taken).without(totals)
-            taken = _extracted(taken, roles, understanding.config.pattern)
-            rows = labelled(table, roles, taken)
-            labels = _Labels.of(table, rows, roles)
-        labels = labels.merged(rows.place, understanding)
+    rows, labels, plan = _cleaned(table, roles, taken, plan)
     complete = labels.complete
-    scores, scored, coding = _scored(rows, roles, complete, labels, understanding)
+    scores, scored, coding, plan = _scored(rows, roles, complete, labels, plan)
     kept = scored if is_all_true(complete) else scored & complete[:, None] & (scores >= 0)
-    notes = [*table.notes, *(finding.note for finding in understanding.findings), *roles.notes, *rows.notes]
-    notes += left_out(roles, Kept.of(complete, scored, kept))
-    told = len(understanding.findings)
+    notes = [*table.notes, *(finding.note for finding in plan.findings), *roles.notes, *rows.notes]
+    notes += dropped_notes(roles, RowCounts.of(complete, scored, kept))
     of_use = kept[:, 0] if kept.shape[1] == 1 or is_all_true(kept) else np.logical_or.reduce(kept, axis=1)
-    again = settle_duplicates(table, roles, rows, of_use, labels.codes(roles), understanding)
+    again, repeats = settle_duplicates(
+        table, roles, rows, of_use, labels.codes(roles), plan.config.duplicates
+    )
+    plan = plan.add(repeats)
     if again is not None:
         kept = kept & ~again[:, None]
         of_use = of_use & ~again
-    notes += [finding.note for finding in understanding.findings[told:]]
+    notes += [finding.note for finding in repeats]
     notes += [
         note for name, levels in labels.named(roles).items() for note in line_breaks(name, levels, rows.place)
     ]
     ratings = _ratings(table, labels, scores, kept, notes)
-    if any(finding.done == DRAWS for finding in understanding.findings[told:]):
+    if any(finding.action == DRAWS for finding in repeats):
         ratings = with_draws(ratings)
     if "group" in roles.aside:
         check_groups(labels.students, labels.facets[roles.aside["group"]], of_use, rows.place)
-    if (known := _known(ratings, rows, roles, labels, kept, coding, understanding.config)) is not None:
+    if (known := _known(ratings, rows, roles, labels, kept, coding, plan.config)) is not None:
         said = f"{counted(len(known), 'known answer')} of {counted(len(np.unique(known.student)), 'student')}"
         ratings = replace(ratings, known=known, notes=(*ratings.notes, said))
     if coding.factor != 1:
         ratings = replace(ratings, score_step=1 / coding.factor)
     if roles.trusted:
         marks = rows.frame[roles.trusted[0]]
-        ratings = replace(ratings, trusted=marked_raters(marks, labels.raters, of_use, rows.place))
+        ratings = replace(ratings, trusted=trusted_raters(marks, labels.raters, of_use, rows.place))
     if roles.aside:
         named = {facet.name: facet for facet in ratings.facets}
         apart: dict[str, Any] = {role: named.pop(name) for role, name in roles.aside.items()}
         ratings = replace(ratings, facets=tuple(named.values()), **apart)
-    found, more = swapped(
-        roles, ratings.n_students, ratings.n_raters, ratings.n_items, understanding.asked.given().keys()
-    )
-    understanding.take(found)
-    return ratings if not more else replace(ratings, notes=(*ratings.notes, *more))
+    found, more = roles_look_swapped(roles, ratings, {*plan.asked.given()})
+    return replace(ratings, notes=(*ratings.notes, *more)) if more else ratings, plan.add(found)
+
+
+def _cleaned(table: Table, roles: Roles, taken: Rows, plan: ReadPlan) -> tuple[Rows, "_Labels", ReadPlan]:
+    """Rows with the file's value labels, without totals, and their labels, spellings of one label merged."""
+    pattern = plan.config.pattern
+    rows = apply_value_labels(table, roles, _extracted(taken, roles, pattern))
+    labels = _Labels.of(table, rows, roles)
+    for name, levels in labels.named(roles).items():
+        refuse_infinite(levels, name, rows.place)
+    if plan.config.as_written:
+        return rows, labels, plan
+    totals, found = total_rows(labels.named(roles), rows.place)
+    if totals is not None:
+        taken = (table.take(roles.columns) if table.large else taken).without(totals)
+        rows = apply_value_labels(table, roles, _extracted(taken, roles, pattern))
+        labels = _Labels.of(table, rows, roles)
+    labels, spellings = labels.merged(rows.place)
+    return rows, labels, plan.add([*found, *spellings])
 
 
 def _taken(table: Table, roles: Roles) -> Rows:
@@ -106,10 +118,10 @@ def _extracted(rows: Rows, roles: Roles, pattern: str | None) -> Rows:
 
 
 def _scored(
-    rows: Rows, roles: Roles, complete: Mask, labels: "_Labels", understanding: Understanding
-) -> tuple[NDArray[np.int16], Mask, ScoreCoding]:
-    """Scores, -1 where there is none, where there is something, and how they were read; rows without a label hold no
-    score."""
+    rows: Rows, roles: Roles, complete: Mask, labels: "_Labels", plan: ReadPlan
+) -> tuple[NDArray[np.int16], Mask, ScoreCoding, ReadPlan]:
+    """Scores, -1 where there is none, where there is something, how they were read, and the plan; rows without a label
+    hold no score."""
     frame = rows.frame
     given: Mask | None = None
     if not (is_all_true(complete) or complete.all()):
@@ -117,16 +129,15 @@ def _scored(
         given = frame.select(pl.col(name).is_not_null() for name in roles.scores).to_numpy()
         frame = frame.with_columns(pl.when(pl.Series(complete)).then(pl.col(list(roles.scores))))
     columns = [frame[name] for name in roles.scores]
-    config = understanding.config
-    names = config.names("items") if config.wide else roles.scores
+    names = plan.config.names("items") if plan.config.wide else roles.scores
     ranked = len(columns) == 1 and len(labels.items.labels) == 1
-    coding = understood_scale(columns, names, understanding, labels.raters.codes if ranked else None)
+    coding, plan = detect_scale(columns, names, plan, labels.raters.codes if ranked else None)
     parsed = [parse_scores(column, coding, rows.place) for column in columns]
     scores = np.column_stack(parsed) if len(parsed) > 1 else parsed[0][:, None]
     scored = all_true(*scores.shape) if int(scores.min(initial=0)) >= 0 else scores >= 0
     if given is not None:
         scored = scored | (given & ~complete[:, None])
-    return scores, scored, coding
+    return scores, scored, coding, plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,16 +204,17 @@ class _Labels:
         items = {"item": self.items} if roles.item else {}
         return {"student": self.students, "rater": self.raters, **items, **self.facets}
 
-    def merged(self, place: Callable[[int], str], understanding: Understanding) -> "_Labels":
+    def merged(self, place: Callable[[int], str]) -> tuple["_Labels", list[Finding]]:
         """With labels that differ only in their spelling as one."""
         whole = len(self.item_codes) > 1
         found = {"student": self.students, "rater": self.raters, **({"item": self.items} if whole else {})}
+        findings: list[Finding] = []
         for role, levels in found.items():
-            found[role], notes = merged(levels, role, place)
-            understanding.take(notes)
+            found[role], spellings = merge_spellings(levels, role, place)
+            findings += spellings
         items = found.get("item", self.items)
         codes = items.codes[:, None] if whole else self.item_codes
-        return _Labels(found["student"], found["rater"], items, codes, self.facets)
+        return _Labels(found["student"], found["rater"], items, codes, self.facets), findings
 
 
 def _ratings(
@@ -221,7 +233,7 @@ def _ratings(
     facets = {name: used(levels, levels.codes[:, None]) for name, levels in labels.facets.items()}
     roles_of = {"student": students, "rater": raters, "item": items}
     roles_of |= {f"level of {name}": levels for name, levels in facets.items()}
-    notes = [*notes, *remarks({role: levels.labels for role, levels in roles_of.items()})]
+    notes = [*notes, *label_notes({role: levels.labels for role, levels in roles_of.items()})]
     return Ratings(
         student=students.codes,
         rater=raters.codes,
@@ -257,7 +269,7 @@ def _known(
     item = left(labels.items, labels.item_codes)
     column = rows.frame[roles.known[0]]
     answer = parse_scores(column, known_coding(column, ratings, coding, config), rows.place)
-    return once_each(ratings, student, np.broadcast_to(item, kept.shape)[:, 0], answer, rows.place)
+    return one_answer_per_cell(ratings, student, np.broadcast_to(item, kept.shape)[:, 0], answer, rows.place)
 
 
 def _levels(coded: Callable[[tuple[str, ...]], Levels], role: str, names: tuple[str, ...]) -> Levels:
@@ -298,7 +310,7 @@ def item_names(columns: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RowCounts:
     """How many rows and scores there are, and how many of them are of use."""
 
     rows: int
@@ -308,15 +320,15 @@ class Kept:
     kept: int
 
     @staticmethod
-    def of(labelled: Mask, scored: Mask, kept: Mask) -> "Kept":
+    def of(labelled: Mask, scored: Mask, kept: Mask) -> "RowCounts":
         of_labels, of_scores, of_both = map(count, (labelled, scored, kept))
-        return Kept(len(labelled), of_labels, scored.size, of_scores, of_both)
+        return RowCounts(len(labelled), of_labels, scored.size, of_scores, of_both)
 
-    def __add__(self, other: "Kept") -> "Kept":
-        return Kept(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+    def __add__(self, other: "RowCounts") -> "RowCounts":
+        return RowCounts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
-def left_out(roles: Roles, found: Kept) -> list[str]:
+def dropped_notes(roles: Roles, found: RowCounts) -> list[str]:
     """Count the rows without a label and, of the others, the ratings without a score."""
     if not found.scored:
         raise InputError(
@@ -360,9 +372,9 @@ def line_breaks(name: str, levels: Levels, place: Callable[[int], str]) -> list[
     ]
 
 
-def remarks(labels: Mapping[str, pl.Series]) -> list[str]:
+def label_notes(labels: Mapping[str, pl.Series]) -> list[str]:
     """Remarks about labels, by role."""
-    notes = [note for role, series in labels.items() for note in alike(series, role)]
+    notes = [note for role, series in labels.items() for note in similar_labels(series, role)]
     if len(raters := labels["rater"]) == 1:
         notes.append(
             f"one rater, {shortened(raters[0])}: with no other to compare, capability is relative to itself"
@@ -398,26 +410,27 @@ FEW, MANY = 5, 8
 """Up to 5 students, and 8 times as many of something else."""
 
 
-def swapped(
-    roles: Roles, students: int, raters: int, items: int, given: Collection[str]
-) -> tuple[list[Finding], list[str]]:
+def roles_look_swapped(roles: Roles, ratings: Ratings, given: set[str]) -> tuple[list[Finding], list[str]]:
     """Report roles that look swapped: a question if they were recognised by weak names, else a note."""
-    for role, columns, number in (("item", roles.item, items), ("rater", roles.rater, raters)):
+    students = ratings.n_students
+    for role, columns, number in (
+        ("item", roles.item, ratings.n_items),
+        ("rater", roles.rater, ratings.n_raters),
+    ):
         if students > FEW or number < MANY * students or not columns or not roles.student:
             continue
         if any(name.startswith("{") for name in (*columns, *roles.student)):
             continue
         what = f"{students} students and {number} {role}s"
-        sure = given & {"student", role} if isinstance(given, set) else {"student", role} & set(given)
         strong = all(tier(name, "student") == 0 for name in roles.student)
-        if sure or strong:
+        if strong or given & {"student", role}:
             return [], [f"{what}: are the student and the {role} column swapped?"]
         options = (Option("student", columns), Option(role, roles.student))
         return [Finding(f"{what} look swapped", "read the other way round", options, certain=False)], []
     return [], []
 
 
-def labelled(table: Table, roles: Roles, rows: Rows) -> Rows:
+def apply_value_labels(table: Table, roles: Roles, rows: Rows) -> Rows:
     """The rows with words in place of codes, except in the columns of scores; a code without a word stays."""
     frame, notes = rows.frame, []
     for name in (*roles.student, *roles.rater, *roles.item, *roles.facets):

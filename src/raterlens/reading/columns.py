@@ -1,54 +1,47 @@
-"""Which column plays which role, as the user says or as it was recognised; names that say whose scores they hold."""
+"""Which column plays which role: as the user says, else as the file does, else as names and content suggest."""
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from pathlib import Path
 
 from raterlens.base.errors import InputError, OptionError
-from raterlens.base.text import Message, Option, listed, shortened
-from raterlens.config import COLUMN_ROLES, ReadConfig
-from raterlens.reading.detection.roles import Recognised
-
-FIELDS = ("{rater}", "{item}")
-_SEPARATORS = ("_", " ", ".", "-", ":", "/", "|")
-Split = dict[str, tuple[str, ...]]
-"""Labels of each column that matches, in the order of the fields."""
-
-
-def likely_pattern(columns: Sequence[str]) -> str | None:
-    """A pattern that several columns fit as a grid of raters and items, to be suggested."""
-    for separator in _SEPARATORS:
-        pattern = f"{{rater}}{separator}{{item}}"
-        if is_grid(split_names(pattern, FIELDS, columns)):
-            return pattern
-    return None
-
-
-def split_names(pattern: str, fields: Sequence[str], columns: Sequence[str]) -> Split:
-    """The labels in every column that fits. Where a name can be split in two ways ("Ann Lee style"), the way is taken
-    that gives the fewest different labels over all columns."""
-    ways = []
-    for first in ("+?", "+"):
-        text = re.escape(pattern)
-        for part in fields:
-            text = text.replace(re.escape(part), f"(.{first})")
-        found = {name: match.groups() for name in columns if (match := re.fullmatch(text, name))}
-        different = sum(len({labels[place] for labels in found.values()}) for place in range(len(fields)))
-        ways.append(
-            (different, {name: tuple(part.strip() for part in labels) for name, labels in found.items()})
-        )
-    return min(ways, key=lambda way: way[0])[1]
-
-
-def is_grid(split: Split) -> bool:
-    """At least two raters who share an item, and two items that share a rater."""
-    raters, items = ({labels[place] for labels in split.values()} for place in (0, 1))
-    return len(raters) > 1 and len(items) > 1 and len(split) > max(len(raters), len(items))
-
+from raterlens.base.text import Message, Option, counted, listed, shortened
+from raterlens.config import BESIDES, COLUMN_ROLES, ROW, ReadConfig
+from raterlens.reading.detection.roles import (
+    ColumnSample,
+    DetectedRoles,
+    depends,
+    detect_roles,
+    refuse_preferences,
+    verdict_in_text,
+)
+from raterlens.reading.detection.vocabulary import (
+    DRAWS,
+    is_gold,
+    is_other,
+    is_total,
+    known,
+    like_rater,
+    stems,
+)
+from raterlens.reading.detection.wide_layouts import Spread, find_pairs, one_per_item, one_per_rater
+from raterlens.reading.formats.table import Table
+from raterlens.reading.read_plan import Finding, ReadPlan
+from raterlens.reading.reshape import (
+    given_pairs,
+    likely_pattern,
+    name_columns,
+    numbered,
+    pairs_to_long,
+    to_long,
+)
 
 ASIDE = ("piece", "draw", "group")
+MOST_DRAWS = 1000
+FEW = 0.5
+"""Share of the rows that a rater's labels may be at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +66,236 @@ class Roles:
         return tuple(dict.fromkeys(named))
 
 
-def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) -> Roles:
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A table whose roles are being settled."""
+
+    table: Table
+    config: ReadConfig
+    """The request about the columns of this table, which may have been made long."""
+    plan: ReadPlan
+    found: DetectedRoles = field(default_factory=DetectedRoles)
+
+
+def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPlan]:
+    """The table, made long where raters have columns of their own, its roles, and the plan with what was found."""
+    draft = _reshaped(opened, plan)
+    config, notes = with_roles_from_file(draft.table.roles, draft.config)
+    look = ColumnSample(draft.table)
+    scored = config.score is not None or config.items is not None or config.wide is not None
+    if not scored:
+        refuse_preferences(draft.table.columns, look)
+    found = detect_roles(draft.table.columns, config, look)
+    if draft.table.settled:
+        notes, found = [], found.without("item").doubt("item", ())
+    draft = replace(draft, config=config, found=found)
+    if not scored:
+        draft = _several_scores(draft, look)
+        if draft.config.score is None and draft.config.items is None and "score" not in draft.found.roles:
+            draft = replace(draft, found=_unlikely_score(draft.table, draft.found, look))
+    table, found = draft.table, draft.found
+    found = found.add(*_draws(table, draft.config, found, look))
+    plan = draft.plan.add(found.findings)
+    said = {option.name: option.value for finding in found.findings for option in finding.options}
+    config = draft.config.changed(**said)
+    roles = assign_roles(table.columns, config, found)
+    plan = plan.set_options(_role_options(roles, plan.config))
+    if config.known is None and plan.config.known is None:
+        plan = plan.add(_unused_answers(opened, roles, look))
+    return replace(table, notes=(*table.notes, *notes)), roles, plan
+
+
+def is_separate_table(known: object, columns: tuple[str, ...]) -> bool:
+    """Whether known answers stand in a table of their own: a dataframe, or a file where no column has that name."""
+    if known is None or (isinstance(known, str) and known in columns):
+        return False
+    return not isinstance(known, str) or (bool(Path(known).suffix) and Path(known).is_file())
+
+
+def _reshaped(table: Table, plan: ReadPlan) -> _Draft:
+    """One row per rating where the user says how, or where markers have columns of their own beside their marks."""
+    config = plan.config
+    if is_separate_table(config.known, table.columns):
+        config = config.changed(known=None)
+    if ROW in config.names("student"):
+        table = numbered(table)
+    if config.wide is not None:
+        table = to_long(table, config.wide, config.names("items"), config.taken("student", *BESIDES))
+        config = config.changed(items=None)
+    if config.markers is not None:
+        return _Draft(pairs_to_long(table, given_pairs(config.markers, table.columns)), config, plan)
+    if any(getattr(config, role) is not None for role in ("rater", "score", "items", "wide")) or table.roles:
+        return _Draft(table, config, plan)
+    if (found := find_pairs(table.columns, ColumnSample(table))) is None:
+        return _Draft(table, config, plan)
+    pairs, findings = found
+    return _Draft(pairs_to_long(table, pairs), config, plan.add(findings))
+
+
+def _unlikely_score(table: Table, found: DetectedRoles, look: ColumnSample) -> DetectedRoles:
+    """Where no column holds scores: verdicts in texts, or the only column of other numbers."""
+    free = [name for name in table.columns if name not in found.roles.values() and name in look.profiles]
+    finding = verdict_in_text(free, look)
+    numbers = [name for name in free if look[name].kind == "numbers" and not is_other(name)]
+    if finding is None and len(numbers) == 1 and "score" not in found.doubtful:
+        seen = f"no score column by name, and {shortened(numbers[0])} the only one of numbers"
+        finding = Finding(seen, "read as the score", (Option("score", numbers[0]),), certain=False)
+    return found if finding is None else found.doubt("score", ()).add(finding)
+
+
+def _draws(table: Table, config: ReadConfig, found: DetectedRoles, look: ColumnSample) -> Iterator[Finding]:
+    """A column that numbers a rater's answers to the same question."""
+    taken = {*config.taken(*COLUMN_ROLES), *found.roles.values()}
+    free = [name for name in table.columns if name not in taken and stems(name) & known(DRAWS)]
+    if config.draw is not None or not free:
+        return
+    named = [(found.roles.get(role), *config.names(role)) for role in ("student", "rater", "item")]
+    every = dict.fromkeys(name for names in named for name in names if name is not None)
+    keys = [name for name in every if name in look.frame.columns]
+    if not keys:
+        return
+    for name in (name for name in free if name in look.frame.columns):
+        together = look.frame.select(*keys, name).drop_nulls()
+        if together.height < 4 or not together.select(keys).is_duplicated().any():
+            continue
+        if together.is_duplicated().any() or together[name].n_unique() > MOST_DRAWS:
+            continue
+        n = counted(together[name].n_unique(), "answer")
+        seen = f"{shortened(name)} numbers {n} of a rater to the same question"
+        yield Finding(seen, "read as draws", (Option("draw", name),))
+        return
+
+
+def _unused_answers(table: Table, roles: Roles, look: ColumnSample) -> list[Finding]:
+    """Name the first column that looks like known answers, which are used only when asked for."""
+    gold = [name for name in table.columns if is_gold(name) and name not in roles.columns]
+    gold = [name for name in gold if name in look.profiles and look[name].scored]
+    seen = "{} looks like known answers"
+    return [
+        Finding(seen.format(shortened(name)), "not used", alternative=Option("known", name))
+        for name in gold[:1]
+    ]
+
+
+def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
+    """Where one row has several scores: an item each or, without a rater, a rater each."""
+    table, config, found = draft.table, draft.config, draft.found
+    if "rater" in found.doubtful:
+        return draft
+    given = {role: config.names(role) for role in ("student", "rater", "item", *BESIDES)}
+    named = {**given, **{role: (name,) for role, name in found.roles.items()}}
+    free = [name for name in table.columns if not any(name in names for names in named.values())]
+    if named["rater"]:
+        return draft if not found.is_open("score") else _one_per_item(draft, free, named, look)
+    score = found.roles.get("score")
+    others = found.without("score")
+    spread = one_per_rater(free if score is None else [*free, score], look, two_headers=table.two_headers)
+    if spread.wide is not None:
+        return _one_row_per_rating(replace(draft, found=others), look, spread)
+    if score is not None and not look[score].scored:
+        found = others
+    return replace(draft, found=rater_by_content(table.columns, found, look))
+
+
+def _one_per_item(
+    draft: _Draft, free: Sequence[str], named: Mapping[str, Sequence[str]], look: ColumnSample
+) -> _Draft:
+    spread = one_per_item(free, [named["student"], named["rater"]], look)
+    config, found = draft.config, draft.found
+    if len(spread.items) == 1:
+        found = found.assign({"score": spread.items[0]})
+    elif spread.items:
+        found = found.without("item")
+        config = config.changed(items=spread.items, item=None)
+    return _Draft(draft.table, config, draft.plan.add(spread.findings), found)
+
+
+def _one_row_per_rating(draft: _Draft, look: ColumnSample, spread: Spread) -> _Draft:
+    assert spread.wide is not None
+    table, config, found = draft.table, draft.config, draft.found
+    if (item := found.roles.get("item")) is not None:
+        student = found.roles.get("student")
+        # A question that few answers share says nothing that the answers do not.
+        nested = (
+            student is not None and look[student].unique and 4 * look[item].distinct > look[student].distinct
+        )
+        if "{item}" in spread.wide or look[item].unique or nested:
+            found = found.without("item")
+    found = found.doubt("score", ())
+    if config.student is None and found.is_open("student"):
+        found = found.assign({"student": _naming_students(table, found, look, spread)})
+    if found.roles.get("student") == ROW:
+        table = numbered(table)
+    long = to_long(table, spread.wide, spread.items, config.taken("student", *BESIDES))
+    config, _ = with_roles_from_file(long.roles, config)
+    found = found.without(*(role for role in found.roles if getattr(config, role) is not None))
+    return _Draft(long, config, draft.plan.add(spread.findings), found)
+
+
+def _naming_students(table: Table, found: DetectedRoles, look: ColumnSample, spread: Spread) -> str:
+    """The student of a row with a score of each rater: the first column that differs from row to row, else its
+    number."""
+    free = [name for name in table.columns if name not in spread.items and name not in found.roles.values()]
+    kinds = ("labels", "numbers", "scores", "marks")
+    return next((name for name in free if look[name].unique and look[name].kind in kinds), ROW)
+
+
+def _role_options(roles: Roles, config: ReadConfig) -> Iterator[Option]:
+    """The columns of each role, in so many words."""
+    wide = config.wide is not None or config.markers is not None
+    named = {"student": roles.student, "rater": roles.rater, "item": roles.item}
+    if not wide:
+        named["items" if roles.wide else "score"] = roles.scores
+    for role, names in named.items():
+        if names and not any(name.startswith("{") and name != ROW for name in names):
+            yield Option(role, names[0] if len(names) == 1 else names)
+
+
+def rater_by_content(columns: Sequence[str], found: DetectedRoles, look: ColumnSample) -> DetectedRoles:
+    """Fill in the rater, and the student and the score where they are missing: a question, unless the labels are those
+    of raters."""
+    if "rater" in found.doubtful:
+        return found
+    free = [name for name in columns if name and name not in found.roles.values()]
+    guessed = {}
+    if found.is_open("score"):
+        scores = [name for name in free if look[name].scored and not is_other(name) and not is_total(name)]
+        if len(scores) != 1:
+            return found
+        guessed["score"] = scores[0]
+    labels = [
+        name
+        for name in free
+        if name not in guessed.values()
+        and look[name].kind in ("labels", "numbers", "scores")
+        and not is_other(name)
+    ]
+    if found.is_open("student"):
+        if not labels:
+            return found
+        guessed["student"] = max(labels, key=lambda name: look[name].distinct)
+        labels.remove(guessed["student"])
+    student = guessed.get("student") or found.roles.get("student")
+    labels = [name for name in labels if 1 < look[name].distinct <= FEW * look[name].filled]
+    labels = [name for name in labels if student is None or not depends(look.frame, name, [student])]
+    people = [name for name in labels if _of_raters(name, look)]
+    candidates = people or labels
+    if not candidates:
+        return found
+    guessed["rater"] = candidates[0]
+    certain = len(people) == 1 and set(guessed) == {"rater"}
+    shown = ", ".join(f"{name!r} as the {role}" for role, name in sorted(guessed.items()))
+    options = tuple(Option(role, name) for role, name in guessed.items())
+    seen = f"no rater column among {listed(columns)}"
+    return found.assign(guessed).add(Finding(seen, f"read with {shown}", options, certain=certain))
+
+
+def _of_raters(name: str, look: ColumnSample) -> bool:
+    labels = look.frame[name].drop_nulls().unique().cast(str).to_list()
+    return bool(labels) and sum(map(like_rater, map(str, labels))) > 0.8 * len(labels)
+
+
+def assign_roles(columns: Sequence[str], config: ReadConfig, found: DetectedRoles) -> Roles:
     """Give each role its columns: those that the user names, else those that were recognised."""
     wide = config.items is not None
     taken = {
@@ -119,7 +341,9 @@ def assign_roles(columns: Sequence[str], config: ReadConfig, found: Recognised) 
     )
 
 
-def as_told(by_file: Mapping[str, str | list[str]], config: ReadConfig) -> tuple[ReadConfig, list[str]]:
+def with_roles_from_file(
+    by_file: Mapping[str, str | list[str]], config: ReadConfig
+) -> tuple[ReadConfig, list[str]]:
     """Roles by the user, else by the file for columns not yet taken; and notes."""
     taken = config.taken(*COLUMN_ROLES)
     filled: dict[str, str | list[str]] = {}
@@ -147,7 +371,7 @@ def _present(columns: Sequence[str], role: str, names: tuple[str, ...]) -> tuple
         if name not in columns:
             raise InputError(
                 f"no column {shortened(name)} for {role}",
-                f"{_near(name, columns)}{those(columns)}",
+                f"{_near(name, columns)}{name_columns(columns)}",
                 value=name,
                 option=role,
             )
@@ -171,7 +395,7 @@ def _refuse_shared(taken: dict[str, tuple[str, ...]]) -> None:
             )
 
 
-def _refuse_open(role: str, columns: Sequence[str], found: Recognised) -> None:
+def _refuse_open(role: str, columns: Sequence[str], found: DetectedRoles) -> None:
     """Raise where a role has several columns to choose from, or none and needs one."""
     if several := found.doubtful.get(role):
         raise InputError(
@@ -188,7 +412,7 @@ def _refuse_open(role: str, columns: Sequence[str], found: Recognised) -> None:
         remedy += [", or, as columns look like one for each rater and item, give ", Option("wide", pattern)]
     raise InputError(
         f"no {role} column recognised",
-        Message(*remedy, f"; {those(columns)}"),
+        Message(*remedy, f"; {name_columns(columns)}"),
         value=list(columns),
         option=role,
     )
@@ -198,8 +422,3 @@ def _near(name: str, columns: Sequence[str]) -> str:
     folded = {column.casefold(): column for column in columns}
     near = get_close_matches(str(name).casefold(), folded, n=1)
     return f"did you mean {shortened(folded[near[0]])}? " if near else ""
-
-
-def those(columns: Sequence[str]) -> str:
-    """The columns that there are, for a remedy."""
-    return f"the columns are: {listed(columns, 20)}" if columns else "the table has no columns"

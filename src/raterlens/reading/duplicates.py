@@ -15,9 +15,9 @@ from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.base.threads import BLOCK, in_threads
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.reading.columns import Roles
-from raterlens.reading.detection.proposal import Finding, Understanding
 from raterlens.reading.detection.vocabulary import OCCASIONS, known, stems, tier
 from raterlens.reading.formats.table import Rows, Table
+from raterlens.reading.read_plan import Finding
 
 Whole = NDArray[np.integer[Any]]
 
@@ -34,25 +34,24 @@ DRAWS = "read as draws of the rater, numbered in the order of the rows"
 
 
 def settle_duplicates(
-    table: Table, roles: Roles, rows: Rows, of_use: Mask, cells: Sequence[Whole], understanding: Understanding
-) -> Mask | None:
-    """Which rows to leave out because an earlier one has the same student, rater and item; None: none.
+    table: Table, roles: Roles, rows: Rows, of_use: Mask, cells: Sequence[Whole], wanted: str | None
+) -> tuple[Mask | None, list[Finding]]:
+    """Which rows to leave out because an earlier one has the same student, rater and item, None: none; and findings.
 
     A few of them are a question; many are draws; those that another column tells apart, such as a date or an essay, are
     repeats on purpose.
     """
-    wanted = understanding.config.duplicates
     if wanted == "keep":
-        return None
+        return None, []
     if is_all_true(of_use) or of_use.all():
-        suspects = np.flatnonzero(rows_alike(cells))
+        suspects = np.flatnonzero(duplicated_rows(cells))
     else:
         places = np.flatnonzero(of_use)
-        suspects = places[rows_alike([code[places] for code in cells])]
+        suspects = places[duplicated_rows([code[places] for code in cells])]
     of_cell = pl.DataFrame({f"\0{k}": code[suspects] for k, code in enumerate(cells)})
     later = ~of_cell.to_struct().is_first_distinct().to_numpy()
     if not later.any():
-        return None
+        return None, []
     again = np.zeros(len(of_use), dtype=np.bool_)
     again[suspects[later]] = True
     found = _Repeats(table, roles, rows, suspects, later, of_cell)
@@ -60,8 +59,9 @@ def settle_duplicates(
         raters = cells[1][of_use]
         by_repeaters = np.isin(raters, np.unique(cells[1][suspects])).sum() - later.sum()
         finding = found.finding(len(raters), drawn=int((~later).sum()) >= ALWAYS * by_repeaters)
-        understanding.take([] if finding is None else [finding])
-        return again if understanding.config.duplicates == "first" else None
+        if finding is None:
+            return None, []
+        return again if Option("duplicates", "first") in finding.options else None, [finding]
     if wanted == "refuse":
         raise InputError(
             found.what,
@@ -71,8 +71,7 @@ def settle_duplicates(
             value=int(again.sum()),
             option="duplicates",
         )
-    understanding.take([Finding(found.what, "left out")])
-    return again
+    return again, [Finding(found.what, "left out")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ class _Repeats:
             return Finding(f"{self.what}, told apart by {shortened(column)}", "kept as repeated ratings")
         if n_again >= MANY * (n - n_again):
             done = DRAWS if drawn and share <= 1 - TOLD else "kept as repeated ratings"
-            return Finding(self.what, done, otherwise=Option("duplicates", "first"))
+            return Finding(self.what, done, alternative=Option("duplicates", "first"))
         scores = self.of_cell.hstack(self.rows.frame.select(self.roles.scores)[self.suspects])
         copies = int((~scores.to_struct().is_first_distinct()).sum())
         others = n_again - copies
@@ -124,11 +123,11 @@ class _Repeats:
         )
         if self.table.in_memory:
             seen = f"{self.what}: {', '.join(counts)}"
-            return Finding(seen, "all kept", otherwise=Option("duplicates", "first"))
+            return Finding(seen, "all kept", alternative=Option("duplicates", "first"))
         keep, first = Option("duplicates", "keep"), Option("duplicates", "first")
-        done, options, otherwise = ("all kept", keep, first) if others else ("copies left out", first, keep)
+        done, options, alternative = ("all kept", keep, first) if others else ("copies left out", first, keep)
         return Finding(
-            f"{self.what}: {', '.join(counts)}", done, (options,), otherwise=otherwise, certain=False
+            f"{self.what}: {', '.join(counts)}", done, (options,), alternative=alternative, certain=False
         )
 
     def _told_apart(self) -> Iterator[tuple[str, float]]:
@@ -152,7 +151,7 @@ def _shared(told: pl.DataFrame) -> bool:
     return told.select(student, value).n_unique() < told.select(student, rater, value).n_unique()
 
 
-def rows_alike(codes: Sequence[Whole], block: int = BLOCK) -> Mask:
+def duplicated_rows(codes: Sequence[Whole], block: int = BLOCK) -> Mask:
     """Which rows have all their codes, the student's first, in common with another row."""
     if compiled_code_pays(len(codes[0])) and _none_alike(codes):
         return np.zeros(len(codes[0]), dtype=np.bool_)

@@ -15,8 +15,8 @@ from raterlens.base.threads import BLOCK, in_blocks
 from raterlens.config.limits import MANY_ROWS
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.ratings.coded import Codes, used_levels
-from raterlens.reading.detection.proposal import Finding
 from raterlens.reading.detection.vocabulary import is_total, total_pattern
+from raterlens.reading.read_plan import Finding
 
 _NUMBERED = (
     *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
@@ -200,7 +200,7 @@ def visible(labels: pl.Series) -> pl.Series:
     return seen.str.strip_chars().str.replace_all(r"\s+", " ")
 
 
-def alike(labels: pl.Series, role: str) -> list[str]:
+def similar_labels(labels: pl.Series, role: str) -> list[str]:
     """Say which labels differ only in case or in blanks around them."""
     if labels.dtype != pl.String:
         return []
@@ -245,7 +245,9 @@ SHOWN = 3
 """Groups of spellings that a note names."""
 
 
-def merged(levels: Levels, role: str, place: Callable[[int], str] | None) -> tuple[Levels, list[Finding]]:
+def merge_spellings(
+    levels: Levels, role: str, place: Callable[[int], str] | None
+) -> tuple[Levels, list[Finding]]:
     """Merge labels that differ only in blanks, invisible signs, composed accents, or capitals.
 
     Labels that differ in case within a word, as codes do, stay apart. The spelling that occurs most often is kept.
@@ -292,7 +294,7 @@ def _told(
     return Finding(
         f"{shown} look like the same {role}{more}{where}",
         "taken for one",
-        otherwise=Option("as_written", True),
+        alternative=Option("as_written", True),
     )
 
 
@@ -324,7 +326,7 @@ def total_rows(
             Finding(
                 f"{where} {verb} like a total ({role} {named})",
                 "left out",
-                otherwise=Option("as_written", True),
+                alternative=Option("as_written", True),
             )
         )
         rows = found if rows is None else rows | found

@@ -35,17 +35,16 @@ from raterlens.ratings.packed import (
     write_chunks,
     write_ratings,
 )
-from raterlens.reading.assemble import Kept, assemble, items_of_columns, left_out, remarks
-from raterlens.reading.columns import Roles
-from raterlens.reading.detection.proposal import Understanding
+from raterlens.reading.assemble import RowCounts, assemble, dropped_notes, items_of_columns, label_notes
+from raterlens.reading.columns import Roles, resolve_layout
 from raterlens.reading.detection.roles import ROLES
-from raterlens.reading.detection.score_scale import FEWEST_RANKS, understood_scale
+from raterlens.reading.detection.score_scale import FEWEST_RANKS, detect_scale
 from raterlens.reading.formats.parquet import damaged
 from raterlens.reading.formats.sources import open_table
 from raterlens.reading.formats.table import Table, is_plain
-from raterlens.reading.labels import Levels, combine, merged, total_rows
-from raterlens.reading.layout import laid_out
+from raterlens.reading.labels import Levels, combine, merge_spellings, total_rows
 from raterlens.reading.read import checked
+from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.scores import HIGHEST, ScoreCoding, parse_scores
 
 
@@ -91,20 +90,18 @@ def pack_ratings(
                 "leave it out, or fit the table itself",
                 value=value,
             )
-    understanding = Understanding(config)
     with open_table(source, config) as opened:
-        understanding.take(opened.findings)
-        table, roles = laid_out(opened, understanding)
+        table, roles, plan = resolve_layout(opened, ReadPlan.of(config).add(opened.findings))
         query = _large(table, roles, large)
         if query is None:
-            ratings = assemble(table, roles, understanding)
-            understanding.refuse_questions()
+            ratings, plan = assemble(table, roles, plan)
+            plan.raise_questions()
             ratings = checked(ratings, config.cut)
             atomic_write(path, lambda draft: write_ratings(ratings, draft, config.cut))
             return path
         try:
-            asked = _Query.of(query, roles, understanding)
-            atomic_write(path, lambda draft: _stream(asked, understanding, draft, chunk))
+            asked = _Query.of(query, roles, plan)
+            atomic_write(path, lambda draft: _stream(asked, draft, chunk))
         except (PolarsError, PanicException) as error:
             raise damaged(table.name, error) from error
     return path
@@ -152,9 +149,10 @@ class _Query:
     item_codes: Codes | None
     """Where score columns are items."""
     coding: ScoreCoding
+    plan: ReadPlan
 
     @staticmethod
-    def of(rows: pl.LazyFrame, roles: Roles, understanding: Understanding) -> "_Query":
+    def of(rows: pl.LazyFrame, roles: Roles, plan: ReadPlan) -> "_Query":
         columns = {"student": roles.student, "rater": roles.rater, "item": roles.item}
         columns |= {_facet(name): (name,) for name in roles.facets}
         coded, labels, item_codes = rows, {}, None
@@ -165,20 +163,20 @@ class _Query:
                 continue
             distinct = rows.select(names).unique().collect(engine="streaming")
             found = combine([distinct[name] for name in names])
-            if not understanding.config.as_written and role in ROLES:
-                found = without_totals(found, role, understanding)
-                found, notes = merged(found, role, None)
-                understanding.take(notes)
+            if not plan.config.as_written and role in ROLES:
+                found, totals = without_totals(found, role)
+                found, spellings = merge_spellings(found, role, None)
+                plan = plan.add([*totals, *spellings])
             labels[role] = found.labels
             codes = distinct.with_columns(pl.Series(_code(role), found.codes)).lazy()
             coded = coded.join(codes, on=list(names), how="left", nulls_equal=True, maintain_order="left")
         wanted = [_code(role) for role, names in columns.items() if names]
         scores = [rows.select(name).unique().collect(engine="streaming").to_series() for name in roles.scores]
-        coding = understood_scale(scores, roles.scores, understanding)
-        understanding.refuse_questions()
-        return _Query(rows, roles, labels, coded.select(*wanted, *roles.scores), item_codes, coding)
+        coding, plan = detect_scale(scores, roles.scores, plan)
+        plan.raise_questions()
+        return _Query(rows, roles, labels, coded.select(*wanted, *roles.scores), item_codes, coding, plan)
 
-    def batches(self, chunk: int) -> Iterator[tuple[Kept, dict[str, Codes], NDArray[np.int16]]]:
+    def batches(self, chunk: int) -> Iterator[tuple[RowCounts, dict[str, Codes], NDArray[np.int16]]]:
         """Usable rows: how many, the codes of each role, and the scores."""
         first = 0
         for frame in self.coded.collect_batches(chunk_size=chunk, maintain_order=True, engine="streaming"):
@@ -192,7 +190,7 @@ class _Query:
             scores = np.column_stack([self._scores(frame[name], first) for name in self.roles.scores])
             kept = (scores >= 0) & labelled[:, None]
             chosen = {role: np.broadcast_to(code, kept.shape)[kept] for role, code in codes.items()}
-            yield Kept.of(labelled, scores >= 0, kept), chosen, scores[kept]
+            yield RowCounts.of(labelled, scores >= 0, kept), chosen, scores[kept]
             first += len(frame)
 
     def _scores(self, column: pl.Series, first: int) -> NDArray[np.int16]:
@@ -205,13 +203,13 @@ class _Query:
             raise
 
 
-def without_totals(levels: Levels, role: str, understanding: Understanding) -> Levels:
+def without_totals(levels: Levels, role: str) -> tuple[Levels, list[Finding]]:
     """Labels of totals as missing ones."""
     rows, found = total_rows({role: levels}, lambda _: "")
     if rows is None:
-        return levels
-    understanding.take([replace(one, seen=f"labels of totals for the {role}") for one in found])
-    return Levels(np.where(rows, np.int32(-1), levels.codes), levels.labels)
+        return levels, []
+    found = [replace(one, observed=f"labels of totals for the {role}") for one in found]
+    return Levels(np.where(rows, np.int32(-1), levels.codes), levels.labels), found
 
 
 def _facet(name: str) -> str:
@@ -226,11 +224,11 @@ def _column(frame: pl.DataFrame, role: str) -> Codes:
     return frame[_code(role)].to_numpy()[:, None]
 
 
-def _stream(query: _Query, understanding: Understanding, path: Path, chunk: int) -> None:
+def _stream(query: _Query, path: Path, chunk: int) -> None:
     """Write a draft, chunk by chunk, and check it as a whole."""
-    roles, cut = query.roles, understanding.asked.cut
+    roles, asked = query.roles, query.plan.asked
     given = {role: np.zeros(len(labels), dtype=np.int64) for role, labels in query.labels.items()}
-    found, highest, scratch, kept = Kept(0, 0, 0, 0, 0), 0, Scratch(path.parent), []
+    found, highest, scratch, kept = RowCounts(0, 0, 0, 0, 0), 0, Scratch(path.parent), []
     for of_use, codes, scores in query.batches(chunk):
         found += of_use
         highest = max(highest, int(scores.max(initial=0)))
@@ -240,7 +238,7 @@ def _stream(query: _Query, understanding: Understanding, path: Path, chunk: int)
             role: scratch.keep(chosen.astype(narrow(len(given[role])))) for role, chosen in codes.items()
         }
         kept.append((narrowed, scratch.keep(scores.astype(narrow(HIGHEST + 1)))))
-    notes = left_out(roles, found)
+    notes = dropped_notes(roles, found)
     # Labels that only rows without a score have are left out, as everywhere.
     place = {role: (np.cumsum(times > 0) - 1).astype(np.int32) for role, times in given.items()}
     used = {role: query.labels[role].filter(pl.Series(times > 0)) for role, times in given.items()}
@@ -249,9 +247,9 @@ def _stream(query: _Query, understanding: Understanding, path: Path, chunk: int)
         used["rater"],
         used["item"],
         {name: used[_facet(name)] for name in roles.facets},
-        (*(one.note for one in understanding.findings), *roles.notes, *notes, *remarks(used)),
+        (*(one.note for one in query.plan.findings), *roles.notes, *notes, *label_notes(used)),
         "polars",
-        cut,
+        asked.cut,
     )
     order = ["rater", "item", *(_facet(name) for name in roles.facets)]
     chunks = (
@@ -264,9 +262,9 @@ def _stream(query: _Query, understanding: Understanding, path: Path, chunk: int)
     )
     write_chunks(chunks, labels, given["student"][given["student"] > 0], highest + 1, path)
     stored = StoredRatings(open_packed(path))
-    checked(stored, cut)
-    _refuse_repeats(stored, understanding.asked)
-    _refuse_ranks(stored, understanding.asked)
+    checked(stored, asked.cut)
+    _refuse_repeats(stored, asked)
+    _refuse_ranks(stored, asked)
 
 
 def _refuse_repeats(stored: StoredRatings, config: ReadConfig) -> None:

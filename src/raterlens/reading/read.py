@@ -13,9 +13,9 @@ from raterlens.config import Columns, ReadConfig
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import SUFFIX, open_packed, open_ratings
 from raterlens.reading.assemble import assemble
-from raterlens.reading.detection.proposal import Proposal, Understanding
+from raterlens.reading.columns import resolve_layout
 from raterlens.reading.formats.sources import located, open_table, unreadable
-from raterlens.reading.layout import laid_out
+from raterlens.reading.read_plan import ReadPlan
 
 
 def read(
@@ -150,32 +150,21 @@ def read(
 
 def read_ratings(source: object, config: ReadConfig) -> Ratings:
     """As `read`, but one student, or the same score throughout, will do: for scoring by a fit."""
-    if _is_packed(source):
-        return _packed(source, config)
-    ratings, understanding = understood(source, config)
-    understanding.refuse_questions()
+    ratings, plan = read_with_plan(source, config)
+    plan.raise_questions()
     return ratings
-
-
-def proposed(source: object, config: ReadConfig) -> tuple[Ratings, Proposal]:
-    """The ratings by the likeliest answer to every question, and the proposal that they come from."""
-    if _is_packed(source):
-        return _packed(source, config), Proposal((), config)
-    ratings, understanding = understood(source, config)
-    return ratings, understanding.proposal
 
 
 def _is_packed(source: object) -> TypeGuard[str | os.PathLike[str]]:
     return isinstance(source, str | os.PathLike) and os.fsdecode(source).lower().endswith(SUFFIX)
 
 
-def understood(source: object, config: ReadConfig) -> tuple[Ratings, Understanding]:
-    """The ratings as the likeliest answer to every question gives them, and what was found out on the way."""
-    understanding = Understanding(config)
-    with open_table(source, config) as opened:
-        understanding.take(opened.findings)
-        ratings = assemble(*laid_out(opened, understanding), understanding)
-    return ratings, understanding
+def read_with_plan(source: object, config: ReadConfig) -> tuple[Ratings, ReadPlan]:
+    """The ratings by the likeliest answer to every question, and the plan that they follow."""
+    if _is_packed(source):
+        return _packed(source, config), ReadPlan.of(config)
+    with open_table(source, config) as table:
+        return assemble(*resolve_layout(table, ReadPlan.of(config).add(table.findings)))
 
 
 def checked(ratings: Ratings, cut: float | None) -> Ratings:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,22 +12,16 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
 from raterlens.ratings.coded import Codes, KnownAnswers, Ratings
-from raterlens.reading.columns import Roles, those
+from raterlens.reading.columns import Roles
 from raterlens.reading.detection.score_scale import given_worth
 from raterlens.reading.detection.vocabulary import VERDICTS, is_missing
 from raterlens.reading.formats.sources import open_table
 from raterlens.reading.formats.table import Table
 from raterlens.reading.labels import Levels, combine
+from raterlens.reading.reshape import name_columns
 from raterlens.reading.scores import ScoreCoding, parse_scores, stripped
 
 Place = Callable[[int], str]
-
-
-def second_table(known: object, columns: tuple[str, ...]) -> bool:
-    """Whether known answers stand in a table of their own: a dataframe, or a file where no column has that name."""
-    if known is None or (isinstance(known, str) and known in columns):
-        return False
-    return not isinstance(known, str) or (bool(Path(known).suffix) and Path(known).is_file())
 
 
 def known_coding(column: pl.Series, ratings: Ratings, coding: ScoreCoding, config: ReadConfig) -> ScoreCoding:
@@ -76,7 +69,9 @@ def table_answers(ratings: Ratings, roles: Roles, coding: ScoreCoding, config: R
         item = _places(rows.frame, roles.item, ratings.items, "item", rows.place)
     coding = known_coding(rows.frame[column], ratings, coding, config)
     answer = parse_scores(rows.frame[column], coding, rows.place)
-    return once_each(ratings, student, item, np.where(student < 0, np.int16(-1), answer), rows.place)
+    return one_answer_per_cell(
+        ratings, student, item, np.where(student < 0, np.int16(-1), answer), rows.place
+    )
 
 
 def _check_columns(table: Table, keys: list[str], ratings: Ratings) -> None:
@@ -85,7 +80,7 @@ def _check_columns(table: Table, keys: list[str], ratings: Ratings) -> None:
         wanted = missing or ["item"]
         raise InputError(
             Message(f"{table.name}, given as ", Option("known"), f", has no column {listed(wanted)}"),
-            f"call its columns as those of the ratings, which say whose answers they are; {those(table.columns)}",
+            f"call its columns as those of the ratings, to say whose answers they are; {name_columns(table.columns)}",
             value=wanted,
         )
 
@@ -100,7 +95,7 @@ def _answer_column(table: Table, keys: list[str], roles: Roles) -> list[str]:
                 Option("known"),
                 f", has {counted(len(named), 'column')} that could be the answers",
             ),
-            f"leave one besides {listed(keys)}, or call it as the column of scores; {those(table.columns)}",
+            f"leave one besides {listed(keys)}, or call it as the column of scores; {name_columns(table.columns)}",
             value=named,
         )
     return named
@@ -124,7 +119,7 @@ def _places(frame: pl.DataFrame, names: tuple[str, ...], labels: pl.Series, role
     return np.append(np.array(found, dtype=np.int32), np.int32(-1))[levels.codes]
 
 
-def once_each(
+def one_answer_per_cell(
     ratings: Ratings,
     student: NDArray[np.integer],
     item: NDArray[np.integer],
@@ -170,7 +165,7 @@ def once_each(
 _YES, _NO = ("yes", "y", "true", "t", "1", "1.0", "x", "trusted"), ("no", "n", "false", "f", "0", "0.0", "")
 
 
-def marked_raters(
+def trusted_raters(
     column: pl.Series, raters: Levels, kept: Mask, place: Callable[[int], str]
 ) -> tuple[str, ...]:
     """Their labels, from rows that say yes or no (blank: no), the same for all rows of a rater that are kept."""

@@ -6,11 +6,18 @@ import polars as pl
 import pytest
 
 from raterlens.config import ReadConfig
-from raterlens.reading.detection.proposal import UncertainError
-from raterlens.reading.detection.roles import Look, Recognised, depends, profile, recognise, sampled
+from raterlens.reading.columns import rater_by_content
+from raterlens.reading.detection.roles import (
+    ColumnSample,
+    DetectedRoles,
+    depends,
+    detect_roles,
+    profile,
+    sampled,
+)
 from raterlens.reading.formats.table import Table, table_of
-from raterlens.reading.layout import rater_by_content
 from raterlens.reading.read import read
+from raterlens.reading.read_plan import UncertainError
 
 
 @pytest.mark.parametrize(
@@ -58,14 +65,14 @@ def test_a_school_is_no_score() -> None:
     assert not depends(frame, "mark", ["student"])
 
 
-def recognised(frame: pl.DataFrame) -> Recognised:
-    return recognise(frame.columns, ReadConfig(), Look(table_of("t", frame)))
+def recognised(frame: pl.DataFrame) -> DetectedRoles:
+    return detect_roles(frame.columns, ReadConfig(), ColumnSample(table_of("t", frame)))
 
 
 def test_usual_names_do_without_a_look_at_the_rows() -> None:
     columns = ("student", "rater", "item", "score", "comment")
     table = Table("t", columns, lambda wanted: (_ for _ in ()).throw(AssertionError("looked")))
-    found = recognise(columns, ReadConfig(), Look(table))
+    found = detect_roles(columns, ReadConfig(), ColumnSample(table))
     assert found.roles == {role: role for role in columns[:4]}
 
 
@@ -110,15 +117,15 @@ FRAME = pl.DataFrame(
 
 
 def test_labels_of_judges_are_certain_where_all_else_is_known() -> None:
-    found = Recognised({"student": "a", "score": "c"})
-    rater_by_content(FRAME.columns, found, Look(table_of("t", FRAME)))
+    found = rater_by_content(
+        FRAME.columns, DetectedRoles({"student": "a", "score": "c"}), ColumnSample(table_of("t", FRAME))
+    )
     assert found.roles["rater"] == "b"
     assert found.findings[0].certain
 
 
 def test_roles_by_content_alone_are_a_question() -> None:
-    found = Recognised()
-    rater_by_content(FRAME.columns, found, Look(table_of("t", FRAME)))
+    found = rater_by_content(FRAME.columns, DetectedRoles(), ColumnSample(table_of("t", FRAME)))
     assert found.roles == {"student": "a", "rater": "b", "score": "c"}
     assert not found.findings[0].certain
 
@@ -131,8 +138,11 @@ def test_what_belongs_to_the_student_is_no_rater() -> None:
             "score": [0, 1] * 6,
         }
     )
-    found = Recognised({"student": "student", "score": "score"})
-    rater_by_content(frame.columns, found, Look(table_of("t", frame)))
+    found = rater_by_content(
+        frame.columns,
+        DetectedRoles({"student": "student", "score": "score"}),
+        ColumnSample(table_of("t", frame)),
+    )
     assert "rater" not in found.roles
 
 

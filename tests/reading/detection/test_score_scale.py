@@ -63,8 +63,8 @@ def test_bands_suit_the_data() -> None:
     assert [set(scored(values)[0]) for values in (low, high)] == [set(low), {0, 1, 2, 3, 4}]
     _, found = scale_of([pl.Series("score", high)], ["score"], ReadConfig())
     assert found[0].options[0].value == "68,76,84,92"
-    assert found[0].otherwise is not None
-    assert found[0].otherwise.value == 80
+    assert found[0].alternative is not None
+    assert found[0].alternative.value == 80
 
 
 def test_what_the_user_says_goes_first() -> None:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from raterlens.reading.detection.roles import Look
+from raterlens.reading.detection.roles import ColumnSample
 from raterlens.reading.detection.wide_layouts import (
     one_per_item,
     one_per_rater,
@@ -12,9 +12,9 @@ from raterlens.reading.detection.wide_layouts import (
 from raterlens.reading.formats.table import table_of
 
 
-def look(**columns: list[object]) -> tuple[list[str], Look]:
+def look(**columns: list[object]) -> tuple[list[str], ColumnSample]:
     frame = pl.DataFrame(columns, strict=False)
-    return frame.columns, Look(table_of("t", frame))
+    return frame.columns, ColumnSample(table_of("t", frame))
 
 
 def test_totals_and_other_numbers_are_no_scores() -> None:
@@ -23,7 +23,7 @@ def test_totals_and_other_numbers_are_no_scores() -> None:
     )
     scores, findings = score_columns(names, seen)
     assert scores == ["a", "b"]
-    assert [finding.seen for finding in findings] == ["'sum_', 'Mean' sum up other columns"]
+    assert [finding.observed for finding in findings] == ["'sum_', 'Mean' sum up other columns"]
 
 
 def test_names_of_judges_and_of_people() -> None:
@@ -57,8 +57,8 @@ def test_grids_in_either_order() -> None:
     columns, seen = look(**{name: [0, 1, 2] for name in ("N_S", "N_T", "E_S", "E_T")})
     found = one_per_rater(columns, seen, two_headers=False)
     assert not found.findings[-1].certain
-    assert found.findings[-1].otherwise is not None
-    assert found.findings[-1].otherwise.value == "{item}_{rater}" == swapped_pattern("{rater}_{item}")
+    assert found.findings[-1].alternative is not None
+    assert found.findings[-1].alternative.value == "{item}_{rater}" == swapped_pattern("{rater}_{item}")
 
 
 def test_a_grid_takes_in_a_column_with_a_word_among_its_scores() -> None:

@@ -62,8 +62,8 @@ def test_lines_above_become_blank_so_that_lines_keep_their_numbers(above: str) -
     text, (finding,) = trimmed((above + TABLE).encode(), ";")
     assert isinstance(text, bytes)
     assert text == b"\n" * above.count("\n") + TABLE.encode()
-    assert finding.seen.endswith(")")
-    assert "above the header" in finding.seen
+    assert finding.observed.endswith(")")
+    assert "above the header" in finding.observed
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_remarks_below(below: str) -> None:
     text, (finding,) = trimmed((TABLE + below).encode(), ";")
     assert isinstance(text, bytes)
     assert text.rstrip() == TABLE.encode().rstrip()
-    assert "below the table" in finding.seen
+    assert "below the table" in finding.observed
 
 
 @pytest.mark.parametrize("below", ["c\n", "c;z\n", "7\n"])

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from raterlens.base.errors import InputError
-from raterlens.reading.detection.proposal import UncertainError
 from raterlens.reading.read import read
+from raterlens.reading.read_plan import UncertainError
 from tests.reading.corpus.truth import workbook
 
 MARKS: list[list[Any]] = [["Student", "content", "style"], ["a", 1, 2], ["b", 0, 1], ["c", 2, 2]]

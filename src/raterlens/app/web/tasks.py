@@ -24,14 +24,14 @@ from raterlens.output.excel import check_excel
 from raterlens.output.report.reproduce import Request
 from raterlens.pictures.decision_chart import two_fits
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.columns import likely_pattern
-from raterlens.reading.detection.roles import Look, recognise
+from raterlens.reading.detection.roles import ColumnSample, detect_roles
 from raterlens.reading.detection.wide_layouts import score_columns, swapped_pattern
 from raterlens.reading.formats.several_tables import ALL_SHEETS
 from raterlens.reading.formats.sources import open_table
 from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
-from raterlens.reading.read import understood
+from raterlens.reading.read import read_with_plan
+from raterlens.reading.reshape import likely_pattern
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -132,19 +132,19 @@ class Guess:
 
 
 def guess(source: object, config: ReadConfig) -> Guess:
-    """Roles by the reader's understanding; where it cannot read the table, as many as can be told."""
+    """Roles by the reader's plan; where it cannot read the table, as many as can be told."""
     try:
-        _, understanding = understood(source, config)
+        _, plan = read_with_plan(source, config)
     except InputError:
         return Guess(_partly(source, config), config)
-    found = understanding.config
+    found = plan.config
     roles = {
         column: "score" if role == "items" else role for role in COLUMN_ROLES for column in found.names(role)
     }
     roles.pop(ROW, None)
     findings: list[dict[str, object]] = [
         {"text": sentence(worded(finding.note, label)), "certain": finding.certain}
-        for finding in understanding.findings
+        for finding in plan.findings
     ]
     return Guess(roles, found, findings)
 
@@ -159,8 +159,8 @@ def patterns(scores: Sequence[str]) -> dict[str, str]:
 
 def _partly(source: object, config: ReadConfig) -> dict[str, str]:
     with open_table(source, config) as table:
-        look = Look(table)
-        found = recognise(table.columns, config, look)
+        look = ColumnSample(table)
+        found = detect_roles(table.columns, config, look)
         roles = {name: role for role, name in found.roles.items()}
         if "score" not in found.roles:
             scores, _ = score_columns([name for name in table.columns if name not in roles], look)

@@ -1,17 +1,16 @@
 """Which column is the student, the rater, the item and the score: by name and, where names do not say, by content."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Self
 
 import polars as pl
 
 from raterlens.base.errors import InputError
 from raterlens.base.text import Option, listed, shortened
 from raterlens.config import COLUMN_ROLES, ReadConfig
-from raterlens.reading.detection.proposal import Finding
 from raterlens.reading.detection.vocabulary import (
     CLASSES,
     FORM_SENDERS,
@@ -37,6 +36,7 @@ from raterlens.reading.detection.vocabulary import (
     words,
 )
 from raterlens.reading.formats.table import Table
+from raterlens.reading.read_plan import Finding
 from raterlens.reading.scores import stripped
 
 ROWS = 4_000
@@ -172,7 +172,7 @@ def without_totals(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(~total.fill_null(False)) if total.any() and not total.all() else frame
 
 
-class Look:
+class ColumnSample:
     """Some rows of a table and what its columns hold, once they are asked for: names alone often suffice."""
 
     def __init__(self, table: Table) -> None:
@@ -190,37 +190,54 @@ class Look:
         return self.profiles[name]
 
 
-@dataclass(slots=True)
-class Recognised:
+@dataclass(frozen=True, slots=True)
+class DetectedRoles:
     """The columns found for each role; a role without any is left open."""
 
-    roles: dict[str, str] = field(default_factory=dict)
-    doubtful: dict[str, list[str]] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
+    doubtful: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Roles for which several columns would do equally well."""
-    findings: list[Finding] = field(default_factory=list)
+    findings: tuple[Finding, ...] = ()
+
+    def is_open(self, role: str) -> bool:
+        return role not in self.roles and role not in self.doubtful
+
+    def assign(self, roles: Mapping[str, str]) -> Self:
+        return replace(self, roles={**self.roles, **roles})
+
+    def without(self, *roles: str) -> Self:
+        """With no column for some roles."""
+        return replace(self, roles={role: name for role, name in self.roles.items() if role not in roles})
+
+    def doubt(self, role: str, names: Sequence[str]) -> Self:
+        """With these columns to choose from; none settles a doubt."""
+        others = {other: several for other, several in self.doubtful.items() if other != role}
+        return replace(self, doubtful=others | ({role: names} if names else {}))
+
+    def add(self, *findings: Finding) -> Self:
+        return replace(self, findings=(*self.findings, *findings))
 
 
-def recognise(columns: Sequence[str], config: ReadConfig, look: Look) -> Recognised:
+def detect_roles(columns: Sequence[str], config: ReadConfig, look: ColumnSample) -> DetectedRoles:
     """Find a column for every role that the user left out, among the columns not yet taken."""
     taken = config.taken(*COLUMN_ROLES)
     open_roles = [role for role in ROLES if getattr(config, role) is None]
     if config.items is not None:
         open_roles = [role for role in open_roles if role in ("student", "rater")]
-    found = Recognised()
+    found = DetectedRoles()
     free = [name for name in columns if name not in taken and name and not is_gold(name)]
     for role in open_roles:
-        _by_name(role, [name for name in free if name not in found.roles.values()], look, found)
+        found = _by_name(role, [name for name in free if name not in found.roles.values()], look, found)
     rest = [name for name in free if name not in found.roles.values() and not is_total(name)]
-    if "rater" in open_roles and "rater" not in found.roles and "rater" not in found.doubtful:
-        _form_sender(rest, found)
-    if "student" in open_roles and "student" not in found.roles and "student" not in found.doubtful:
-        _whatever_is_rated([name for name in rest if name not in found.roles.values()], look, found)
-    if config.student is None:
-        _variants(columns, look, found)
-    return found
+    if "rater" in open_roles and found.is_open("rater"):
+        found = found.assign(_form_sender(rest))
+    if "student" in open_roles and found.is_open("student"):
+        free = [name for name in rest if name not in found.roles.values()]
+        found = _whatever_is_rated(free, look, found)
+    return _variants(columns, look, found) if config.student is None else found
 
 
-def _by_name(role: str, free: Sequence[str], look: Look, found: Recognised) -> None:
+def _by_name(role: str, free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
     for rank in (0, 1):
         fitting = [name for name in free if tier(name, role) == rank]
         if rank == 1 and role != "rater":
@@ -232,16 +249,14 @@ def _by_name(role: str, free: Sequence[str], look: Look, found: Recognised) -> N
         if role == "student" and rank == 1 and fitting:
             fitting = _identified(fitting, free, look, found)
         if len(fitting) > 1:
-            found.doubtful[role] = fitting
-            return
+            return found.doubt(role, fitting)
         if fitting:
-            found.roles[role] = fitting[0]
-            return
-    if (name := _by_part(role, free, look)) is not None:
-        found.roles[role] = name
+            return found.assign({role: fitting[0]})
+    name = _by_part(role, free, look)
+    return found if name is None else found.assign({role: name})
 
 
-def _by_part(role: str, free: Sequence[str], look: Look) -> str | None:
+def _by_part(role: str, free: Sequence[str], look: ColumnSample) -> str | None:
     """The only column that has a word for the role at its end or, for people, within a heading."""
     fitting = [
         name
@@ -273,7 +288,9 @@ def _by_part(role: str, free: Sequence[str], look: Look) -> str | None:
     return fitting[0] if len(fitting) == 1 and not is_other(fitting[0]) else None
 
 
-def _identified(fitting: list[str], free: Sequence[str], look: Look, found: Recognised) -> list[str]:
+def _identified(
+    fitting: list[str], free: Sequence[str], look: ColumnSample, found: DetectedRoles
+) -> list[str]:
     """An identifier before a text that several answers may share; not one that numbers the rows of a long table."""
     if any(is_identifier(name) for name in fitting):
         return fitting
@@ -289,7 +306,7 @@ def _identified(fitting: list[str], free: Sequence[str], look: Look, found: Reco
     return names[:1] or fitting
 
 
-def _by_content(role: str, names: Sequence[str], look: Look) -> list[str]:
+def _by_content(role: str, names: Sequence[str], look: ColumnSample) -> list[str]:
     """Columns with a name for the role that also have suitable contents."""
     if role == "score":
         fitting = [name for name in names if look[name].scored]
@@ -306,7 +323,7 @@ def _by_content(role: str, names: Sequence[str], look: Look) -> list[str]:
     return fitting
 
 
-def _without_labels(names: list[str], look: Look) -> list[str]:
+def _without_labels(names: list[str], look: ColumnSample) -> list[str]:
     """Without words that only say again what a number beside them says, and without `label` beside a verdict."""
     numeric = [name for name in names if look[name].highest is not None]
     others = [
@@ -329,16 +346,14 @@ def _same_partition(names: Sequence[str], frame: pl.DataFrame) -> bool:
     return all(frame[name].n_unique() == groups.height for name in names)
 
 
-def _form_sender(free: Iterable[str], found: Recognised) -> None:
-    free = list(free)
-    if not any(stems(name) & known(TIMES) for name in free):
-        return
+def _form_sender(free: Sequence[str]) -> dict[str, str]:
+    """The rater of a form: whoever sent it, where each answer has a time."""
     senders = [name for name in free if plain(name) in known(FORM_SENDERS)]
-    if len(senders) == 1:
-        found.roles["rater"] = senders[0]
+    timed = any(stems(name) & known(TIMES) for name in free)
+    return {"rater": senders[0]} if timed and len(senders) == 1 else {}
 
 
-def _whatever_is_rated(free: Sequence[str], look: Look, found: Recognised) -> None:
+def _whatever_is_rated(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
     """Without a name for the student: an identifier, else the item, else a text that is rated."""
     named = [
         name
@@ -355,43 +370,36 @@ def _whatever_is_rated(free: Sequence[str], look: Look, found: Recognised) -> No
         named = several or named
     if named:
         if len(named) > 1 and not _same_partition(named, look.frame):
-            found.doubtful["student"] = named
-        else:
-            found.roles["student"] = named[0]
-        return
+            return found.doubt("student", named)
+        return found.assign({"student": named[0]})
     if "item" in found.roles:
-        found.roles["student"] = found.roles.pop("item")
-        return
+        return found.without("item").assign({"student": found.roles["item"]})
     texts = [name for name in free if tier(name, "student") == 1 or tier(name, "item") == 1]
     if len(texts) > 1:
         texts = [name for name in texts if tier(name, "student") == 1][:1]
     if texts:
-        found.roles["student"] = texts[0]
-    elif "rater" in found.roles:
-        _by_labels(free, look, found)
+        return found.assign({"student": texts[0]})
+    return _by_labels(free, look, found) if "rater" in found.roles else found
 
 
-def _by_labels(free: Sequence[str], look: Look, found: Recognised) -> None:
+def _by_labels(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
     """Whatever the rater rates, by content alone: the column with most labels, which is a question."""
     labels = [name for name in free if look[name].kind in ("labels", "numbers") and not is_other(name)]
     labels = [name for name in labels if name not in found.roles.values() and look[name].distinct > 2]
     if not labels:
-        return
+        return found
     student = max(labels, key=lambda name: look[name].distinct)
-    found.roles["student"] = student
     seen = f"no student column by name, and {shortened(student)} with the most labels"
-    found.findings.append(
-        Finding(
-            seen, f"{shortened(student)} read as the student", (Option("student", student),), certain=False
-        )
-    )
+    done = f"{shortened(student)} read as the student"
+    question = Finding(seen, done, (Option("student", student),), certain=False)
+    return found.assign({"student": student}).add(question)
 
 
-def _variants(columns: Sequence[str], look: Look, found: Recognised) -> None:
+def _variants(columns: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
     """Answers of several models to one question are as many pieces of work, not one rated again and again."""
     student, rater = (found.roles.get(role) for role in ("student", "rater"))
     if student is None or rater is None:
-        return
+        return found
     variants = known(VARIANTS) if tier(student, "student") != 0 else known(("file",))
     others = [
         name
@@ -400,15 +408,15 @@ def _variants(columns: Sequence[str], look: Look, found: Recognised) -> None:
     ]
     keys = [student, rater, *([found.roles["item"]] if "item" in found.roles else [])]
     if len(others) != 1 or not look.frame.select(keys).is_duplicated().any():
-        return
+        return found
     if look.frame.select(*keys, others[0]).is_duplicated().any():
-        return
-    found.findings.append(
+        return found
+    return found.add(
         Finding(
             f"each {shortened(student)} is rated once for each {shortened(others[0])}",
             f"taken as one piece of work for each pair of {shortened(student)} and {shortened(others[0])}",
             (Option("student", (student, others[0])),),
-            otherwise=Option("student", student),
+            alternative=Option("student", student),
             certain=False,
         )
     )
@@ -432,7 +440,7 @@ _WINNER = frozenset(
 )
 
 
-def refuse_preferences(columns: Sequence[str], look: Look) -> None:
+def refuse_preferences(columns: Sequence[str], look: ColumnSample) -> None:
     """Raise where columns hold two pieces of work and which of them won."""
     names = {plain(name): name for name in columns}
     if {"chosen", "rejected"} <= names.keys():
@@ -454,7 +462,7 @@ def refuse_preferences(columns: Sequence[str], look: Look) -> None:
                 raise _preferences([name, partner, winner])
 
 
-def _winner(pair: Sequence[str], names: dict[str, str], look: Look) -> str | None:
+def _winner(pair: Sequence[str], names: dict[str, str], look: ColumnSample) -> str | None:
     """The column that says which of the two is better."""
     for short, name in names.items():
         if name in pair or not ({short, *short.split("_")} & _WINNER):
@@ -495,7 +503,7 @@ VERDICTS_FIT, MOST_VERDICTS = 0.8, 30
 _VERDICT_NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
-def verdict_in_text(columns: Sequence[str], look: Look) -> Finding | None:
+def verdict_in_text(columns: Sequence[str], look: ColumnSample) -> Finding | None:
     """The column and pattern to propose, where texts hold a verdict each."""
     for name in columns:
         if look[name].kind not in ("text", "labels"):

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from raterlens.base.errors import InputError
 from raterlens.base.text import Option, counted, listed, shortened
 from raterlens.config import ReadConfig
-from raterlens.reading.detection.proposal import Finding, Understanding
 from raterlens.reading.detection.vocabulary import (
     is_missing,
     known,
@@ -27,6 +26,7 @@ from raterlens.reading.detection.vocabulary import (
     verdict,
     words,
 )
+from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.scores import HIGHEST, ScoreCoding, stripped
 from raterlens.score_options import map_text
 
@@ -66,23 +66,24 @@ _ORDERED = words("score, rating, grade, mark, points, level, rank, stars, qualit
 _GERMAN_GRADE = ("Note", "Schulnote", "Noten")
 
 
-def understood_scale(
+def detect_scale(
     columns: Sequence[pl.Series],
     names: Collection[str],
-    understanding: Understanding,
+    plan: ReadPlan,
     raters: NDArray[np.integer[Any]] | None = None,
-) -> ScoreCoding:
-    """How scores are coded, by the likeliest answer to every question; `raters`: who gave each of one column."""
-    if understanding.config.best is None and raters is not None and are_ranks(columns[0], raters):
-        understanding.take([_ranks(columns[0])])
-    coding, found = scale_of(columns, names, understanding.config)
-    understanding.take(found)
-    said = any(finding.options for finding in found)
-    coding = scale_of(columns, names, understanding.config)[0] if said else coding
-    if understanding.config.best != "low":
-        return coding
-    highest = max((float(key) for key in _tally(columns) if isinstance(key, float)), default=0.0)
-    return replace(coding, turned=highest)
+) -> tuple[ScoreCoding, ReadPlan]:
+    """How scores are coded, by the likeliest answer to every question, and the plan with it; `raters`: who gave each
+    of one column."""
+    if plan.config.best is None and raters is not None and are_ranks(columns[0], raters):
+        plan = plan.add([_ranks(columns[0])])
+    coding, found = scale_of(columns, names, plan.config)
+    plan = plan.add(found)
+    if any(finding.options for finding in found):
+        coding, _ = scale_of(columns, names, plan.config)
+    if plan.config.best == "low":
+        highest = max((float(key) for key in _tally(columns) if isinstance(key, float)), default=0.0)
+        coding = replace(coding, turned=highest)
+    return coding, plan
 
 
 def are_ranks(column: pl.Series, raters: NDArray[np.integer[Any]]) -> bool:
@@ -108,7 +109,7 @@ def _ranks(column: pl.Series) -> Finding:
         "turned round, as 1 is best; ranks only compare the pieces of work that a rater saw, so raters cannot differ "
         "in severity",
         (Option("best", "low"),),
-        otherwise=Option("best", "high"),
+        alternative=Option("best", "high"),
         certain=False,
     )
 
@@ -126,7 +127,7 @@ def _classes(names: Collection[str], counts: Mapping[Any, int], config: ReadConf
         return []
     shown = f"codes from {values[0]:g} to {values[-1]:g} in {listed(names)}, which the file does not show to be ordered"
     done = "read as ordered, the highest code best; classes without an order cannot be read as scores"
-    return [Finding(shown, done, (Option("best", "high"),), otherwise=Option("best", "low"), certain=False)]
+    return [Finding(shown, done, (Option("best", "high"),), alternative=Option("best", "low"), certain=False)]
 
 
 def scale_of(
@@ -343,7 +344,7 @@ def _stepped(
                 break
             done = "doubled, so that they are whole" if factor == 2 else f"multiplied by {factor}"
             seen = f"scores in steps of {1 / factor:g}, such as {next(v for v in values if not v.is_integer()):g}"
-            return factor, [Finding(seen, done, otherwise=Option("cut", _short(suggested_cut(counts))))]
+            return factor, [Finding(seen, done, alternative=Option("cut", _short(suggested_cut(counts))))]
     if config.as_written:
         return 1, []
     return 1, [_banded(counts)]
@@ -392,7 +393,7 @@ def _banded(counts: Mapping[float, int]) -> Finding:
         f"scores from {values[0]:g} to {values[-1]:g} in {counted(len(values), 'different value')}",
         f"put into {counted(len(edges) + 1, 'band')} that begin at {', '.join(f'{edge:g}' for edge in edges)}",
         (Option("bands", text),),
-        otherwise=Option("cut", _short(suggested_cut(counts))),
+        alternative=Option("cut", _short(suggested_cut(counts))),
         certain=False,
     )
 
@@ -412,7 +413,7 @@ def _german_grades(names: Collection[str], counts: Mapping[Any, int], config: Re
             "a column of grades ('Note') from 1 to 6, of which 1 may be the best",
             "turned round, so that 1 becomes 5",
             (Option("map", worth),),
-            otherwise=Option("as_written", True),
+            alternative=Option("as_written", True),
             certain=False,
         )
     ]

@@ -1,17 +1,17 @@
 """Columns of scores that hold a rater, an item or both each."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, takewhile
 
 import polars as pl
 
-from raterlens.base.text import Option, listed
-from raterlens.reading.columns import FIELDS, Split, is_grid, split_names
-from raterlens.reading.detection.proposal import Finding
-from raterlens.reading.detection.roles import Look, depends, is_function
+from raterlens.base.text import Option, counted, listed
+from raterlens.reading.detection.roles import ColumnSample, depends, is_function
 from raterlens.reading.detection.vocabulary import (
     USUAL,
+    has_rater_word,
     is_final,
     is_gold,
     is_other,
@@ -20,10 +20,13 @@ from raterlens.reading.detection.vocabulary import (
     like_item,
     like_rater,
     plain,
+    rater_words,
     sides,
     tier,
 )
 from raterlens.reading.formats.header_rows import JOINT
+from raterlens.reading.read_plan import Finding
+from raterlens.reading.reshape import FIELDS, MarkerPairs, N, Split, is_grid, split_names
 
 _JOINTS = ("_", " ", ".", "-", ":", "/", "|", " - ", "__")
 _FRAMES = ("{} ({})", "{} [{}]")
@@ -39,7 +42,7 @@ class Spread:
     findings: list[Finding] = field(default_factory=list)
 
 
-def score_columns(columns: Sequence[str], look: Look) -> tuple[list[str], list[Finding]]:
+def score_columns(columns: Sequence[str], look: ColumnSample) -> tuple[list[str], list[Finding]]:
     """The columns that hold scores, without those that only sum up others."""
     free = [name for name in columns if look[name].scored and not is_other(name)]
     free += [name for name in _as_judges(columns, free, look) if name not in free]
@@ -71,7 +74,7 @@ def score_columns(columns: Sequence[str], look: Look) -> tuple[list[str], list[F
     return scores, notes
 
 
-def _as_judges(columns: Sequence[str], scores: Sequence[str], look: Look) -> list[str]:
+def _as_judges(columns: Sequence[str], scores: Sequence[str], look: ColumnSample) -> list[str]:
     """Columns called as known answers are, where those of judges are called alike: gpt_label, claude_label,
     human_label."""
     found = []
@@ -88,7 +91,7 @@ def _beside(name: str, other: str) -> bool:
     return bool(_shared_start([name, other]).strip(" _.:-/"))
 
 
-def one_per_item(columns: Sequence[str], owners: Sequence[Sequence[str]], look: Look) -> Spread:
+def one_per_item(columns: Sequence[str], owners: Sequence[Sequence[str]], look: ColumnSample) -> Spread:
     """Where there is a rater: the columns of scores are items. What is the same for all rows of one of the owners, the
     student or the rater, is no score."""
     scores, findings = score_columns(columns, look)
@@ -102,7 +105,7 @@ def one_per_item(columns: Sequence[str], owners: Sequence[Sequence[str]], look: 
     return Spread(tuple(scores), None, findings)
 
 
-def one_per_rater(columns: Sequence[str], look: Look, *, two_headers: bool) -> Spread:
+def one_per_rater(columns: Sequence[str], look: ColumnSample, *, two_headers: bool) -> Spread:
     """Where there is no rater: the names of score columns say whose they are."""
     scores, findings = score_columns(columns, look)
     if len(scores) < 2:
@@ -127,7 +130,7 @@ def one_per_rater(columns: Sequence[str], look: Look, *, two_headers: bool) -> S
     return Spread(fitting, pattern, findings)
 
 
-def _with_partial(split: Split, pattern: str, columns: Sequence[str], look: Look) -> tuple[str, ...]:
+def _with_partial(split: Split, pattern: str, columns: Sequence[str], look: ColumnSample) -> tuple[str, ...]:
     """The columns of a grid, with those of its raters and items that hold other words among their scores: these are
     for a person to mend."""
     raters, items = ({labels[place] for labels in split.values()} for place in (0, 1))
@@ -137,7 +140,7 @@ def _with_partial(split: Split, pattern: str, columns: Sequence[str], look: Look
     return tuple(name for name in columns if name in split or name in more)
 
 
-def _raters_only(scores: Sequence[str], look: Look, findings: list[Finding]) -> Spread:
+def _raters_only(scores: Sequence[str], look: ColumnSample, findings: list[Finding]) -> Spread:
     if sum(map(like_item, scores)) > len(scores) / 2:
         return Spread()  # criteria of whom?
     pattern, certain = _within_paths(scores), True
@@ -213,7 +216,7 @@ def _shared_start(names: Sequence[str]) -> str:
     return re.sub(r"[^\s_.:\-/()\[\]]*$", "", names[0][:length])
 
 
-def _comparable(scores: Sequence[str], look: Look) -> bool:
+def _comparable(scores: Sequence[str], look: ColumnSample) -> bool:
     """Whether columns have scores of one kind: no marks out of 100 beside marks out of 5."""
     tops = [top for name in scores if (top := look[name].highest) is not None]
     return not tops or max(tops) <= 2.5 * max(min(tops), 1)
@@ -233,3 +236,74 @@ def _sums_up(name: str, scores: Sequence[str], frame: pl.DataFrame) -> bool:
     total = rows.select(pl.sum_horizontal(others)).to_series()
     sums = bool(((rows[name] - total).abs() < 1e-6).all())
     return sums or bool(((rows[name] - total / len(others)).abs() < 0.0051).all())
+
+
+def find_pairs(columns: Sequence[str], look: ColumnSample) -> tuple[MarkerPairs, list[Finding]] | None:
+    """The pairs that names and contents show, and what is said about them."""
+    named = [name for name in columns if has_rater_word(name)]
+    if len(named) < 2:
+        return None
+    people = [name for name in named if look[name].kind in ("labels", "numbers") and not is_final(name)]
+    marks = [name for name in columns if look[name].scored and not is_other(name) and name not in people]
+    found = [
+        MarkerPairs(pattern, scores, places)
+        for pattern, places in _templates(people)
+        if (scores := _score_patterns(places, [name for name in marks if not _summary(name)]))
+    ]
+    if not found:
+        return None
+    pairs = max(found, key=lambda one: (len(one.places), len(one.scores)))
+    seen = f"{counted(len(pairs.places), 'marker column')}, each with marks of its own ({listed(pairs.columns, 6)})"
+    findings = [Finding(seen, "each mark read with its marker as the rater", (pairs.option,))]
+    if left := [name for name in marks if name not in pairs.columns]:
+        verb = "is" if len(left) == 1 else "are"
+        findings.append(Finding(f"{listed(left)} {verb} nobody's own mark (final or agreed)", "left out"))
+    return pairs, findings
+
+
+def _summary(name: str) -> bool:
+    return is_final(name) or is_total(name)
+
+
+def _templates(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Names with {n} for the part that differs, and the parts."""
+    seen = set()
+    for first, second in combinations(names, 2):
+        start = _alike(first, second).rstrip("0123456789")
+        end = _alike(first[len(start) :][::-1], second[len(start) :][::-1])[::-1].lstrip("0123456789")
+        middle = first[len(start) : len(first) - len(end)]
+        if end[:1].isalpha() and middle[-1:].isalpha():  # Erstprüfer and Zweitprüfer share a t
+            end = next((end[k:] for k in range(len(end)) if plain(end[k:]) in known(rater_words())), end)
+        pattern = f"{start}{N}{end}"
+        if pattern in seen or not start + end or {"{", "}"} & set(start + end):
+            continue
+        seen.add(pattern)
+        fitting = [
+            name[len(start) : len(name) - len(end)]
+            for name in names
+            if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end)
+        ]
+        if len(fitting) > 1 and has_rater_word(f"{start} {end}"):
+            yield pattern, tuple(fitting)
+
+
+def _alike(first: str, second: str) -> str:
+    """Common start of two names."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    return "".join(letter for letter, _ in same)
+
+
+def _score_patterns(places: Sequence[str], marks: Sequence[str]) -> tuple[str, ...]:
+    """How the columns of marks are called of which every marker has one."""
+    first = places[0]
+    found: list[str] = []
+    for name in marks:
+        at = name.find(first)
+        while at >= 0:
+            pattern = f"{name[:at]}{N}{name[at + len(first) :]}"
+            fits = all(pattern.replace(N, n) in marks for n in places)
+            if fits and "," not in pattern and pattern not in found:
+                found.append(pattern)
+                break
+            at = name.find(first, at + 1)
+    return tuple(found)

@@ -14,12 +14,11 @@ from raterlens.base.text import Message, Option, listed
 from raterlens.config import Anchors, Columns, ReadConfig
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.assemble import assemble
-from raterlens.reading.columns import Roles
-from raterlens.reading.detection.proposal import Understanding
+from raterlens.reading.columns import Roles, resolve_layout
 from raterlens.reading.facets import Control, parse_control
 from raterlens.reading.facets.control_data import RATINGS_ONLY, TERMS_ONLY, control_table
-from raterlens.reading.layout import laid_out
 from raterlens.reading.read import checked
+from raterlens.reading.read_plan import ReadPlan
 
 COMMON_SLOPE = "tfm"
 """The model of FACETS itself: every rater has the same slope."""
@@ -106,10 +105,10 @@ def read_facets(
     """
     config = ReadConfig(student=student, rater=rater, item=item, facets=facets, cut=cut, encoding=encoding)
     control = parse_control(Path(path).expanduser(), config.codec)
-    understanding = Understanding(config)
-    table, roles = laid_out(control_table(control), understanding)
-    ratings = checked(assemble(table, roles, understanding), config.cut)
-    understanding.refuse_questions()
+    table, roles, plan = resolve_layout(control_table(control), ReadPlan.of(config))
+    ratings, plan = assemble(table, roles, plan)
+    plan.raise_questions()
+    ratings = checked(ratings, config.cut)
     if _held_measures(control, roles.student):
         line = control.named(roles.student[0]).line
         assert line is not None

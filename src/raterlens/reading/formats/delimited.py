@@ -24,7 +24,6 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
 from raterlens.config.limits import TEXT_IN_MEMORY
-from raterlens.reading.detection.proposal import Finding
 from raterlens.reading.detection.vocabulary import is_identifier, is_other, usual_role
 from raterlens.reading.formats.header_rows import (
     Text,
@@ -36,6 +35,7 @@ from raterlens.reading.formats.header_rows import (
     trimmed,
 )
 from raterlens.reading.formats.table import Rows, Table, read_whole
+from raterlens.reading.read_plan import Finding
 
 DECODED_PIECE = 1 << 20
 WINDOWS = "cp1252"

@@ -13,7 +13,6 @@ from polars.exceptions import PolarsError
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
-from raterlens.reading.detection.proposal import Finding
 from raterlens.reading.formats.delimited import encoding_of
 from raterlens.reading.formats.inspect_log import is_log, read_inspect
 from raterlens.reading.formats.nested_records import exploded, flattened, table_records
@@ -25,6 +24,7 @@ from raterlens.reading.formats.tool_exports import (
     OBSERVABILITY_TOOLS,
     refuse_aggregates,
 )
+from raterlens.reading.read_plan import Finding
 
 _TOOLS = (
     '"annotations"',

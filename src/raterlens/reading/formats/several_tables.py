@@ -11,7 +11,6 @@ import polars as pl
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.config import ReadConfig
-from raterlens.reading.detection.proposal import Finding
 from raterlens.reading.detection.vocabulary import (
     is_identifier,
     is_total,
@@ -21,6 +20,7 @@ from raterlens.reading.detection.vocabulary import (
     tier,
 )
 from raterlens.reading.formats.table import Rows, Table
+from raterlens.reading.read_plan import Finding
 
 ALL_SHEETS = "*"
 """Name of the request to read sheets together."""
@@ -48,7 +48,7 @@ def chosen_sheet(tables: Mapping[str, Table], names: Sequence[str], file: str) -
         f"{len(names)} sheets ({listed(names)})",
         f"{best!r} read, which has the ratings",
         (Option("table", best),),
-        otherwise=Option("table", names[0]),
+        alternative=Option("table", names[0]),
     )
     return replace(tables[best], findings=(finding, *tables[best].findings))
 
@@ -116,7 +116,7 @@ def _together(alike: dict[str, Table], file: str) -> Table | None:
     seen = f"{len(alike)} sheets laid out alike ({listed(alike)})"
     if "rater" in roles:
         finding = Finding(
-            seen, "read together", options, otherwise=Option("table", next(iter(alike))), certain=False
+            seen, "read together", options, alternative=Option("table", next(iter(alike))), certain=False
         )
         return replace(joined, findings=(finding, *joined.findings))
     if not same_students(alike, columns):
@@ -240,6 +240,6 @@ def _meaning(
                 "the same students, rated by the same raters, in several files",
                 "each file read as answers of its own",
                 (Option("student", (str(roles["student"]), FILE)),),
-                otherwise=Option("student", str(roles["student"])),
+                alternative=Option("student", str(roles["student"])),
                 certain=False,
             )

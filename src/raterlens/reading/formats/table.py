@@ -20,7 +20,7 @@ from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.config import ReadConfig
 from raterlens.config.limits import UNFOLDED, UNFOLDED_TIMES
 from raterlens.ratings.coded import Backend
-from raterlens.reading.detection.proposal import Finding
+from raterlens.reading.read_plan import Finding
 
 if TYPE_CHECKING:
     import narwhals as nw

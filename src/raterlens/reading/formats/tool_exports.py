@@ -9,9 +9,9 @@ import polars as pl
 
 from raterlens.base.errors import InputError
 from raterlens.base.text import listed
-from raterlens.reading.detection.proposal import Finding
 from raterlens.reading.formats.nested_records import flattened
 from raterlens.reading.formats.table import Table, rows_of, series_of
+from raterlens.reading.read_plan import Finding
 
 Record = Mapping[str, Any]
 

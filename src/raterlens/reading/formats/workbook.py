@@ -18,10 +18,10 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.config import ReadConfig
 from raterlens.config.limits import FAR_CELLS
-from raterlens.reading.detection.proposal import Finding
 from raterlens.reading.formats.header_rows import header_row, is_upper, joined, named
 from raterlens.reading.formats.several_tables import ALL_SHEETS, chosen_sheet, joined_sheets
 from raterlens.reading.formats.table import Rows, Table, check_archive, choice, require
+from raterlens.reading.read_plan import Finding
 
 SPARSE = 1 / 20
 """A sheet in which more of them are filled may be larger."""

@@ -6,7 +6,7 @@ import pytest
 
 from raterlens.base.text import Option, worded
 from raterlens.config import ReadConfig
-from raterlens.reading.detection.proposal import Finding, UncertainError, Understanding
+from raterlens.reading.read_plan import Finding, ReadPlan, UncertainError
 
 SURE = Finding("4 sheets", "read together", (Option("table", "*"),))
 ASKED = Finding(
@@ -15,18 +15,16 @@ ASKED = Finding(
 
 
 def test_what_is_certain_is_noted_and_asks_nothing() -> None:
-    understanding = Understanding(ReadConfig())
-    understanding.take([SURE])
-    understanding.refuse_questions()
-    assert understanding.config == ReadConfig(table="*")
-    assert [finding.note for finding in understanding.findings] == ["4 sheets: read together"]
+    plan = ReadPlan.of(ReadConfig()).add([SURE])
+    plan.raise_questions()
+    assert plan.config == ReadConfig(table="*")
+    assert [finding.note for finding in plan.findings] == ["4 sheets: read together"]
 
 
 def test_a_question_is_refused_with_an_answer_that_says_everything() -> None:
-    understanding = Understanding(ReadConfig(student="name"))
-    understanding.take([SURE, ASKED])
+    plan = ReadPlan.of(ReadConfig(student="name")).add([SURE, ASKED])
     with pytest.raises(UncertainError) as caught:
-        understanding.refuse_questions()
+        plan.raise_questions()
     error = caught.value
     assert str(error) == (
         "marks from 0 to 100; proposal: put into bands; accept it with bands='50', "
