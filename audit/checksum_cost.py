@@ -4,6 +4,7 @@ Then parquet files by polars and by pyarrow (pages of 20,000 rows): checking the
 """
 
 import argparse
+import io
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +56,7 @@ def pages(path: Path, n_ratings: int) -> None:
         write(path)
         least = []
         both: tuple[Callable[[], object], ...] = (
-            lambda: check_pages(path.read_bytes()),
+            lambda: check_pages(io.BytesIO(path.read_bytes())),
             lambda: pl.scan_parquet(path).collect(),
         )
         for work in both:

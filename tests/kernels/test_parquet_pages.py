@@ -28,7 +28,7 @@ def column(version: str, text: bool) -> tuple[bytes, int, int, int]:
 def counted(content: bytes, start: int, end: int, most: int) -> int | None:
     """By the twin; None where it refuses."""
     try:
-        return sum(_values(page, {_BYTES: most}) for page in _pages(content, start, end))
+        return sum(_values(page, {_BYTES: most}) for page in _pages(content[start:end]))
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
 

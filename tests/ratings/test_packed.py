@@ -1,5 +1,6 @@
 """Packed ratings: the file, its writer, and ratings that stay on disk."""
 
+import os
 import pickle
 
 import numpy as np
@@ -96,6 +97,13 @@ def test_files_that_are_not_whole(damage, message, tmp_path):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(InputError, match=message):
         open_packed(path)
+
+
+def test_a_file_that_is_cut_short_once_it_is_open(tmp_path):
+    found = open_packed(written(tmp_path / "x.rlpack"))
+    os.truncate(found.path, 4100)
+    with pytest.raises(InputError, match=r"'x\.rlpack' was cut short while it was read"):
+        found.array("numbers")
 
 
 def test_codes_are_as_narrow_as_can_be():

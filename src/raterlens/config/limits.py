@@ -17,8 +17,8 @@ FAR_CELLS = 30_000_000
 UNFOLDED, UNFOLDED_TIMES = 64 << 20, 100
 """Bytes that a compressed file may always unfold to, and how many times its size beyond that. Tables of ratings shrink
 to a fifth or, where they are very regular, a fiftieth."""
-TEXT_IN_MEMORY = 1 << 30
-"""Bytes of a text file or parquet file up to which it is read into memory as it is: a file that another program cuts
-short meanwhile then ends in a message. Larger ones are mapped."""
+READ_AT_ONCE = 1 << 23
+"""Bytes of a text file or parquet file up to which it is read into memory as it is. Larger ones are read in pieces, and
+none is mapped: where another program cuts a mapped file short, the system ends the process."""
 VIEW_ROWS, VIEW_SECONDS = 1_000_000, 60.0
 """Rows that a view of a database may always have, and else as many as the file has bytes; and seconds without a row."""

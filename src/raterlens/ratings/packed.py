@@ -99,7 +99,7 @@ def writing(path: Path) -> Iterator[tuple[Writer, dict[str, Any]]]:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A file that is open: arrays are mapped when asked for."""
+    """A file that is open: arrays are read when asked for."""
 
     path: Path
     about: dict[str, Any]
@@ -109,41 +109,43 @@ class Packed:
 
     def array(self, name: str, start: int = 0, stop: int | None = None) -> AnyArray:
         """A copy of an array, or of what it has from `start` to `stop`; damage raises."""
-        stored = self._mapped(name)
-        part = slice(start, stop)
-        self._check(name, stored, part)
-        taken = np.array(stored[part])
-        forget(stored)
-        return taken
-
-    def _mapped(self, name: str) -> AnyArray:
         found = self._arrays[name]
-        shape = tuple(found["shape"])
-        kind = np.dtype(np.uint8 if found["type"] == "arrow" else found["type"])
-        if 0 in shape:
-            return np.empty(shape, kind)
+        kind, shape = np.dtype(np.uint8 if found["type"] == "arrow" else found["type"]), tuple(found["shape"])
+        row = kind.itemsize * math.prod(shape[1:])
+        start, stop, _ = slice(start, stop).indices(shape[0])
+        if not row or start >= stop:
+            return np.empty((0, *shape[1:]), kind)
+        begin = start * row // _BLOCK * _BLOCK  # checksums are of whole blocks
+        end = min(-(-stop * row // _BLOCK) * _BLOCK, _size(found))
+        content = self._read(found["first"] + begin, end - begin)
+        self._check(name, content, begin // _BLOCK)
+        return content[start * row - begin : stop * row - begin].view(kind).reshape(-1, *shape[1:])
+
+    def _check(self, name: str, content: NDArray[np.uint8], first: int) -> None:
+        """Raise where a block of an array, from its `first` on, is not as it was written."""
+        for place, found in enumerate(
+            self._arrays[name]["blocks"][first : first + -(-len(content) // _BLOCK)]
+        ):
+            if zlib.crc32(content[place * _BLOCK : (place + 1) * _BLOCK].data) != found:
+                raise InputError(
+                    f"{self.path.name!r} is damaged: {name!r} has another checksum in block {first + place + 1:,}",
+                    AGAIN,
+                    value=name,
+                )
+
+    def _read(self, first: int, size: int) -> NDArray[np.uint8]:
+        """Bytes of the file; raise where they are not there."""
         try:
-            return np.memmap(self.path, kind, "r", offset=found["first"], shape=shape)
+            content = np.fromfile(self.path, np.uint8, size, offset=first)
         except FileNotFoundError as error:
             raise InputError(
                 f"no such file: {str(self.path)!r}",
                 "workers of a cluster need the packed ratings under the same name",
                 value=str(self.path),
             ) from error
-
-    def _check(self, name: str, stored: AnyArray, part: slice) -> None:
-        """Raise where a block that the part touches is not as it was written."""
-        content = stored.reshape(-1).view(np.uint8)
-        row = stored.nbytes // max(len(stored), 1)
-        start, stop, _ = part.indices(len(stored))
-        for block in range(start * row // _BLOCK, -(-stop * row // _BLOCK)):
-            found = content[block * _BLOCK : (block + 1) * _BLOCK]
-            if zlib.crc32(found.data) != self._arrays[name]["blocks"][block]:
-                raise InputError(
-                    f"{self.path.name!r} is damaged: {name!r} has another checksum in block {block + 1:,}",
-                    AGAIN,
-                    value=name,
-                )
+        if len(content) < size:
+            raise InputError(f"{self.path.name!r} was cut short while it was read", AGAIN, value=size)
+        return content
 
     def labels(self, name: str) -> pl.Series:
         return pl.read_ipc(io.BytesIO(self.array(name).data))["label"]

@@ -15,7 +15,7 @@ from raterlens.app.cli import main as cli
 from raterlens.app.cli import start
 from raterlens.app.cli.main import AT_FAULT, FAILED, bug_message, main
 from raterlens.app.cli.standard_output import print_json
-from raterlens.base.errors import OptionError
+from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from tests.support.command_line import RUN, Captured, small_table
 
@@ -128,21 +128,30 @@ def test_json_is_escaped_where_stdout_is_plain(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_called_from_python_it_leaves_the_handling_of_signals_as_it_was(table: Path) -> None:
-    before = signal.getsignal(signal.SIGTERM)
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     for words in (["--version"], ["check", str(table)], ["fit", "none.csv"]):
         main(words)
-        assert signal.getsignal(signal.SIGTERM) is before
+        assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
 
 
-def test_an_error_that_a_library_makes_of_sigterm_is_sigterm(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "error", [TypeError("not a Polars data type"), InputError("'x.parquet' is damaged", "copy it again")]
+)
+@pytest.mark.parametrize(("number", "code", "said"), [(15, 143, "ended by SIGTERM"), (2, 130, "interrupted")])
+def test_an_error_that_a_library_makes_of_a_signal_is_the_signal(
+    error: Exception,
+    number: int,
+    code: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def terminated(*given: object, **named: object) -> None:
+    def ended(*given: object, **named: object) -> None:
         try:
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(number)
         except KeyboardInterrupt:
-            raise TypeError("not a Polars data type") from None
+            raise error from None
 
-    monkeypatch.setattr("raterlens.app.cli.main.app", terminated)
-    assert main(["fit", "x.csv"]) == 143
-    assert capsys.readouterr().err == "raterlens: ended by SIGTERM\n"
+    monkeypatch.setattr("raterlens.app.cli.main.app", ended)
+    assert main(["fit", "x.csv"]) == code
+    assert capsys.readouterr().err == f"raterlens: {said}\n"

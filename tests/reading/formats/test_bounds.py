@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import os
 import sqlite3
 import zipfile
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import InputError
+from raterlens.reading.formats import delimited, parquet
 from raterlens.reading.formats.table import read_whole
 
 TABLE = pl.DataFrame({"student": [1, 1, 2, 2], "rater": ["a", "b", "a", "b"], "score": [0, 1, 1, 1]})
@@ -106,6 +108,41 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(Path, "read_bytes", shrunk)
     with pytest.raises(InputError, match=r"'x\.csv' changed while it was read"):
         read_whole(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "reader"),
+    [
+        ("csv", delimited, "well_quoted"),
+        ("csv", pl, "read_csv"),
+        ("parquet", parquet, "check_pages"),
+        ("parquet", pl.LazyFrame, "collect"),
+    ],
+)
+def test_a_large_file_that_is_cut_short_while_it_is_read(
+    kind: str, place: Any, reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read in pieces, never mapped: the system would end the process."""
+    n = 200_000
+    table = pl.DataFrame(
+        {"student": range(n), "rater": ["a", "b"] * (n // 2), "score": [0, 1, 1, 0] * (n // 4)}
+    )
+    path = tmp_path / f"x.{kind}"
+    if kind == "csv":
+        table.write_csv(path)
+    else:
+        table.write_parquet(path, compression="uncompressed", row_group_size=50_000)
+    monkeypatch.setattr("raterlens.reading.formats.delimited.READ_AT_ONCE", 0)
+    monkeypatch.setattr("raterlens.reading.formats.parquet.READ_AT_ONCE", 0)
+    through = getattr(place, reader)
+
+    def cut_short_first(*given: Any, **options: Any) -> Any:
+        os.truncate(path, path.stat().st_size // 2)
+        return through(*given, **options)
+
+    monkeypatch.setattr(place, reader, cut_short_first)
+    with pytest.raises(InputError, match=r"changed while it was read|damaged parquet file"):
+        rl.read(path)
 
 
 def test_a_long_last_line_without_an_end(tmp_path: Path) -> None:

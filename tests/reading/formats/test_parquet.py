@@ -137,7 +137,7 @@ HEALTHY: dict[str, Callable[[], bytes]] = {
 def test_healthy_files(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     path.write_bytes(HEALTHY[kind]())
-    check_pages(path.read_bytes())
+    check_pages(io.BytesIO(path.read_bytes()))
 
 
 def damaged(version: str, old: str, new: str) -> bytes:
@@ -162,7 +162,7 @@ SECOND = "158406 158406 5c 1560 1500 1560 1500 1504 1500"
         ("1.0", FIRST, "158d06 158c06 2c 1560", "-391 bytes of a page"),
         ("1.0", FIRST, "158c7f 158c06 2c 1560", "8,134 bytes in a page, 411 in its column"),
         ("1.0", FIRST, "158c06 158d06 2c 1560", "-391 bytes of a page"),
-        ("1.0", FIRST, "158c06 158e06 2c 1560", "a page up to byte 416, but its column ends at 415"),
+        ("1.0", FIRST, "158c06 158e06 2c 1560", "a page up to byte 412 of a column of 411"),
         ("1.0", FIRST, "1e8c06 158c06 2c 1560", "a value of kind 14"),
         ("2.0", SECOND, "158406 158406 5c 1561 1500 1560 1500 1504 1500", "-49 values of a page"),
         ("2.0", SECOND, "158406 158406 5c 1560 1501 1560 1500 1504 1500", "-1 values of a page"),
@@ -194,12 +194,12 @@ def test_impossible_sizes(version: str, old: str, new: str, why: str, tmp_path: 
 def test_levels_longer_than_their_page(tmp_path: Path) -> None:
     content = damaged("2.0", SECOND, "158406 158406 5c 1560 1500 1560 1500 157e 1500")
     (tmp_path / "x.parquet").write_bytes(content)
-    check_pages((tmp_path / "x.parquet").read_bytes())
+    check_pages(io.BytesIO((tmp_path / "x.parquet").read_bytes()))
     # The levels of 63 bytes are within a page of 386, but not within one of 40.
     short = content.replace(bytes.fromhex("158406 158406 5c"), bytes.fromhex("15d000 15d000 5c"), 1)
     (tmp_path / "x.parquet").write_bytes(short)
     with pytest.raises(ValueError, match="more bytes of levels than the page has"):
-        check_pages((tmp_path / "x.parquet").read_bytes())
+        check_pages(io.BytesIO((tmp_path / "x.parquet").read_bytes()))
 
 
 def test_a_footer_longer_than_the_file(tmp_path: Path) -> None:

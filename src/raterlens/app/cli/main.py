@@ -41,48 +41,58 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = app(tokens, exit_on_error=False, print_error=False) or DONE
         if sys.stdout is not None:
             sys.stdout.flush()
-    except CycloptsError as error:
+    except BaseException as error:
+        # Once a signal has come, whatever is raised comes of it: polars and ctypes turn it into errors of their own.
+        if ended or is_interrupt(error):
+            said = str(error) if isinstance(error, KeyboardInterrupt) else ""
+            return _interrupted(said or "interrupted", signal.SIGTERM in ended)
+        return _answer(error)
+    return code
+
+
+def _answer(error: BaseException) -> int:
+    """Say what went wrong, in one message."""
+    if isinstance(error, CycloptsError):
         error.verbose = False
         return _fail(f"{str(error).strip()} See 'raterlens --help'.", AT_FAULT)
-    except RaterlensError as error:
+    if isinstance(error, RaterlensError):
         from raterlens.output.report.reproduce import as_flag  # help does without
 
         return _fail(error.worded(as_flag), AT_FAULT)
-    except ImportError as error:
-        if (message := missing_charts(error)) is None:
-            return _unexpected(error)
+    if isinstance(error, ImportError) and (message := missing_charts(error)) is not None:
         return _fail(str(message), AT_FAULT)
-    except BrokenPipeError:
+    if isinstance(error, BrokenPipeError):
         discard_stdout()
-    except BaseException as error:
-        # Once SIGTERM has come, whatever else is raised comes of it: polars turns it into errors of its own.
-        if ended or is_interrupt(error):
-            said = str(error) if isinstance(error, KeyboardInterrupt) else ""
-            return _interrupted(said or "interrupted", bool(ended))
-        # A library in Rust that gives up raises what no `except Exception` would see.
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        return _unexpected(error)
-    return code
+        return DONE
+    # A library in Rust that gives up raises what no `except Exception` would see.
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        raise error
+    return _unexpected(error)
 
 
 @contextmanager
 def _ending_tidily(ended: list[int]) -> Iterator[None]:
-    """On SIGTERM, end as on Ctrl-C: drafts are removed, and a message says what was saved. The signal is noted in
-    `ended`; afterwards it is handled as before."""
+    """On SIGTERM, end as on Ctrl-C: drafts are removed, and a message says what was saved. Either signal is noted in
+    `ended`; afterwards both are handled as before."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def on_sigterm(number: int, frame: object) -> None:
+    def end(number: int, frame: object) -> None:
         ended.append(number)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, on_sigterm)
+    heard = [signal.SIGTERM]
+    if (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):  # else Ctrl-C is somebody else's, or nobody's
+        heard.append(signal.SIGINT)
+    before = {number: signal.signal(number, end) for number in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def _interrupted(said: str, by_sigterm: bool) -> int:

@@ -17,13 +17,12 @@ from typing import NoReturn
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
-from raterlens.config.limits import TEXT_IN_MEMORY
+from raterlens.config.limits import READ_AT_ONCE
 from raterlens.reading.detection.vocabulary import is_identifier, is_other, usual_role
 from raterlens.reading.formats.header_rows import (
     Text,
@@ -34,7 +33,7 @@ from raterlens.reading.formats.header_rows import (
     survey_names,
     trimmed,
 )
-from raterlens.reading.formats.table import Rows, Table, read_whole
+from raterlens.reading.formats.table import Rows, Table, read_whole, refuse_changes
 from raterlens.reading.read_plan import Finding
 
 DECODED_PIECE = 1 << 20
@@ -191,8 +190,7 @@ PIECE = 1 << 26
 
 def has_quotes(text: Path | bytes, piece: int = PIECE) -> bool:
     """Whether there is any quote at all."""
-    data = _bytes(text)
-    return any((data[begin : begin + piece] == QUOTE).any() for begin in range(0, len(data), piece))
+    return any(b'"' in found for found in _pieces(text, piece))
 
 
 def well_quoted(text: Path | bytes, separator: str, piece: int = PIECE) -> bool:
@@ -201,21 +199,19 @@ def well_quoted(text: Path | bytes, separator: str, piece: int = PIECE) -> bool:
     Of quotes in their places the 1st, 3rd, ... open a field or are the second of a pair, and the others close it or are
     the first of a pair.
     """
-    data = _bytes(text)
     # Past both ends of the text a line ends; a byte order mark is no part of it.
     edge = np.zeros(256, dtype=bool)
     edge[[ord(separator), *LINE_ENDS, QUOTE]] = True
-    first = 3 if bytes(data[:3]) == b"\xef\xbb\xbf" else 0
-    seen = 0
-    for begin in range(first, len(data), piece):
-        places = np.flatnonzero(data[begin : begin + piece] == QUOTE) + begin
-        opening = places[seen % 2 :: 2]
-        closing = places[1 - seen % 2 :: 2]
-        before = data[opening[opening > first] - 1]
+    seen, before, closed = 0, LINE_ENDS[0], False
+    for found in _pieces(text, piece):
+        data = np.frombuffer(found, np.uint8)
+        places = np.flatnonzero(data == QUOTE)
+        opening, closing = places[seen % 2 :: 2], places[1 - seen % 2 :: 2]
+        ahead = np.where(opening > 0, data[opening - 1], before)
         after = data[closing[closing < len(data) - 1] + 1]
-        if not (edge[before].all() and edge[after].all()):
+        if (closed and not edge[data[0]]) or not (edge[ahead].all() and edge[after].all()):
             return False
-        seen += len(places)
+        seen, before, closed = seen + len(places), int(data[-1]), bool((closing == len(data) - 1).any())
     return seen % 2 == 0
 
 
@@ -231,8 +227,13 @@ def swallowed(column: pl.Series, place: int, width: int, separator: str) -> int 
     return None
 
 
-def _bytes(text: Path | bytes) -> NDArray[np.uint8]:
-    return np.frombuffer(text, np.uint8) if isinstance(text, bytes) else np.memmap(text, np.uint8, "r")
+def _pieces(text: Path | bytes, size: int) -> Iterator[bytes]:
+    """A text piece by piece, without a byte order mark."""
+    with io.BytesIO(text) if isinstance(text, bytes) else text.open("rb") as file:
+        piece = file.read(size).removeprefix(codecs.BOM_UTF8)
+        while piece:
+            yield piece
+            piece = file.read(size)
 
 
 PEEK = 1 << 16
@@ -256,7 +257,8 @@ def read_delimited(path: Path, config: ReadConfig) -> Table:
     @cache
     def whole() -> pl.DataFrame:
         try:
-            return _read(text, path.name, separator, len(header))
+            with refuse_changes(path):
+                return _read(text, path.name, separator, len(header))
         except UnicodeDecodeError:
             _refuse_encoding(path, encoding)
 
@@ -298,7 +300,7 @@ def _as_utf8(path: Path, encoding: str) -> Text:
             "save the table as csv and give that file",
         )
     if codec in ("utf-8", "utf-8-sig"):
-        return read_whole(path) if path.stat().st_size <= TEXT_IN_MEMORY else path
+        return read_whole(path) if path.stat().st_size <= READ_AT_ONCE else path
     try:
         return read_whole(path).decode(encoding).encode()
     except UnicodeDecodeError:
@@ -321,7 +323,7 @@ def _refuse_encoding(path: Path, encoding: str) -> NoReturn:
             ),
             value=encoding,
         ) from None
-    raise InputError(f"{path.name!r} changed while it was read", "try again")
+    raise InputError(f"{path.name!r} changed while it was read", "try again once it is written")
 
 
 def _header(text: Text, path: Path, separator: str) -> tuple[list[str], int]:
@@ -397,7 +399,7 @@ def _read(text: Text, name: str, separator: str, width: int) -> pl.DataFrame:
             if certain
             else None
         )
-    except PolarsError:
+    except (PolarsError, OSError):
         frame = None
     if frame is None or frame.width != width:
         # Stray quotes, old Mac line ends, or a row at fault, which is named here.

@@ -1,22 +1,22 @@
 """Parquet files, and folders of them: the sizes that a file tells of itself are checked before polars decodes it."""
 
 import io
-import mmap
+import os
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from polars.exceptions import PanicException, PolarsError
 
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
-from raterlens.config.limits import LARGE_FILE, TEXT_IN_MEMORY
+from raterlens.config.limits import LARGE_FILE, READ_AT_ONCE
 from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.reading.formats.table import Rows, Table, check_unfolded, read_whole, rows_of
+from raterlens.reading.formats.table import Rows, Table, check_unfolded, read_whole, refuse_changes, rows_of
 
 Record = dict[int, Any]
 DEEPEST = 16
@@ -42,7 +42,7 @@ class Fields:
 
     __slots__ = ("content", "place")
 
-    def __init__(self, content: bytes | mmap.mmap, place: int) -> None:
+    def __init__(self, content: bytes, place: int = 0) -> None:
         self.content = content
         self.place = place
 
@@ -139,23 +139,23 @@ _PAGE_BYTES, _PAGE_PACKED, _DATA, _DICTIONARY, _DATA_2 = 2, 3, 5, 7, 8
 _PAGE_VALUES, _NULLS, _PAGE_ROWS, _LEVELS = 1, 2, 3, (5, 6)
 
 
-def check_pages(content: bytes | mmap.mmap) -> tuple[int, int]:
+def check_pages(file: BinaryIO) -> tuple[int, int]:
     """Return how many rows a file has, and bytes once unpacked.
 
     Raise ValueError where the sizes that it tells of itself cannot be.
     """
-    looked_at = np.frombuffer(content, np.int8) if compiled_code_pays(len(content)) else None
-    end = len(content) - TAIL
-    footer = end - int.from_bytes(content[end : end + 4], "little")
+    size = file.seek(0, os.SEEK_END)
+    end = size - TAIL
+    footer = end - int.from_bytes(_part(file, end, end + 4), "little")
     if footer < 0:
-        raise ValueError(f"a footer of {end - footer:,} bytes in a file of {len(content):,}")
+        raise ValueError(f"a footer of {end - footer:,} bytes in a file of {size:,}")
     try:
-        about = Fields(content[footer:end], 0).record()
+        about = Fields(_part(file, footer, end)).record()
         rows = unpacked = 0
         for group in about[_GROUPS]:
             rows += _at_least_0("rows of a group", group[_GROUP_ROWS])
             for column in group[_COLUMNS]:
-                _check_column(content, column[_ABOUT], footer, looked_at)
+                _check_column(file, column[_ABOUT], footer)
                 unpacked += column[_ABOUT][_BYTES]
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError("what it says of its columns cannot be read") from error
@@ -164,35 +164,37 @@ def check_pages(content: bytes | mmap.mmap) -> tuple[int, int]:
     return rows, unpacked
 
 
-def _check_column(
-    content: bytes | mmap.mmap, about: Record, footer: int, looked_at: NDArray[np.int8] | None
-) -> None:
-    """The values of a column in one group of rows: as many as its pages hold. `looked_at`: the content for
-    compiled code, where that pays."""
+def _part(file: BinaryIO, start: int, end: int) -> bytes:
+    file.seek(start)
+    return file.read(end - start)
+
+
+def _check_column(file: BinaryIO, about: Record, footer: int) -> None:
+    """The values of a column in one group of rows: as many as its pages hold."""
     values = _at_least_0("values", about[_VALUES])
     start = about.get(_FIRST_DICTIONARY) or about[_FIRST_DATA]
     end = start + _at_least_0("bytes of a column", about[_PACKED])
     if start < 0 or end > footer:
         raise ValueError(f"a column from byte {start:,} to {end:,}, but there are {footer:,}")
-    held = None
-    if looked_at is not None and 0 <= about[_BYTES] <= _MOST:
+    content, held = _part(file, start, end), None
+    if compiled_code_pays(len(content)) and 0 <= about[_BYTES] <= _MOST:
         from raterlens.kernels.parquet_pages import page_values  # may be missing
 
-        held = page_values(looked_at, start, end, about[_BYTES])
+        held = page_values(np.frombuffer(content, np.int8), 0, len(content), about[_BYTES])
     if held is None:
-        held = sum(_values(page, about) for page in _pages(content, start, end))
+        held = sum(_values(page, about) for page in _pages(content))
     if held != values:
         raise ValueError(f"{values:,} values in a column, but {held:,} in its pages")
 
 
-def _pages(content: bytes | mmap.mmap, start: int, end: int) -> Iterator[Record]:
-    fields = Fields(content, start)
-    while fields.place < end:
+def _pages(content: bytes) -> Iterator[Record]:
+    fields = Fields(content)
+    while fields.place < len(content):
         page = fields.record()
         fields.place += _at_least_0("bytes of a page", page[_PAGE_PACKED])
         yield page
-    if fields.place > end:
-        raise ValueError(f"a page up to byte {fields.place:,}, but its column ends at {end:,}")
+    if fields.place > len(content):
+        raise ValueError(f"a page up to byte {fields.place:,} of a column of {len(content):,}")
 
 
 def _values(page: Record, about: Record) -> int:
@@ -225,10 +227,10 @@ AGAIN = "copy or write it again"
 
 def read_parquet(path: Path, config: ReadConfig) -> Table:
     """Open a parquet file. (An encoding is for text files; parquet is UTF-8 by definition.)"""
-    if path.stat().st_size > TEXT_IN_MEMORY:
-        return _scanned(path.name, pl.scan_parquet(path, glob=False), _mapped_rows(path))
+    if path.stat().st_size > READ_AT_ONCE:
+        return _scanned(path.name, pl.scan_parquet(path, glob=False), _rows_on_disk(path), path)
     content = read_whole(path)
-    rows = _checked_rows(content, path.name)
+    rows = _checked_rows(io.BytesIO(content), path.name)
     return _scanned(path.name, pl.scan_parquet(io.BytesIO(content)), rows)
 
 
@@ -242,39 +244,39 @@ def read_folder(folder: Path, config: ReadConfig) -> Table:
             "give the path of one file in it, or a folder of them",
             value=str(folder),
         )
-    rows = sum(map(_mapped_rows, files))
+    rows = sum(map(_rows_on_disk, files))
     partitioned = any("=" in part for file in files for part in file.relative_to(folder).parts[:-1])
     lazy = pl.scan_parquet(files, glob=False, hive_partitioning=partitioned)
     return _scanned(folder.name, lazy, rows)
 
 
-def _mapped_rows(path: Path) -> int:
+def _rows_on_disk(path: Path) -> int:
     """As `_checked_rows`, of a file that need not fit into memory."""
-    if path.stat().st_size <= TAIL:
-        return _checked_rows(path.read_bytes(), path.name)
-    with path.open("rb") as file:
-        return _checked_rows(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), path.name)
+    with path.open("rb") as file, refuse_changes(path):
+        return _checked_rows(file, path.name)
 
 
-def _checked_rows(content: bytes | mmap.mmap, name: str) -> int:
+def _checked_rows(file: BinaryIO, name: str) -> int:
     """How many rows a file has that is whole."""
-    start, end = content[:4], content[-4:]
+    size = file.seek(0, os.SEEK_END)
+    start, end = _part(file, 0, len(MARK)), _part(file, max(size - len(MARK), 0), size)
     if start != MARK:
         raise InputError(f"{name!r} is not a parquet file: it begins with {start!r}", AGAIN, value=start)
     if end != MARK:
         raise InputError(f"{name!r} is cut short: it ends with {end!r}, not {MARK!r}", AGAIN, value=end)
     try:
-        rows, unpacked = check_pages(content)
+        rows, unpacked = check_pages(file)
     except (ValueError, OSError) as error:
         raise damaged(name, error) from error
-    check_unfolded(name, len(content), max(rows, unpacked))
+    check_unfolded(name, size, max(rows, unpacked))
     return rows
 
 
-def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int) -> Table:
+def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int, path: Path | None = None) -> Table:
     def take(wanted: Sequence[str]) -> Rows:
         try:
-            return rows_of(lazy.select(wanted).collect().get_columns())
+            with nullcontext() if path is None else refuse_changes(path):
+                return rows_of(lazy.select(wanted).collect().get_columns())
         except (PolarsError, PanicException, OSError) as error:
             raise damaged(name, error) from error
 

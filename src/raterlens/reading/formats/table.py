@@ -234,17 +234,24 @@ def require(package: str, extra: str, file: str) -> Any:
         ) from error
 
 
-def read_whole(path: Path) -> bytes:
-    """The content of a file that nobody writes to meanwhile: one that shrinks while it is mapped ends the process."""
+@contextmanager
+def refuse_changes(path: Path) -> Iterator[None]:
+    """Raise where a file changes while it is read in the block, whatever came of it."""
     before = path.stat()
-    content, after = path.read_bytes(), path.stat()
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or len(
-        content
-    ) != after.st_size:
-        raise InputError(
-            f"{path.name!r} changed while it was read", "try again once it is written", value=str(path)
-        )
-    return content
+    try:
+        yield
+    finally:
+        after = path.stat()
+        if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+            raise InputError(
+                f"{path.name!r} changed while it was read", "try again once it is written", value=str(path)
+            )
+
+
+def read_whole(path: Path) -> bytes:
+    """The content of a file that nobody writes to meanwhile."""
+    with refuse_changes(path):
+        return path.read_bytes()
 
 
 def check_unfolded(name: str, packed: int, unfolded: int) -> None:
