@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from raterlens.planning.plan import MarkingPlan, plan
     from raterlens.ratings.coded import Ratings
     from raterlens.ratings.design import examine_links
-    from raterlens.reading.facets.facets_study import read_facets, write_facets
+    from raterlens.reading.facets_study import read_facets, write_facets
     from raterlens.reading.pack import pack
     from raterlens.reading.read import read
     from raterlens.simulation.example import load_example
@@ -60,8 +60,8 @@ _WHERE = {
     "check": "raterlens.output.data_check",
     "DataCheck": "raterlens.output.data_check",
     "facets_tables": "raterlens.output.facets_tables",
-    "read_facets": "raterlens.reading.facets.facets_study",
-    "write_facets": "raterlens.reading.facets.facets_study",
+    "read_facets": "raterlens.reading.facets_study",
+    "write_facets": "raterlens.reading.facets_study",
     "load_example": "raterlens.simulation.example",
     "simulate": "raterlens.simulation.simulate",
     "next_marks": "raterlens.planning.next_marks",

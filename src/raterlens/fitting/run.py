@@ -18,9 +18,9 @@ from raterlens.output.report.document import Document
 from raterlens.output.report.reproduce import CONTROL_FILE_OPTIONS, Reproduction, Request
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import set_aside
-from raterlens.reading.detection.vocabulary import tier
 from raterlens.reading.formats.sources import is_control_file
 from raterlens.reading.read import read
+from raterlens.reading.vocabulary import tier
 
 ADDED = ("scale", "prior", "interactions", "halo", "ability")
 """Options that the policy about assumptions may set, besides item slopes."""
@@ -146,7 +146,7 @@ def read_request(
         asked = asked.changed(facets=[*asked.names("facets"), *columns])
     if request.more or not is_control_file(path, asked):
         return read(request.source if request.more else path, **asked.given()), config, request
-    from raterlens.reading.facets.facets_study import read_facets  # few files are control files
+    from raterlens.reading.facets_study import read_facets  # few files are control files
 
     _check_control_file(path, request)
     given = asked.given()

@@ -18,8 +18,6 @@ from raterlens.config import ReadConfig
 from raterlens.ratings.coded import Codes, Facet, KnownAnswers, Ratings, renumbered
 from raterlens.ratings.groupings import with_draws
 from raterlens.reading.columns import Roles
-from raterlens.reading.detection.score_scale import detect_scale
-from raterlens.reading.detection.vocabulary import tier
 from raterlens.reading.duplicates import DRAWS, settle_duplicates
 from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.labels import (
@@ -32,8 +30,9 @@ from raterlens.reading.labels import (
     total_rows,
 )
 from raterlens.reading.read_plan import Finding, ReadPlan
-from raterlens.reading.scores import ScoreCoding, parse_scores
+from raterlens.reading.scores import ScoreCoding, detect_scale, parse_scores
 from raterlens.reading.truth_columns import known_coding, one_answer_per_cell, table_answers, trusted_raters
+from raterlens.reading.vocabulary import tier
 
 ONE_ITEM = "all"
 

@@ -9,24 +9,6 @@ from pathlib import Path
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import BESIDES, COLUMN_ROLES, ROW, ReadConfig
-from raterlens.reading.detection.roles import (
-    ColumnSample,
-    DetectedRoles,
-    depends,
-    detect_roles,
-    refuse_preferences,
-    verdict_in_text,
-)
-from raterlens.reading.detection.vocabulary import (
-    DRAWS,
-    is_gold,
-    is_other,
-    is_total,
-    known,
-    like_rater,
-    stems,
-)
-from raterlens.reading.detection.wide_layouts import Spread, find_pairs, one_per_item, one_per_rater
 from raterlens.reading.formats.table import Table
 from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.reshape import (
@@ -37,6 +19,24 @@ from raterlens.reading.reshape import (
     pairs_to_long,
     to_long,
 )
+from raterlens.reading.roles import (
+    ColumnSample,
+    DetectedRoles,
+    depends,
+    detect_roles,
+    refuse_preferences,
+    verdict_in_text,
+)
+from raterlens.reading.vocabulary import (
+    DRAWS,
+    is_gold,
+    is_other,
+    is_total,
+    known,
+    like_rater,
+    stems,
+)
+from raterlens.reading.wide_layouts import Spread, find_pairs, one_per_item, one_per_rater
 
 ASIDE = ("piece", "draw", "group")
 MOST_DRAWS = 1000

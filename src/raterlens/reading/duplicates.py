@@ -15,9 +15,9 @@ from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.base.threads import BLOCK, in_threads
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.reading.columns import Roles
-from raterlens.reading.detection.vocabulary import OCCASIONS, known, stems, tier
 from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.read_plan import Finding
+from raterlens.reading.vocabulary import OCCASIONS, known, stems, tier
 
 Whole = NDArray[np.integer[Any]]
 

@@ -15,8 +15,8 @@ from raterlens.base.threads import BLOCK, in_blocks
 from raterlens.config.limits import MANY_ROWS
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.ratings.coded import Codes, used_levels
-from raterlens.reading.detection.vocabulary import is_total, total_pattern
 from raterlens.reading.read_plan import Finding
+from raterlens.reading.vocabulary import is_total, total_pattern
 
 _NUMBERED = (
     *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),

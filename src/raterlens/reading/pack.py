@@ -37,15 +37,14 @@ from raterlens.ratings.packed import (
 )
 from raterlens.reading.assemble import RowCounts, assemble, dropped_notes, items_of_columns, label_notes
 from raterlens.reading.columns import Roles, resolve_layout
-from raterlens.reading.detection.roles import ROLES
-from raterlens.reading.detection.score_scale import FEWEST_RANKS, detect_scale
 from raterlens.reading.formats.parquet import damaged
 from raterlens.reading.formats.sources import open_table
 from raterlens.reading.formats.table import Table, is_plain
 from raterlens.reading.labels import Levels, combine, merge_spellings, total_rows
 from raterlens.reading.read import checked
 from raterlens.reading.read_plan import Finding, ReadPlan
-from raterlens.reading.scores import HIGHEST, ScoreCoding, parse_scores
+from raterlens.reading.roles import ROLES
+from raterlens.reading.scores import FEWEST_RANKS, HIGHEST, ScoreCoding, detect_scale, parse_scores
 
 
 def pack(source: object, out: str | Path, **options: Unpack[ReadOptions]) -> Path:

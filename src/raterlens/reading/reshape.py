@@ -9,8 +9,8 @@ import polars as pl
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ROW, marker_patterns, pattern_fields
-from raterlens.reading.detection.vocabulary import is_score_word
 from raterlens.reading.formats.table import Rows, Table
+from raterlens.reading.vocabulary import is_score_word
 
 RATER, ITEM, SCORE = "{rater}", "{item}", "{score}"
 N = "{n}"

@@ -1,18 +1,36 @@
-"""A column of scores to whole numbers: as they stand, by what words are worth, in bands, or by a cut."""
+"""Scores to whole numbers from 0: how words, halves, per cent, marks and ranks are read, and the columns by it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.base.errors import InputError
-from raterlens.base.text import Message, Option, shortened
+from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_threads
-from raterlens.reading.detection.vocabulary import VERDICTS, is_missing
-from raterlens.score_options import OPEN
+from raterlens.config import ReadConfig
+from raterlens.reading.read_plan import Finding, ReadPlan
+from raterlens.reading.vocabulary import (
+    VERDICTS,
+    is_missing,
+    known,
+    ladder,
+    leading_numbers,
+    letters,
+    plain,
+    says_missing,
+    stars,
+    stems,
+    verdict,
+    words,
+)
+from raterlens.score_options import OPEN, map_text
 
 HIGHEST = 50
 NEED = "scores are 0/1, or whole numbers from 0"
@@ -134,3 +152,456 @@ def _refuse(column: pl.Series, bad: pl.Series, what: str, advice: str, place: Pl
         value=column[first],
         option="score",
     )
+
+
+Tally = dict[str | float, int]
+"""How often each text or number occurs."""
+
+MOST_WORDS = 30
+"""More different words than this are no scores."""
+
+MOST_STEPS = 11
+"""More different marks than this go into bands."""
+STRAY = 0.02
+"""Share of scores that do not fit up to which they are taken for slips of the pen."""
+
+FEWEST_RANKS = 5
+"""Fewer numbers than this, each given once, are no ranks yet."""
+
+_COMMA = re.compile(r"[+-]?\d+,\d+")
+_PERCENT = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
+_OUT_OF = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:/|out of|von|sur|de|su|van)\s*(\d+)", re.IGNORECASE)
+_PLAIN = {"true", "false", "pass", "passed", "fail", "failed", "yes", "no", "correct", "incorrect"}
+"""Verdicts that need no word about them."""
+_PAIRS = frozenset(
+    words(
+        "1>2, 2>1, [[a]], [[b]], [[c]], a, a is better, a=b, a>>b, a>b, assistant a, assistant b, b, b is "
+        "better, b>>a, b>a, both, both bad, both good, bothbad, draw, equal, first, left, lose, loss, model a, "
+        "model b, model_a, model_b, neither, response 1, response 2, response_a, response_b, right, same, "
+        "second, tie, tie (bothbad), win"
+    )
+)
+_CODES_FOR_MISSING = {-9.0, -99.0, -999.0, -1.0, 88.0, 99.0, 999.0, 9999.0, -88.0}
+_GRADED = words("grade, mark, Note, nota, voto, cijfer, calificación, score, rating, Bewertung, marks")
+_CLASSES = words(
+    "label, class, category, cat, annotation, intent, sentiment, topic, tag, type, code, Klasse, Kategorie"
+)
+_ORDERED = words("score, rating, grade, mark, points, level, rank, stars, quality")
+_GERMAN_GRADE = ("Note", "Schulnote", "Noten")
+
+
+def detect_scale(
+    columns: Sequence[pl.Series],
+    names: Collection[str],
+    plan: ReadPlan,
+    raters: NDArray[np.integer[Any]] | None = None,
+) -> tuple[ScoreCoding, ReadPlan]:
+    """How scores are coded, by the likeliest answer to every question, and the plan with it; `raters`: who gave each
+    of one column."""
+    if plan.config.best is None and raters is not None and are_ranks(columns[0], raters):
+        plan = plan.add([_ranks(columns[0])])
+    coding, found = scale_of(columns, names, plan.config)
+    plan = plan.add(found)
+    if any(finding.options for finding in found):
+        coding, _ = scale_of(columns, names, plan.config)
+    if plan.config.best == "low":
+        highest = max((float(key) for key in _tally(columns) if isinstance(key, float)), default=0.0)
+        coding = replace(coding, turned=highest)
+    return coding, plan
+
+
+def are_ranks(column: pl.Series, raters: NDArray[np.integer[Any]]) -> bool:
+    """Whether the scores of every rater are the places from 1 on, each given once."""
+    n_raters = int(raters.max(initial=0)) + 1
+    if n_raters < 2 or len(column) > n_raters * HIGHEST or len(column) < 5 * n_raters:
+        return False
+    numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    given = pl.DataFrame({"rater": raters, "rank": numbers}).drop_nulls()
+    own = given.group_by("rater").agg(
+        (pl.col("rank").n_unique() == pl.len())
+        & (pl.col("rank").min() == 1)
+        & (pl.col("rank").max() == pl.len())
+        & (pl.len() >= FEWEST_RANKS)
+    )
+    return own.height > 1 and bool(own["rank"].all())
+
+
+def _ranks(column: pl.Series) -> Finding:
+    numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    return Finding(
+        f"every rater gives each number from 1 to {max(numbers.drop_nulls()):g} once, as ranks are",
+        "turned round, as 1 is best; ranks only compare the pieces of work that a rater saw, so raters cannot differ "
+        "in severity",
+        (Option("best", "low"),),
+        alternative=Option("best", "high"),
+        certain=False,
+    )
+
+
+def _classes(names: Collection[str], counts: Mapping[Any, int], config: ReadConfig) -> list[Finding]:
+    """Codes that may stand for classes without an order."""
+    values = sorted(value for value in counts if isinstance(value, int | float))
+    if config.best is not None or config.as_written or config.map is not None or len(values) < 3:
+        return []
+    if not all(float(value).is_integer() for value in values) or not any(
+        {plain(name), *plain(name).split("_")} & known(_CLASSES)
+        and not {*plain(name).split("_")} & known(_ORDERED)
+        for name in names
+    ):
+        return []
+    shown = f"codes from {values[0]:g} to {values[-1]:g} in {listed(names)}, which the file does not show to be ordered"
+    done = "read as ordered, the highest code best; classes without an order cannot be read as scores"
+    return [Finding(shown, done, (Option("best", "high"),), alternative=Option("best", "low"), certain=False)]
+
+
+def scale_of(
+    columns: Sequence[pl.Series], names: Collection[str], config: ReadConfig
+) -> tuple[ScoreCoding, list[Finding]]:
+    """How the scores in these columns are coded, and what is to be said about it; `names` are those of the columns
+    that were in the file."""
+    if config.map is None and not config.edges() and all(_whole(column, config) for column in columns):
+        # The name comes first: counting the scores of a large table takes longer than reading them.
+        found = []
+        if config.cut is None and _named_as_grades(names):
+            found = _german_grades(names, _tally(columns), config)
+        elif config.cut is None and any({*plain(name).split("_")} & known(_CLASSES) for name in names):
+            found = _classes(names, _tally(columns), config)
+        return ScoreCoding(cut=config.cut), found
+    tally = _tally(columns)
+    texts = {key for key in tally if isinstance(key, str)}
+    worth, by_number = given_worth(config.worth(), texts)
+    findings: list[Finding] = _said_missing(tally, texts - set(worth))
+    texts = {text for text in texts if text in worth or not is_missing(text)}
+    numbers, found = _written_numbers(texts - set(worth))
+    findings += found
+    words = texts - set(worth) - set(numbers)
+    amid = {float(key) for key in tally if isinstance(key, float)} | {*filter(None, numbers.values())}
+    meant, found = _worded(words, names, amid)
+    findings += found
+    worth |= numbers | meant
+    counts: dict[float, int] = {}
+    for key, times in tally.items():
+        value = by_number.get(key, key) if isinstance(key, float) else worth.get(key)
+        if isinstance(value, int | float):
+            counts[float(value)] = counts.get(float(value), 0) + times
+    coding = ScoreCoding(worth, by_number, edges=config.edges(), cut=config.cut)
+    if coding.edges or config.cut is not None or not counts or len(meant) < len(words):
+        return coding, findings
+    factor, found = _stepped(counts, names, config, percent=any("%" in str(text) for text in numbers))
+    if not found and not meant and config.map is None:
+        found = _german_grades(names, counts, config) or _classes(names, counts, config)
+    return ScoreCoding(worth, by_number, factor=factor), [*findings, *found]
+
+
+def _said_missing(tally: Tally, texts: Collection[str]) -> list[Finding]:
+    """Words that stand for a missing score."""
+    words = sorted((text for text in texts if says_missing(text)), key=lambda text: -tally[text])
+    if not words:
+        return []
+    shown = ", ".join(f"{shortened(word)} ({tally[word]:,})" for word in words[:5])
+    more = f" and {len(words) - 5} more" if len(words) > 5 else ""
+    return [Finding(f"{shown}{more} among the scores", "taken for missing")]
+
+
+def _whole(column: pl.Series, config: ReadConfig) -> bool:
+    return column.dtype.is_integer() and (config.cut is not None or bool(column.is_between(0, HIGHEST).all()))
+
+
+def _tally(columns: Sequence[pl.Series]) -> Tally:
+    found: Tally = {}
+    for column in columns:
+        if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
+            counted_ = column.cast(pl.Float64).fill_nan(None).drop_nulls().rename("v").value_counts(name="n")
+            pairs: list[tuple[str | float, int]] = list(counted_.iter_rows())
+        else:
+            text = stripped(column).drop_nulls().rename("v").value_counts(name="n")
+            number = text["v"].cast(pl.Float64, strict=False).fill_nan(None)
+            pairs = [
+                (word if value is None else value, times)
+                for (word, times), value in zip(text.iter_rows(), number, strict=True)
+                if value is not None or says_missing(word) or not is_missing(word)
+            ]
+        for key, times in pairs:
+            found[key] = found.get(key, 0) + times
+    return found
+
+
+def given_worth(
+    given: Mapping[str, float | None], texts: Collection[str]
+) -> tuple[dict[str, float | None], dict[float, float | None]]:
+    """Scores of words and numbers as the user gives them."""
+    folded = {word.casefold(): value for word, value in given.items()}
+    words = {
+        text: given.get(text, folded.get(text.casefold()))
+        for text in texts
+        if text in given or text.casefold() in folded
+    }
+    numbers: dict[float, float | None] = {}
+    for word, value in given.items():
+        try:
+            numbers[float(word)] = value
+        except ValueError:
+            continue
+    return words, numbers
+
+
+def _written_numbers(texts: Collection[str]) -> tuple[dict[str, float | None], list[Finding]]:
+    """Numbers in other ways of writing: 2,5 and 75 % and 4/5."""
+    found: dict[str, float | None] = {}
+    notes: list[Finding] = []
+    commas = sorted(text for text in texts if _COMMA.fullmatch(text))
+    if commas:
+        found |= {text: _float(text) for text in commas}
+        notes.append(
+            Finding(
+                f"decimal commas in {counted(len(commas), 'score')}",
+                f"{commas[0]!r} read as {_float(commas[0]):g}",
+            )
+        )
+    found |= {text: _float(match[1]) for text in texts if (match := _PERCENT.fullmatch(text))}
+    parts = {text: match for text in texts if (match := _OUT_OF.fullmatch(text))}
+    whole = {match[2] for match in parts.values()}
+    if len(whole) == 1:
+        found |= {text: _float(match[1]) for text, match in parts.items()}
+        first = min(parts)
+        notes.append(
+            Finding(f"scores out of {next(iter(whole))}", f"{first!r} read as {_float(parts[first][1]):g}")
+        )
+    return found, notes
+
+
+def _worded(
+    words: Collection[str], names: Collection[str], amid: Collection[float]
+) -> tuple[dict[str, float], list[Finding]]:
+    """Scores of words with an obvious order."""
+    if not words or len(words) > MOST_WORDS:
+        return {}, []
+    _refuse_pairs(words, names)
+    if amid and not set(amid) <= {0.0, 1.0}:
+        return {}, []
+    passes, steps = verdict(words), ladder(words)
+    if steps is not None and (
+        passes is None or len(set(map(str.casefold, words))) > 2 or len(set(passes.values())) < 2
+    ):
+        return steps, [_read_as(steps)]
+    if passes is not None:
+        folded = {word.casefold() for word in words}
+        certain = all(_kin([word for word in folded if _side(passes, word) == side]) for side in (0.0, 1.0))
+        certain &= not amid or folded <= _PLAIN
+        return passes, [] if folded <= _PLAIN and certain else [_read_as(passes, certain=certain)]
+    if amid:
+        return {}, []
+    for meaning in (leading_numbers, stars):
+        if (found := meaning(words)) is not None:
+            return found, [_read_as(found)]
+    if (grades := letters(words)) is not None:
+        signs = any(len(word.strip()) > 1 for word in words)
+        named = any(stems(name) & known(_GRADED) for name in names)
+        return grades, [
+            _read_as(grades, certain=signs or named or bool({"F", "E"} & {*map(str.upper, words)}))
+        ]
+    return {}, []
+
+
+def _side(passes: Mapping[str, float], folded: str) -> float:
+    return next(value for word, value in passes.items() if word.casefold() == folded)
+
+
+def _kin(words: Sequence[str]) -> bool:
+    """Whether words are spellings of one: pass and passed, y and yes, or signs."""
+    ordered = sorted(words, key=len)
+    return all(word[0] == ordered[0][0] or not word[0].isalpha() for word in ordered)
+
+
+def _read_as(worth: Mapping[str, float], *, certain: bool = True) -> Finding:
+    pairs = sorted(worth.items(), key=lambda pair: -pair[1])
+    shown = ", ".join(f"{word} = {value:g}" for word, value in pairs[:8]) + (" ..." if len(pairs) > 8 else "")
+    option = Option("map", map_text(dict(pairs)))
+    return Finding(f"scores in words ({shown})", "read as these numbers", (option,), certain=certain)
+
+
+def _refuse_pairs(words: Collection[str], names: Collection[str]) -> None:
+    """Verdicts that compare two answers say nothing about one."""
+    folded = {word.casefold().strip() for word in words}
+    if len(folded) < 2 or not folded <= _PAIRS or folded <= {"both", "neither"}:
+        return
+    if (
+        {"win", "lose", "loss"} & folded
+        or len(folded & {"a", "b"}) != len(folded)
+        or not any(stems(name) & known(_GRADED[:6]) for name in names)
+    ):
+        raise InputError(
+            f"the scores {listed(sorted(words))} compare two answers with each other (pairwise verdicts)",
+            "Raterlens judges raters by scores of single pieces of work: let the judges score each answer by itself",
+            value=sorted(words),
+            option="score",
+        )
+
+
+def _stepped(
+    counts: Mapping[float, int], names: Collection[str], config: ReadConfig, *, percent: bool
+) -> tuple[int, list[Finding]]:
+    """By what scores are multiplied to be whole; where there are too many or none fits, bands to choose."""
+    values = sorted(counts)
+    if not math.isfinite(values[0]) or not math.isfinite(values[-1]):
+        return 1, []
+    if set(values) == {-1.0, 1.0}:
+        return 1, [Finding("scores of -1 and 1", "read as fail and pass", (Option("cut", 1),))]
+    odd = [value for value in values if value in _CODES_FOR_MISSING]
+    rest = [value for value in values if value not in odd]
+    if odd and len(rest) > 1 and (rest[0] >= 0 > odd[0] or odd[-1] > 5 * rest[-1]):
+        option = Option("map", ",".join(f"{value:g}=" for value in odd))
+        seen = f"{', '.join(f'{value:g}' for value in odd)} among scores from {rest[0]:g} to {rest[-1]:g}"
+        return 1, [Finding(seen, "taken for missing", (option,), certain=False)]
+    if not percent and _stray(counts):
+        return 1, []
+    if values[0] < 0:
+        return 1, _around_zero(values) or ([] if _whole_numbers(values) else [_banded(counts)])
+    if percent or values[-1] > HIGHEST:
+        return 1, [_stepwise(values) or _banded(counts)]
+    if _whole_numbers(values):
+        return 1, []
+    for factor in (2, 4, 5, 10):
+        steps = [value * factor for value in values]
+        if all(abs(step - round(step)) < 1e-9 for step in steps) and max(steps) <= HIGHEST:
+            if config.as_written or (factor > 2 and values[-1] > 1):
+                break
+            done = "doubled, so that they are whole" if factor == 2 else f"multiplied by {factor}"
+            seen = f"scores in steps of {1 / factor:g}, such as {next(v for v in values if not v.is_integer()):g}"
+            return factor, [Finding(seen, done, alternative=Option("cut", _short(suggested_cut(counts))))]
+    if config.as_written:
+        return 1, []
+    return 1, [_banded(counts)]
+
+
+def _whole_numbers(values: Sequence[float]) -> bool:
+    return all(value.is_integer() for value in values)
+
+
+def _around_zero(values: Sequence[float]) -> list[Finding]:
+    """Answers from -2 to 2, say, counted from the lowest; other negative scores are for the parser to refuse."""
+    if values[0] != -values[-1] or not all(value.is_integer() for value in values) or values[-1] > 5:
+        return []
+    worth = ",".join(
+        f"{value}={value - int(values[0])}" for value in range(int(values[0]), int(values[-1]) + 1)
+    )
+    seen = f"scores from {values[0]:g} to {values[-1]:g}"
+    return [Finding(seen, f"counted from {values[0]:g} as 0", (Option("map", worth),), certain=False)]
+
+
+def _stepwise(values: Sequence[float]) -> Finding | None:
+    """Few marks out of 100 in even steps, 0, 25, 50, 75, 100: each is a score of its own."""
+    if not 2 <= len(values) <= MOST_STEPS or not all(value.is_integer() for value in values):
+        return None
+    step = math.gcd(*(int(value - values[0]) for value in values[1:]))
+    if step < 5:
+        return None
+    edges = ",".join(f"{edge}" for edge in range(int(values[0]) + step, int(values[-1]) + 1, step))
+    seen = f"scores from {values[0]:g} to {values[-1]:g} in steps of {step}"
+    return Finding(seen, "counted in steps", (Option("bands", edges),))
+
+
+def _stray(counts: Mapping[float, int]) -> bool:
+    """Whether only a few scores do not fit, among whole ones that do: slips of the pen, to be named by their place."""
+    odd = sum(
+        times for value, times in counts.items() if value < 0 or value > HIGHEST or (2 * value) % 1 != 0
+    )
+    return 0 < odd <= STRAY * sum(counts.values())
+
+
+def _banded(counts: Mapping[float, int]) -> Finding:
+    edges = suggested_bands(counts)
+    text = ",".join(f"{edge:g}" for edge in edges)
+    values = sorted(counts)
+    return Finding(
+        f"scores from {values[0]:g} to {values[-1]:g} in {counted(len(values), 'different value')}",
+        f"put into {counted(len(edges) + 1, 'band')} that begin at {', '.join(f'{edge:g}' for edge in edges)}",
+        (Option("bands", text),),
+        alternative=Option("cut", _short(suggested_cut(counts))),
+        certain=False,
+    )
+
+
+def _german_grades(names: Collection[str], counts: Mapping[Any, int], config: ReadConfig) -> list[Finding]:
+    """Grades of German schools run from 1, the best, to 6."""
+    if config.best is not None:
+        return []
+    values = sorted(value for value in counts if isinstance(value, int | float))
+    if not values or not _named_as_grades(names):
+        return []
+    if values[0] < 1 or values[-1] > 6 or not all(float(value).is_integer() for value in values):
+        return []
+    worth = ",".join(f"{grade}={6 - grade}" for grade in range(1, 7))
+    return [
+        Finding(
+            "a column of grades ('Note') from 1 to 6, of which 1 may be the best",
+            "turned round, so that 1 becomes 5",
+            (Option("map", worth),),
+            alternative=Option("as_written", True),
+            certain=False,
+        )
+    ]
+
+
+def _named_as_grades(names: Collection[str]) -> bool:
+    return any(stems(name) & known(_GERMAN_GRADE[1:]) or name.strip() == "Note" for name in names)
+
+
+def _float(text: str) -> float:
+    return float(text.replace(",", "."))
+
+
+def _short(value: float) -> float:
+    return int(value) if float(value).is_integer() else value
+
+
+BANDS = 5
+# A range of scores below which powers of ten are no longer numbers.
+_NARROWEST = 1e-300
+
+
+def suggested_bands(counts: Mapping[float, int], bands: int = BANDS) -> list[float]:
+    """Where bands begin: round numbers near the quantiles, each band with scores in it.
+
+    Examples
+    --------
+    >>> suggested_bands({float(mark): 1 for mark in range(101)})
+    [20.0, 40.0, 60.0, 80.0]
+    """
+    values = np.array(sorted(counts))
+    times = np.array([counts[value] for value in values])
+    shares = np.cumsum(times) / times.sum()
+    wanted = [float(values[np.searchsorted(shares, part / bands)]) for part in range(1, bands)]
+    step = _round_step(float(values[-1]) - float(values[0]))
+    edges: list[float] = []
+    for edge in (round(round(value / step) * step, 10) for value in wanted):
+        below = edges[-1] if edges else -math.inf
+        if edge > below and ((values >= below) & (values < edge)).any() and (values >= edge).any():
+            edges.append(edge)
+    return edges or [suggested_cut(counts)]
+
+
+def suggested_cut(counts: Mapping[float, int]) -> float:
+    """A round number near the median, with scores on both sides.
+
+    Examples
+    --------
+    >>> suggested_cut({40.0: 3, 62.0: 5, 90.0: 2})
+    60.0
+    """
+    values = np.array(sorted(counts))
+    times = np.array([counts[value] for value in values])
+    median = float(values[np.searchsorted(np.cumsum(times), times.sum() / 2)])
+    step = _round_step(float(values[-1]) - float(values[0]))
+    edge = round(round(median / step) * step, 10)
+    if not values[0] < edge <= values[-1]:
+        edge = float(values[1]) if len(values) > 1 else float(values[0])
+    return edge
+
+
+def _round_step(width: float) -> float:
+    """1, 2 or 5 times a power of ten, about a twentieth of the width."""
+    if not _NARROWEST < width < math.inf:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(width / 20))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= width / 20)

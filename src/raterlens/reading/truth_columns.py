@@ -13,13 +13,12 @@ from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
 from raterlens.ratings.coded import Codes, KnownAnswers, Ratings
 from raterlens.reading.columns import Roles
-from raterlens.reading.detection.score_scale import given_worth
-from raterlens.reading.detection.vocabulary import VERDICTS, is_missing
 from raterlens.reading.formats.sources import open_table
 from raterlens.reading.formats.table import Table
 from raterlens.reading.labels import Levels, combine
 from raterlens.reading.reshape import name_columns
-from raterlens.reading.scores import ScoreCoding, parse_scores, stripped
+from raterlens.reading.scores import ScoreCoding, given_worth, parse_scores, stripped
+from raterlens.reading.vocabulary import VERDICTS, is_missing
 
 Place = Callable[[int], str]
 

@@ -114,7 +114,7 @@ SLOW_PARTS = tuple(f"scipy.{part}" for part in ("stats", "optimize", "interpolat
 FOR_OTHER_FILES = (
     "sqlite3",
     "xml",
-    "raterlens.reading.facets",
+    "raterlens.reading.facets_control",
     "raterlens.output.excel",
 )
 FOR_OTHER_MODELS = ("raterlens.fitting.latent_class_task",)

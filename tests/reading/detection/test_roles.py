@@ -7,7 +7,10 @@ import pytest
 
 from raterlens.config import ReadConfig
 from raterlens.reading.columns import rater_by_content
-from raterlens.reading.detection.roles import (
+from raterlens.reading.formats.table import Table, table_of
+from raterlens.reading.read import read
+from raterlens.reading.read_plan import UncertainError
+from raterlens.reading.roles import (
     ColumnSample,
     DetectedRoles,
     depends,
@@ -15,9 +18,6 @@ from raterlens.reading.detection.roles import (
     profile,
     sampled,
 )
-from raterlens.reading.formats.table import Table, table_of
-from raterlens.reading.read import read
-from raterlens.reading.read_plan import UncertainError
 
 
 @pytest.mark.parametrize(

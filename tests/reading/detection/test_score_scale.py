@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
-from raterlens.reading.detection.score_scale import scale_of, suggested_bands, suggested_cut
-from raterlens.reading.scores import parse_scores
+from raterlens.reading.scores import parse_scores, scale_of, suggested_bands, suggested_cut
 
 
 def scored(values: list[Any], name: str = "score", **options: Any) -> tuple[list[int], list[bool]]:

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from raterlens.reading.detection.vocabulary import (
+from raterlens.reading.vocabulary import (
     LADDERS,
     VERDICTS,
     is_identifier,

@@ -2,14 +2,14 @@
 
 import polars as pl
 
-from raterlens.reading.detection.roles import ColumnSample
-from raterlens.reading.detection.wide_layouts import (
+from raterlens.reading.formats.table import table_of
+from raterlens.reading.roles import ColumnSample
+from raterlens.reading.wide_layouts import (
     one_per_item,
     one_per_rater,
     score_columns,
     swapped_pattern,
 )
-from raterlens.reading.formats.table import table_of
 
 
 def look(**columns: list[object]) -> tuple[list[str], ColumnSample]:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from raterlens.reading.facets.control_data import control_table
-from raterlens.reading.facets.control_file import parse_control
+from raterlens.reading.facets_control import parse_control
+from raterlens.reading.facets_study import control_table
 from raterlens.reading.read import read
 from tests.support.facets_files import DATA, HEAD, LABELS, MODEL, ROWS, rows, write
 

@@ -6,7 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import InputError
-from raterlens.reading.facets.control_file import (
+from raterlens.reading.facets_control import (
     FacetLabels,
     Line,
     Model,

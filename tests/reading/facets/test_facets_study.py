@@ -8,7 +8,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import OptionError
-from raterlens.reading.facets.facets_study import write_facets
+from raterlens.reading.facets_study import write_facets
 from raterlens.reading.read import read
 from tests.support.facets_files import ANCHORS, anchored, write
 

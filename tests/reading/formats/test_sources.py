@@ -214,7 +214,7 @@ def test_reading_a_file_loads_no_other_format(kind: str, tmp_path: Path) -> None
     table = rl.load_example().table()
     table.write_parquet(path) if kind == "parquet" else table.write_csv(path)
     others = [f"raterlens.reading.formats.{name}" for name in OTHERS[kind]]
-    others += ["raterlens.reading.facets", "sqlite3", "xml.etree"]
+    others += ["raterlens.reading.facets_control", "sqlite3", "xml.etree"]
     done = subprocess.run(
         [sys.executable, "-c", PROBE, str(path), *others], capture_output=True, text=True, check=True
     )

@@ -66,7 +66,7 @@ def write_ratings(ratings: "Ratings", out: Path, kind: str) -> str:
 
 def _writers() -> "dict[str, Callable[[Ratings, Path], None]]":
     # heavy, so not before it is needed
-    from raterlens.reading.facets.facets_study import write_facets
+    from raterlens.reading.facets_study import write_facets
 
     return {
         "csv": lambda ratings, path: ratings.table().write_csv(path),

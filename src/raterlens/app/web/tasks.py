@@ -24,14 +24,13 @@ from raterlens.output.excel import check_excel
 from raterlens.output.report.reproduce import Request
 from raterlens.pictures.decision_chart import two_fits
 from raterlens.ratings.coded import Ratings
-from raterlens.reading.detection.roles import ColumnSample, detect_roles
-from raterlens.reading.detection.wide_layouts import score_columns, swapped_pattern
-from raterlens.reading.formats.several_tables import ALL_SHEETS
-from raterlens.reading.formats.sources import open_table
+from raterlens.reading.formats.sources import ALL_SHEETS, open_table
 from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
 from raterlens.reading.read import read_with_plan
 from raterlens.reading.reshape import likely_pattern
+from raterlens.reading.roles import ColumnSample, detect_roles
+from raterlens.reading.wide_layouts import score_columns, swapped_pattern
 
 Say = Callable[[dict[str, Any]], None]
 

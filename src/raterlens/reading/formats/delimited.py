@@ -23,7 +23,6 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
 from raterlens.config.limits import READ_AT_ONCE
-from raterlens.reading.detection.vocabulary import is_identifier, is_other, usual_role
 from raterlens.reading.formats.header_rows import (
     Text,
     is_upper,
@@ -35,6 +34,7 @@ from raterlens.reading.formats.header_rows import (
 )
 from raterlens.reading.formats.table import Rows, Table, read_whole, refuse_changes
 from raterlens.reading.read_plan import Finding
+from raterlens.reading.vocabulary import is_identifier, is_other, usual_role
 
 DECODED_PIECE = 1 << 20
 WINDOWS = "cp1252"

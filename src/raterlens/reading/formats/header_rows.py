@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 
 from raterlens.base.text import counted, listed
-from raterlens.reading.detection.vocabulary import has_rater_word
 from raterlens.reading.read_plan import Finding
+from raterlens.reading.vocabulary import has_rater_word
 
 JOINT = ": "
 """Between the upper and the lower header: "Ann: style"."""

@@ -18,8 +18,8 @@ import polars as pl
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.config import ReadConfig
-from raterlens.reading.formats.nested_records import flattened
 from raterlens.reading.formats.table import Table, check_archive, require, rows_of, suffix_of
+from raterlens.reading.formats.tool_exports import flattened
 
 # As Inspect's own `value_to_float` has them: correct, incorrect, partial and no answer.
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}

@@ -1,32 +1,44 @@
-"""Where tables come from: a file, by its extension and first bytes, or a dataframe.
+"""Where tables come from: a file, by its extension and first bytes, several files or sheets together, or a dataframe.
 
 A file format is one entry of `FORMATS`.
 """
 
 import bz2
+import glob
 import gzip
 import lzma
 import os
 import shutil
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
+import polars as pl
+
 from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError, choose
-from raterlens.base.text import Message, Option, shortened
+from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
 from raterlens.ratings.packed import SUFFIX as PACKED
 from raterlens.reading.formats.parquet import read_folder
-from raterlens.reading.formats.several_tables import files_in, matching, stacked
-from raterlens.reading.formats.table import Table, read_frame, require, suffix_of, unfold
+from raterlens.reading.formats.table import Rows, Table, read_frame, require, suffix_of, unfold
+from raterlens.reading.read_plan import Finding
+from raterlens.reading.vocabulary import (
+    is_identifier,
+    is_total,
+    like_item,
+    like_rater,
+    mentions,
+    tier,
+)
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """Old Excel workbooks begin like this, and new ones that are protected by a password."""
@@ -154,7 +166,7 @@ _OLD_STATA = tuple(
     bytes([release, order]) for release in (104, 105, 108, 110, 111, 113, 114, 115) for order in (1, 2)
 )
 
-CONTROL_FILE = Format("a control file of FACETS", (".facets",), "facets.control_data:read_control")
+CONTROL_FILE = Format("a control file of FACETS", (".facets",), "facets_study:read_control")
 FORMATS = (
     Format("a text table", (".csv", ".tsv", ".txt"), "formats.delimited:read_delimited"),
     Format("a parquet file", (".parquet",), "formats.parquet:read_parquet", (b"PAR1",)),
@@ -242,7 +254,7 @@ def _together(paths: Sequence[Path], config: ReadConfig) -> Iterator[Table]:
         if len(tables) == 1:
             yield next(iter(tables.values()))
         else:
-            yield stacked(tables, Path(shared).name or shared, config)
+            yield joined_files(tables, Path(shared).name or shared, config)
 
 
 def located(source: str | os.PathLike[str], config: ReadConfig) -> tuple[Path, ReadConfig]:
@@ -271,7 +283,7 @@ def is_control_file(path: Path, config: ReadConfig) -> bool:
     suffix = suffix_of(path, config)
     if suffix != ".txt" or not path.is_file():
         return suffix == ".facets"
-    from raterlens.reading.facets import is_control  # other files do without
+    from raterlens.reading.facets_control import is_control  # other files do without
 
     return is_control(path, config.codec)
 
@@ -298,3 +310,203 @@ def _hint(path: Path) -> str:
     neighbours = os.listdir(path.parent) if path.parent.is_dir() else []
     near = get_close_matches(path.name, neighbours, n=1)
     return f"did you mean {near[0]!r}?" if near else "check the spelling and the folder you are in"
+
+
+ALL_SHEETS = "*"
+"""Name of the request to read sheets together."""
+SHEET = "sheet"
+"""The column that then says which."""
+SHARED = 0.5
+"""Share of its students that a sheet has in common with the others, if all are of one exam."""
+
+
+def chosen_sheet(tables: Mapping[str, Table], names: Sequence[str], file: str) -> Table:
+    """The sheet with the ratings, or sheets of one rater each together, and what to say about it."""
+    alike = _alike(tables)
+    if len(alike) > 1 and (together := _sheets_together(alike, file)) is not None:
+        return together
+    known = {name: len(_roles(table.columns)) for name, table in tables.items()}
+    best = max(tables, key=lambda name: known[name])
+    if best == names[0] or known[best] == known.get(names[0], 0):
+        best = names[0] if names[0] in tables else best
+        note = Message(
+            f"sheet {best!r}, the first of {len(names)} ({listed(names)}); choose another with ",
+            Option("table"),
+        )
+        return replace(tables[best], notes=(note, *tables[best].notes))
+    finding = Finding(
+        f"{len(names)} sheets ({listed(names)})",
+        f"{best!r} read, which has the ratings",
+        (Option("table", best),),
+        alternative=Option("table", names[0]),
+    )
+    return replace(tables[best], findings=(finding, *tables[best].findings))
+
+
+def joined_sheets(tables: Mapping[str, Table], file: str) -> Table:
+    """All sheets that are laid out alike, one under the other, with a column `sheet`."""
+    alike = _alike(tables)
+    joined, first = _stacked(alike, file, SHEET), next(iter(alike.values()))
+    return replace(joined, columns=(SHEET, *first.columns), two_headers=first.two_headers)
+
+
+def _stacked(tables: Mapping[str, Table], name: str, label: str) -> Table:
+    """One table under the other, with a column that says which; a column that one of them lacks is empty there."""
+    columns = tuple(dict.fromkeys(column for table in tables.values() for column in table.columns))
+    if label in columns:
+        raise InputError(
+            f"the tables of {name!r} have a column {label!r} of their own", "give it another name"
+        )
+
+    def take(wanted: Sequence[str]) -> Rows:
+        parts = {which: _part(table, which, label, wanted) for which, table in tables.items()}
+        frame = pl.concat([rows.frame for rows in parts.values()], how="diagonal_relaxed")
+        ends = list(accumulate(rows.frame.height for rows in parts.values()))
+
+        def place(row: int) -> str:
+            part = next(number for number, end in enumerate(ends) if row < end)
+            which, rows = list(parts.items())[part]
+            at = rows.place(row - ends[part] + rows.frame.height)
+            return f"{'sheet ' if label == SHEET else ''}{which!r}, {at}"
+
+        notes = tuple(dict.fromkeys(note for rows in parts.values() for note in rows.notes))
+        return Rows(frame.select(wanted), place, notes)
+
+    findings = tuple(dict.fromkeys(finding for table in tables.values() for finding in table.findings))
+    notes = tuple(dict.fromkeys(note for table in tables.values() for note in table.notes))
+    return Table(name, (*columns, label), take, findings=findings, notes=notes)
+
+
+def _part(table: Table, which: str, label: str, wanted: Sequence[str]) -> Rows:
+    own = [column for column in wanted if column in table.columns] or list(table.columns[:1])
+    rows = table.take(own)
+    named = pl.lit(which if label == SHEET else Path(which).stem).alias(label)
+    missing = [pl.lit(None).alias(column) for column in wanted if column not in (*own, label)]
+    return replace(rows, frame=rows.frame.with_columns(named, *missing).select(wanted))
+
+
+def _alike(tables: Mapping[str, Table]) -> dict[str, Table]:
+    """The largest group of sheets with the same columns, in any order; a sheet of averages is none of them."""
+    groups: dict[frozenset[str], dict[str, Table]] = {}
+    for name, table in tables.items():
+        if not is_total(name) and not _summary(name):
+            groups.setdefault(frozenset(table.columns), {})[name] = table
+    return max(groups.values(), key=len, default=dict(tables))
+
+
+def _summary(name: str) -> bool:
+    return name.strip().casefold() in (
+        "summary",
+        "overview",
+        "übersicht",
+        "zusammenfassung",
+        "all",
+        "alle",
+        "results",
+    )
+
+
+def _sheets_together(alike: dict[str, Table], file: str) -> Table | None:
+    columns = next(iter(alike.values())).columns
+    roles = _roles(columns)
+    joined = joined_sheets(alike, file)
+    options: tuple[Option, ...] = (Option("table", ALL_SHEETS),)
+    seen = f"{len(alike)} sheets laid out alike ({listed(alike)})"
+    if "rater" in roles:
+        finding = Finding(
+            seen, "read together", options, alternative=Option("table", next(iter(alike))), certain=False
+        )
+        return replace(joined, findings=(finding, *joined.findings))
+    if not same_students(alike, columns):
+        return None
+    people, things = (2 * sum(map(kind, alike)) > len(alike) for kind in (like_rater, like_item))
+    others = [name for name in columns if tier(name, "student") is None]
+    role = "item" if things and not people else "rater"
+    spoken = people or things or "score" in roles or any(map(like_item, others))
+    finding = Finding(
+        seen, f"read together, the sheet name is the {role}", (*options, Option(role, SHEET)), certain=spoken
+    )
+    return replace(joined, findings=(finding, *joined.findings), roles={role: SHEET})
+
+
+def _roles(columns: Sequence[str]) -> set[str]:
+    found = {
+        role
+        for role in ("student", "rater", "item", "score")
+        for name in columns
+        if tier(name, role) is not None
+    }
+    if any(is_identifier(name) or mentions(name, "student") for name in columns):
+        found.add("student")
+    return found
+
+
+def same_students(alike: Mapping[str, Table], columns: Sequence[str]) -> bool:
+    """Whether the sheets are about the same people, by the first column that names them."""
+    named = [name for name in columns if tier(name, "student") is not None or is_identifier(name)]
+    column = (named or list(columns))[0]
+    first, *others = (
+        set(table.take([column]).frame[column].drop_nulls().cast(pl.String).str.strip_chars())
+        for table in alike.values()
+    )
+    return all(len(first & other) >= SHARED * min(len(first), len(other)) > 0 for other in others)
+
+
+FILE = "file"
+
+
+def matching(pattern: str) -> list[Path]:
+    """The files that a pattern names, in their order."""
+    return [path for name in sorted(glob.glob(pattern, recursive=True)) if (path := Path(name)).is_file()]
+
+
+def files_in(folder: Path, suffixes: Sequence[str]) -> list[Path]:
+    """The tables of a folder and of those within it."""
+    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in suffixes and path.is_file())
+    return [path for path in found if not path.name.startswith((".", "_", "~"))]
+
+
+def joined_files(tables: Mapping[str, Table], name: str, config: ReadConfig) -> Table:
+    """All files one under the other, with a column `file`."""
+    joined = _stacked(tables, name, FILE)
+    roles = next(iter(tables.values())).roles
+    asked = list(_meaning(tables, joined.columns[:-1], roles, config))
+    if any(option.name == "rater" for finding in asked for option in finding.options):
+        roles = {**roles, "rater": FILE}
+    seen = Finding(
+        f"{counted(len(tables), 'file')} ({listed(tables, 4)})", f"read together, with a column {FILE!r}"
+    )
+    return replace(
+        joined,
+        roles=roles,
+        findings=(seen, *asked, *joined.findings),
+        settled=all(table.settled for table in tables.values()),
+    )
+
+
+def _meaning(
+    tables: Mapping[str, Table], columns: Sequence[str], roles: Mapping[str, object], config: ReadConfig
+) -> Iterator[Finding]:
+    """Whether files are raters, or hold the answers of a model each."""
+    rated = "rater" in roles or any(tier(column, "rater") is not None for column in columns)
+    alike = len({frozenset(table.columns) for table in tables.values()}) == 1
+    if not rated and config.rater is None and config.wide is None and config.markers is None and alike:
+        own = [column for column in columns if tier(column, "score") is not None]
+        if own and same_students(tables, columns):
+            yield Finding(
+                f"no rater column in {counted(len(tables), 'file')} about the same students",
+                "the name of the file read as the rater",
+                (Option("rater", FILE),),
+                certain=False,
+            )
+    if "student" in roles and "rater" in roles and config.student is None:
+        keys = [str(roles[role]) for role in ("student", "rater", "item") if role in roles]
+        seen = [set(table.take(keys).frame.select(keys).rows()) for table in tables.values()]
+        if len(set.union(*seen)) < sum(map(len, seen)):
+            yield Finding(
+                "the same students, rated by the same raters, in several files",
+                "each file read as answers of its own",
+                (Option("student", (str(roles["student"]), FILE)),),
+                alternative=Option("student", str(roles["student"])),
+                certain=False,
+            )

@@ -9,11 +9,20 @@ import polars as pl
 
 from raterlens.base.errors import InputError
 from raterlens.base.text import listed
-from raterlens.reading.formats.nested_records import flattened
 from raterlens.reading.formats.table import Table, rows_of, series_of
 from raterlens.reading.read_plan import Finding
 
 Record = Mapping[str, Any]
+
+
+def flattened(record: Record, prefix: str = "", depth: int = 6) -> Iterator[tuple[str, Any]]:
+    """The fields of a record, those of records within it called `outer.inner`; lists of single values by their text."""
+    for name, value in record.items():
+        full = f"{prefix}{name}"
+        if isinstance(value, Mapping) and depth:
+            yield from flattened(value, f"{full}.", depth - 1)
+        else:
+            yield full, value
 
 
 class Row(NamedTuple):

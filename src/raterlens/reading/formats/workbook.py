@@ -19,7 +19,7 @@ from raterlens.base.text import Message, Option, counted, listed
 from raterlens.config import ReadConfig
 from raterlens.config.limits import FAR_CELLS
 from raterlens.reading.formats.header_rows import header_row, is_upper, joined, named
-from raterlens.reading.formats.several_tables import ALL_SHEETS, chosen_sheet, joined_sheets
+from raterlens.reading.formats.sources import ALL_SHEETS, chosen_sheet, joined_sheets
 from raterlens.reading.formats.table import Rows, Table, check_archive, choice, require
 from raterlens.reading.read_plan import Finding
 

@@ -8,8 +8,11 @@ from itertools import combinations, takewhile
 import polars as pl
 
 from raterlens.base.text import Option, counted, listed
-from raterlens.reading.detection.roles import ColumnSample, depends, is_function
-from raterlens.reading.detection.vocabulary import (
+from raterlens.reading.formats.header_rows import JOINT
+from raterlens.reading.read_plan import Finding
+from raterlens.reading.reshape import FIELDS, MarkerPairs, N, Split, is_grid, split_names
+from raterlens.reading.roles import ColumnSample, depends, is_function
+from raterlens.reading.vocabulary import (
     USUAL,
     has_rater_word,
     is_final,
@@ -24,9 +27,6 @@ from raterlens.reading.detection.vocabulary import (
     sides,
     tier,
 )
-from raterlens.reading.formats.header_rows import JOINT
-from raterlens.reading.read_plan import Finding
-from raterlens.reading.reshape import FIELDS, MarkerPairs, N, Split, is_grid, split_names
 
 _JOINTS = ("_", " ", ".", "-", ":", "/", "|", " - ", "__")
 _FRAMES = ("{} ({})", "{} [{}]")

@@ -11,7 +11,10 @@ import polars as pl
 from raterlens.base.errors import InputError
 from raterlens.base.text import Option, listed, shortened
 from raterlens.config import COLUMN_ROLES, ReadConfig
-from raterlens.reading.detection.vocabulary import (
+from raterlens.reading.formats.table import Table
+from raterlens.reading.read_plan import Finding
+from raterlens.reading.scores import stripped
+from raterlens.reading.vocabulary import (
     CLASSES,
     FORM_SENDERS,
     KEYS,
@@ -35,9 +38,6 @@ from raterlens.reading.detection.vocabulary import (
     total_pattern,
     words,
 )
-from raterlens.reading.formats.table import Table
-from raterlens.reading.read_plan import Finding
-from raterlens.reading.scores import stripped
 
 ROWS = 4_000
 """Looked at, spread over the table."""

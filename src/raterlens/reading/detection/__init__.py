@@ -1,1 +1,0 @@
-"""Detectors of layouts, roles and scales: one per module, each from plain values to findings."""

@@ -1,0 +1,555 @@
+"""FACETS studies: the data of a control file as a table; `rl.read_facets` and `rl.write_facets`."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from raterlens.base.atomic_files import atomic_write
+from raterlens.base.errors import InputError, OptionError, choose
+from raterlens.base.text import Message, Option, counted, listed, shortened
+from raterlens.config import Anchors, Columns, ReadConfig
+from raterlens.ratings.coded import Ratings
+from raterlens.reading.assemble import assemble
+from raterlens.reading.columns import Roles, resolve_layout
+from raterlens.reading.facets_control import Control, Line, parse_control, span, values
+from raterlens.reading.formats.table import Rows, Table
+from raterlens.reading.read import checked
+from raterlens.reading.read_plan import ReadPlan
+from raterlens.reading.vocabulary import usual_role
+
+
+@dataclass(slots=True)
+class Observations:
+    """Ratings as they stand in the data: elements by facet number, score (None: missing), line."""
+
+    elements: dict[int, list[int]]
+    scores: list[int | None] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    used: Counter[int] = field(default_factory=Counter)
+    """How often each model was used."""
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def observe(control: Control) -> Observations:
+    """Every rating with the first model that it fits."""
+    found = Observations({number: [] for number in control.places})
+    columns = [found.elements[number] for number in control.places]
+    facets = [_Facet(control, number) for number in control.places]
+    known = [(place, facet.elements) for place, facet in enumerate(facets) if facet.elements]
+    entered = len(control.in_data)
+    bounds = [model.bounds() for model in control.models]
+    scored = [model.scored(control.scales) for model in control.models]
+    for line in control.data:
+        times, fields = _replicated(control, line, values(line.text))
+        references, scores = _taken_apart(line, fields, facets, entered)
+        for elements, score in _spread(line, references, scores, facets):
+            if not all(elements[place] in labelled for place, labelled in known):
+                found.left_out["with an element that Labels= does not have"] += times
+                continue
+            chosen = _first(bounds, elements)
+            if chosen is None or scored[chosen][0] == "M":
+                found.left_out["of no model" if chosen is None else "of model M (missing)"] += times
+                continue
+            value = _score(score, *scored[chosen], control.missing)
+            found.used[chosen] += times
+            for _ in range(times):
+                for column, element in zip(columns, elements, strict=True):
+                    column.append(element)
+                found.scores.append(value)
+                found.lines.append(line)
+    _check_one_scale(control, found, scored)
+    return found
+
+
+class _Facet(dict[str, range]):
+    """Texts in the data for elements of a facet -> the elements, each text parsed once."""
+
+    def __init__(self, control: Control, number: int) -> None:
+        entered = control.in_data
+        self.at = entered.index(number) if number in entered else None
+        self.everywhere = control.fixed.get(number, "")
+        self.number, self.name = number, control.name(number)
+        self.elements = control.facets[number].elements
+        self.null = None if control.null in self.elements else control.null
+        labels = control.facets[number].labels() if control.by_label else {}
+        self.labels = {label.lower(): element for element, label in labels.items()}
+
+    def __missing__(self, text: str) -> range:
+        element = self.labels.get(text.lower())
+        covered = span(text) if element is None else range(element, element + 1)
+        self[text] = covered or range(0)
+        return self[text]
+
+
+def _check_one_scale(control: Control, found: Observations, scored: list[tuple[str, int]]) -> None:
+    """All ratings have the same categories; with a cut (D3) every one is 0 or 1."""
+    highest = {place: 1 if scored[place][0] == "D" else scored[place][1] for place in sorted(found.used)}
+    for place in highest:
+        if highest[place] != highest[min(highest)]:
+            control.models[place].line.refuse(
+                f"scores up to {highest[place]} beside those up to {highest[min(highest)]} of another model",
+                "Raterlens takes one range of scores per fit: fit the items of each range on their own",
+            )
+
+
+def _replicated(control: Control, line: Line, fields: list[str]) -> tuple[int, list[str]]:
+    """`R3,1,2,0` is the rating three times over."""
+    first = fields[0]
+    if first[:1].upper() != control.replication.upper() or not first[1:]:
+        return 1, fields
+    if control.by_label and not first[1:].replace(".", "").isdigit():
+        return 1, fields
+    try:
+        times = float(first[1:])
+    except ValueError:
+        line.refuse(
+            f"{shortened(first)} is not a number of times", "write R3 before a rating that counts three times"
+        )
+    if not times.is_integer() or times < 0:
+        line.refuse(
+            f"the weight {times:g} is not supported",
+            "a rating counts once, or a whole number of times (R2)",
+        )
+    return int(times), fields[1:]
+
+
+def _taken_apart(
+    line: Line, fields: list[str], facets: list[_Facet], entered: int
+) -> tuple[list[range], list[str]]:
+    """The elements of each facet, and the scores after them."""
+    if len(fields) <= entered:
+        line.refuse(
+            f"{counted(len(fields), 'field')} where {counted(entered, 'element')} and a score are due",
+            "write a rating as in: 1,2,3,0",
+        )
+    references = []
+    for facet in facets:
+        text = facet.everywhere if facet.at is None else fields[facet.at]
+        covered = facet[text]
+        if not covered:
+            line.refuse(
+                f"{shortened(text)} is not an element of facet {facet.number} ({facet.name})",
+                "give its number, or say Delements = L where the data have labels",
+            )
+        if facet.null in covered:
+            line.refuse(
+                f"facet {facet.number} takes no part (element {facet.null})",
+                "give every rating all its facets",
+            )
+        references.append(covered)
+    return references, fields[entered:]
+
+
+def _spread(
+    line: Line, references: list[range], scores: list[str], facets: list[_Facet]
+) -> Iterator[tuple[tuple[int, ...], str]]:
+    """One rating for each element of the range and its score."""
+    ranges = [place for place, covered in enumerate(references) if len(covered) > 1]
+    if len(ranges) > 1:
+        numbers = [facets[place].number for place in ranges]
+        line.refuse(f"facets {numbers} both have a range", "give a range for one facet only")
+    due = len(references[ranges[0]]) if ranges else 1
+    while len(scores) > due and not scores[-1]:
+        scores = scores[:-1]
+    if len(scores) > due:
+        line.refuse(
+            f"{counted(len(scores), 'score')} where the elements call for {due}",
+            "check the range, or split the line",
+        )
+    elements = [covered[0] for covered in references]
+    for step, score in enumerate(scores):
+        if ranges:
+            elements[ranges[0]] = references[ranges[0]][step]
+        yield tuple(elements), score
+
+
+def _first(bounds: list[list[tuple[int, range]]], elements: tuple[int, ...]) -> int | None:
+    """The first model all of whose bounds hold the elements."""
+    for model, limits in enumerate(bounds):
+        if all(elements[place] in covered for place, covered in limits):
+            return model
+    return None
+
+
+def _score(text: str, kind: str, size: int, missing: frozenset[str]) -> int | None:
+    """The score, or None: a missing code, no whole number, or beyond the scale, as FACETS has it."""
+    if text in missing or not text.isdigit():
+        return None
+    value = int(text)
+    if kind == "D":
+        return int(value >= size) if size > 1 else value if value <= 1 else None
+    return value if value <= size else None
+
+
+SCORE = "score"
+RATINGS_ONLY = (
+    "the control file anchors measures, which are not part of the ratings: rl.read_facets has them, and raterlens fit "
+    "uses them"
+)
+TERMS_ONLY = (
+    "the control file asks for interactions (B in Models=), which are not part of the ratings: rl.read_facets has "
+    "them, and raterlens fit uses them"
+)
+
+
+def read_control(path: Path, config: ReadConfig) -> Table:
+    """Open a control file: which facet is which is told by `Inter-rater=`, names and `Positive=`."""
+    return control_table(parse_control(path, config.codec))
+
+
+def control_table(control: Control) -> Table:
+    found = observe(control)
+    if not found.scores:
+        raise InputError(
+            f"{control.path.name!r} has no rating that fits Labels= and Models= "
+            f"({listed(f'{n} {why}' for why, n in found.left_out.items())})",
+            "compare the numbers in them with the data",
+        )
+    names = {number: control.name(number) for number in used_facets(control, found)}
+    if len({name.lower() for name in names.values()}) < len(names) or SCORE in names.values():
+        names = {number: f"{number} {name}" for number, name in names.items()}
+    columns = {
+        name: pl.Series(name, _labelled(control, number, found.elements[number]), dtype=pl.String)
+        for number, name in names.items()
+    }
+    scores = pl.Series(SCORE, found.scores, dtype=pl.Int64)
+
+    def take(wanted: Sequence[str]) -> Rows:
+        frame = pl.DataFrame([scores if name == SCORE else columns[name] for name in wanted])
+        return Rows(frame, lambda row: f"line {found.lines[row].number:,} of {found.lines[row].file!r}")
+
+    return Table(
+        control.path.name,
+        (*names.values(), SCORE),
+        take,
+        notes=_notes(control, found),
+        roles=roles_of(control, names),
+    )
+
+
+def used_facets(control: Control, found: Observations) -> list[int]:
+    """The facets that say something: no dummies, and none that every model leaves out."""
+    unused = [{control.places[place] for place in control.models[used].unused} for used in found.used]
+    out = set.intersection(*unused) if unused else set()
+    return [
+        number for number in sorted(control.places) if number not in out and not control.facets[number].dummy
+    ]
+
+
+def roles_of(control: Control, names: dict[int, str]) -> dict[str, str | list[str]]:
+    """Which facet is the student, the rater, the item: as far as the file lets one tell."""
+    free = dict(names)
+    roles: dict[str, str | list[str]] = {}
+
+    def give(role: str, number: int | None) -> None:
+        if number in free and role not in roles:
+            roles[role] = free.pop(number)
+
+    give("rater", control.inter_rater)
+    for role in ("student", "rater", "item"):
+        alike = [number for number, name in free.items() if usual_role(name) == role]
+        give(role, alike[0] if len(alike) == 1 else None)
+    positive = [number for number in control.positive if number in free]
+    give("student", positive[0] if len(positive) == 1 else None)
+    for role in ("rater", "item"):
+        # What is left over when all the others are known.
+        others = {"student", "rater", "item"} - {role}
+        give(role, next(iter(free)) if len(free) == 1 and others <= roles.keys() else None)
+    if len(names) == 2 and roles.keys() == {"student"}:
+        give("rater", next(iter(free)))
+    if {"student", "rater", "item"} <= roles.keys() and free:
+        roles["facets"] = list(free.values())
+    return roles
+
+
+def _labelled(control: Control, number: int, elements: list[int]) -> list[str]:
+    labels = control.facets[number].labels()
+    return [labels.get(element, str(element)) for element in elements]
+
+
+def _notes(control: Control, found: Observations) -> tuple[str, ...]:
+    notes = [f"FACETS control file{f' {control.title!r}' if control.title else ''}"]
+    if control.ignored:
+        notes.append(
+            f"not used, as they concern how FACETS iterates and reports: {listed(control.ignored, 6)}"
+        )
+    if any(model.interactions for model in control.models):
+        notes.append(TERMS_ONLY)
+    dummies = [facet.name for facet in control.facets.values() if facet.dummy]
+    if dummies:
+        notes.append(f"dummy facets left out: {listed(dummies)}")
+    held = any(facet.anchored for facet in control.facets.values())
+    if held or any(scale.thresholds for scale in control.scales.values()):
+        notes.append(RATINGS_ONLY)
+    notes += [f"{counted(times, 'rating')} left out: {why}" for why, times in found.left_out.items()]
+    return tuple(notes)
+
+
+COMMON_SLOPE = "tfm"
+"""The model of FACETS itself: every rater has the same slope."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """Study described by a control file."""
+
+    ratings: Ratings
+    title: str
+    scale: str
+    """"partial credit" where items have thresholds of their own (# in Models=), else "rating scale"."""
+    severities: Mapping[str, float]
+    difficulties: Mapping[str, float]
+    facets: Mapping[str, Mapping[str, float]]
+    thresholds: tuple[float, ...] | None
+    interactions: tuple[str, ...] = ()
+    """Interactions of raters that are terms of the model (B in Models=), as `rl.fit` takes them: "rater:item"."""
+
+    @property
+    def anchored(self) -> bool:
+        return bool(self.severities or self.difficulties or self.facets or self.thresholds)
+
+    def anchors(self, model: str = COMMON_SLOPE) -> Anchors | None:
+        """Anchors for a fit of this model; None if nothing is anchored.
+
+        In FACETS the slope of every rater is 1 and the students' mean and spread follow from the anchors. Where raters
+        and items are both anchored, they fix the origin of ability, so the slope is held at 1 as well.
+        """
+        if not self.anchored:
+            return None
+        both = bool(self.severities and self.difficulties)
+        if both and model != COMMON_SLOPE:
+            raise OptionError(
+                f"the control file anchors raters ({listed(self.severities, 3)}) and items "
+                f"({listed(self.difficulties, 3)}), which fixes the scale of ability only where all raters have the "
+                "same slope",
+                Message("use ", Option("model", COMMON_SLOPE), ", or anchor one of the two facets"),
+                value=model,
+            )
+        return Anchors(
+            raters={label: (1.0 if both else None, value) for label, value in self.severities.items()},
+            items=dict(self.difficulties),
+            facets=self.facets,
+            thresholds=list(self.thresholds) if self.thresholds else None,
+        )
+
+
+def read_facets(
+    path: str | Path,
+    student: Columns = None,
+    rater: Columns = None,
+    item: Columns = None,
+    *,
+    facets: Columns = None,
+    cut: float | None = None,
+    encoding: str = "utf-8",
+) -> Study:
+    """Read a control file of FACETS: ratings, anchors and scale.
+
+    Parameters
+    ----------
+    path
+        The control file; data named in it are looked for beside it.
+    student, rater, item, facets
+        Names of facets, where the file does not tell them by `Inter-rater=`, usual names or `Positive=`.
+    cut
+        As in `rl.read`.
+    encoding
+        Of the control file and its data.
+
+    Returns
+    -------
+    Study
+        `study.ratings` as `rl.read` gives them; `study.anchors(model)` for `rl.fit(..., anchors=)`; `study.scale`;
+        `study.interactions`.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> study = rl.read_facets("study.txt")                                               # doctest: +SKIP
+    >>> rl.fit(study.ratings, "tfm", scale=study.scale, anchors=study.anchors("tfm"))     # doctest: +SKIP
+    """
+    config = ReadConfig(student=student, rater=rater, item=item, facets=facets, cut=cut, encoding=encoding)
+    control = parse_control(Path(path).expanduser(), config.codec)
+    table, roles, plan = resolve_layout(control_table(control), ReadPlan.of(config))
+    ratings, plan = assemble(table, roles, plan)
+    plan.raise_questions()
+    ratings = checked(ratings, config.cut)
+    if _held_measures(control, roles.student):
+        line = control.named(roles.student[0]).line
+        assert line is not None
+        line.refuse(
+            "students are anchored", "Raterlens estimates them: take the A away, or anchor raters or items"
+        )
+    further = {facet.name: _measures(control, facet.name) for facet in ratings.facets}
+    terms, left_out = _interactions(control, roles)
+    study = Study(
+        ratings,
+        control.title,
+        _scale(control, roles.item, ratings),
+        _present(_held_measures(control, roles.rater), ratings.raters.to_list()),
+        _present(_held_measures(control, roles.item), ratings.items.to_list()),
+        {name: values for name, values in further.items() if values},
+        _thresholds(control),
+        terms,
+    )
+    if study.anchored and control.scaled is not None:
+        control.scaled.refuse(
+            "anchors are in other units than logits", "write them in logits and take this line out"
+        )
+    notes = tuple(note for note in ratings.notes if note not in (RATINGS_ONLY, TERMS_ONLY))
+    return replace(study, ratings=replace(ratings, notes=(*notes, *left_out, *_held(study))))
+
+
+def _held(study: Study) -> list[str]:
+    parts = {
+        "raters": study.severities,
+        "items": study.difficulties,
+        **study.facets,
+        "thresholds": study.thresholds or (),
+    }
+    found = [f"{len(values)} {name}" for name, values in parts.items() if values]
+    return [f"held at the anchors of the control file: {', '.join(found)}"] if found else []
+
+
+def _held_measures(control: Control, columns: tuple[str, ...]) -> dict[str, float]:
+    """Anchored measures of a role that one facet plays."""
+    return _measures(control, columns[0]) if len(columns) == 1 else {}
+
+
+def _measures(control: Control, name: str) -> dict[str, float]:
+    """The anchored measures of a facet in the direction of difficulty: those of a positive facet are turned round."""
+    facet = control.named(name)
+    if not facet.anchored:
+        return {}
+    sign = -1.0 if facet.number in control.positive else 1.0
+    labels = facet.labels()
+    return {
+        labels[number]: sign * element.measure
+        for number, element in facet.elements.items()
+        if element.measure is not None
+    }
+
+
+def _present(values: Mapping[str, float], labels: list[str]) -> dict[str, float]:
+    """Elements without a rating have nothing to hold."""
+    return {label: value for label, value in values.items() if label in set(labels)}
+
+
+def _scale(control: Control, item: tuple[str, ...], ratings: Ratings) -> str:
+    number = control.named(item[0]).number if len(item) == 1 else None
+    for model in control.models:
+        for facet in (control.places[place] for place in model.partial_credit):
+            if facet != number:
+                model.line.refuse(
+                    f"each element of facet {facet} ({control.name(facet)}) has its own thresholds (#)",
+                    "only items can have their own thresholds: put # at the item and ? at this facet",
+                )
+    own = any(model.partial_credit for model in control.models)
+    return "partial credit" if own and ratings.n_categories > 2 else "rating scale"
+
+
+def _interactions(control: Control, roles: Roles) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Those of raters with items or further facets; and notes about others, for which does not exist a model."""
+    parts = {"rater": roles.rater, "item": roles.item, **{name: (name,) for name in roles.facets}}
+    known = {control.named(names[0]).number: part for part, names in parts.items() if len(names) == 1}
+    terms, notes = [], []
+    for model in control.models:
+        numbers = [control.places[place] for place in model.interactions]
+        pair = sorted((known.get(number, "") for number in numbers), key=lambda part: part != "rater")
+        if len(pair) == 2 and pair[0] == "rater" and pair[1]:
+            terms.append(":".join(pair))
+        elif numbers:
+            names = listed(control.name(number) for number in numbers)
+            notes.append(
+                f"an interaction of {names} (B in Models=) is left out: Raterlens knows those of raters"
+            )
+    return tuple(dict.fromkeys(terms)), tuple(dict.fromkeys(notes))
+
+
+def _thresholds(control: Control) -> tuple[float, ...] | None:
+    anchored = [scale for scale in control.scales.values() if scale.thresholds]
+    if not anchored:
+        return None
+    scale = anchored[0]
+    if len(anchored) > 1 or any(model.partial_credit for model in control.models):
+        scale.line.refuse(
+            "thresholds of several scales are anchored", "Raterlens holds those of one shared scale"
+        )
+    values = [scale.thresholds[category] for category in sorted(scale.thresholds)]
+    # The lowest category has no threshold; files have a 0 there to hold the place.
+    if len(values) > 1 and values[0] == 0 and 0 not in values[1:]:
+        values = values[1:]
+    if not values:
+        raise InputError(
+            f"{control.path.name!r} anchors no threshold of {scale.name!r}", "give each category's"
+        )
+    return tuple(values)
+
+
+_SEPARATORS = str.maketrans({",": " ", "=": " ", ";": " ", "\t": " ", "\n": " ", "\r": " ", '"': "'"})
+SCALES = {"rating scale": "?", "partial credit": "#"}
+
+
+def write_facets(
+    ratings: Ratings, path: str | Path, *, title: str = "Ratings", scale: str = "rating scale"
+) -> None:
+    """Write ratings as a control file that FACETS can run: the three-facets model, students positive and not centred.
+
+    Parameters
+    ----------
+    ratings
+        From `rl.read`.
+    path
+        The file to write; one that is there is replaced.
+    title
+        Of FACETS' tables.
+    scale
+        `rating scale`, or `partial credit` for thresholds of each item's own.
+    """
+    path = Path(path)
+    choose("scale", scale, SCALES)
+    text = "\n".join(_lines(ratings, title.translate(_SEPARATORS), SCALES[scale])) + "\n"
+    atomic_write(path, lambda draft: draft.write_text(text, encoding="utf-8"))
+
+
+def _lines(ratings: Ratings, title: str, item_sign: str) -> Iterator[str]:
+    facets = [
+        ("Students", ratings.student, ratings.students),
+        ("Raters", ratings.rater, ratings.raters),
+        ("Items", ratings.item, ratings.items),
+        *((facet.name.translate(_SEPARATORS), facet.codes, facet.labels) for facet in ratings.facets),
+    ]
+    highest = ratings.n_categories - 1
+    scale = "D" if highest == 1 else f"R{highest}"
+    signs = ["?", "?", item_sign if highest > 1 else "?", *["?"] * len(ratings.facets)]
+    yield f"Title = {title}"
+    yield f"Facets = {len(facets)}"
+    yield "Positive = 1"
+    yield "Non-centered = 1"
+    yield "Inter-rater = 2"
+    yield f"Models = {','.join(signs)},{scale}"
+    yield "Labels ="
+    for number, (name, _, labels) in enumerate(facets, 1):
+        yield f"{number}, {name}"
+        yield from (f"{place} = {label}" for place, label in enumerate(_labels(labels), 1))
+        yield "*"
+    yield "Data ="
+    rows = np.column_stack([*(codes + 1 for _, codes, _ in facets), ratings.score])
+    yield from (",".join(map(str, row)) for row in rows.tolist())
+
+
+def _labels(labels: pl.Series) -> list[str]:
+    """Labels as FACETS can hold them, between quotes where they have separators; those that look alike get numbers."""
+    plain = [_quoted(text) for text in labels.cast(pl.String)]
+    times = Counter(plain)
+    return [text if times[text] == 1 else f"{text} ({place})" for place, text in enumerate(plain, 1)]
+
+
+def _quoted(label: str) -> str:
+    if not set(",=;") & set(label) or set('"\t\n\r') & set(label):
+        return label.translate(_SEPARATORS).strip()
+    return f'"{label.strip()}"'
