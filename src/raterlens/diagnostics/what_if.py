@@ -129,8 +129,9 @@ def _best_severity(index: Index, slope: Array, halo: Array) -> Array:
     end = np.full(len(slope), _SEVEREST)
 
     def rate(eta: Array) -> Array:
+        # Points by raters, and an index of raters with their own curves wants raters first.
         a, variance = (np.broadcast_to(each, eta.shape) for each in (slope, halo))
-        return index.rate(a, eta, variance)
+        return index.rate(a.T, eta.T, variance.T).T
 
     return np.where(slope > 0, peaks(rate, -end, end, _GRID)[0], 0.0)
 
