@@ -135,7 +135,7 @@ def test_two_tests_share_the_level():
 
 
 def test_a_prior_does_not_change_the_test_of_sharpness():
-    """Likelihoods are compared at their own maxima, whatever the fit's prior."""
+    """Likelihoods are compared at their own maxima, whatever the fit's prior; on the grid of nodes of that fit."""
     ratings = rl.simulate(students=80, raters=5, items=2, seed=1).ratings
     sampled = (
         rl.fit(ratings, model="gmf", prior="panel")
@@ -143,4 +143,28 @@ def test_a_prior_does_not_change_the_test_of_sharpness():
         .table.filter(pl.col("of") == "sharpness")
     )
     own, equal = (rl.fit(ratings, model=model) for model in ("gmf", "tfm"))
-    assert sampled["statistic"].item() == pytest.approx(2 * (own.loglik - equal.loglik), abs=1e-4)
+    assert sampled["statistic"].item() == pytest.approx(2 * (own.loglik - equal.loglik), abs=1e-3)
+
+
+@pytest.mark.parametrize("raters", [8, 60])
+def test_raters_drawn_to_their_mean_are_found_to_differ_as_without_a_prior(raters):
+    """The test of severities forgets the prior: by a likelihood ratio in a small panel, and by the variance that
+    drawn estimates have by chance in a large one."""
+    ratings = rl.simulate(
+        students=60 * raters,
+        raters=raters,
+        items=2,
+        raters_per_student=2,
+        severity=np.linspace(-0.8, 0.8, raters),
+        seed=3,
+    ).ratings
+    drawn, plain = (
+        next(
+            test
+            for test in rl.fit(ratings, model="gmf", prior=prior).differences().tests
+            if test.of == "severity"
+        )
+        for prior in ("panel", None)
+    )
+    assert drawn.df == plain.df == raters - 1
+    assert drawn.statistic == pytest.approx(plain.statistic, rel=0.25)

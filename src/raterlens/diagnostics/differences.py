@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from raterlens.config import FitOptions
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.fitting.fit import Fit
+    from raterlens.models.panel import PanelSpread
     from raterlens.ratings.coded import Ratings
 
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 # So many replicates at or above what was seen settle that it is nothing unusual (Besag and Clifford's rule).
 ENOUGH = 20
+# Of the prior's variance, the share that must have gone after the ratings for a difference to be tested.
+_SAYS_SOMETHING = 0.95
 
 
 def bootstrap_p(equal: "Fit", own: "Fit", ratings: "Ratings", replicates: int, seed: int = 0) -> float | None:
@@ -182,9 +185,7 @@ def sharpness_test(
     known = fit.calibration
     if known is not None and (known.covariates or known.anchored):
         return None, ""
-    # Slopes drawn together by a prior look equal: likelihoods are then compared where nothing is drawn together.
-    sampled = known is not None and known.spread is not None
-    if (replicates or sampled) and ratings is not None and _comparable(fit, ratings):
+    if replicates and ratings is not None and _comparable(fit, ratings):
         return _likelihood_ratio(fit, ratings, replicates)
     return (None if fit.model == "tfm" else _wald(fit, "sharpness", "slope")), ""
 
@@ -251,15 +252,50 @@ def _wald(fit: "Fit", of: str, column: str) -> Hypothesis | None:
         first = 0 if column == "slope" else n
         estimated = spread.diagonal()[first : first + n] > 0  # anchored ones are held
         rows = np.flatnonzero(~panel.aside & estimated & ~((panel.slope == 0) & (column == "slope")))
+        if known.spread is not None:
+            p = known.spread.slope_p if column == "slope" else known.spread.severity_p
+            if p is not None:
+                ratio = float(special.chdtri(n - 1, max(p, np.finfo(np.float64).tiny)))
+                return Hypothesis(of, "likelihood ratio", ratio, n - 1, p)
         value, joint = own[rows], spread[np.ix_(first + rows, first + rows)]
+        drawn_by = _prior_spread(known.spread, column)
         if column == "slope":  # on a scale on which steep slopes are known about as well as others
             rise = 1 / np.sqrt(1 + value**2)
             value, joint = np.arcsinh(value), rise[:, None] * joint * rise
-        return _quadratic(of, value, joint)
+            drawn_by *= float(np.mean(rise))
+        return _quadratic(of, value, joint) if np.isinf(drawn_by) else _drawn(of, value, joint, drawn_by)
     column = "rho" if column == "slope" and known is not None else column
     value, error = (raters[name].cast(pl.Float64).to_numpy() for name in (column, f"{column}_se"))
     usable: Mask = np.isfinite(value) & np.isfinite(error) & (error > 0)
     return _quadratic(of, value[usable], np.diag(error[usable] ** 2))
+
+
+def _prior_spread(spread: "PanelSpread | None", column: str) -> float:
+    """Standard deviation of the prior that draws slopes or severities to their mean; infinite without one."""
+    if spread is None:
+        return np.inf
+    return spread.severity if column == "severity" else spread.slope or np.inf
+
+
+def _drawn(of: str, value: Array, spread: Array, drawn_by: float) -> Hypothesis | None:
+    """That raters are equal, from estimates that a prior of this standard deviation has drawn to their mean.
+
+    With a covariance V after the ratings and a prior of variance v², estimates of equal raters vary by V - V V / v²:
+    less than V, which would make raters look equal who are not. Directions of which the ratings say next to nothing
+    (V nearly v²) do not count.
+    """
+    n = len(value)
+    if n < 2:
+        return None
+    contrasts = linalg.helmert(n)
+    variance, directions = np.linalg.eigh(contrasts @ spread @ contrasts.T)
+    known = (variance > 0) & (variance < _SAYS_SOMETHING * drawn_by**2)
+    if not known.any():
+        return None
+    off = (directions.T @ (contrasts @ value))[known]
+    by_chance = variance[known] * (1 - variance[known] / drawn_by**2)
+    chi, df = float(np.sum(off**2 / by_chance)), int(known.sum())
+    return Hypothesis(of, "Wald", chi, df, float(special.chdtrc(df, chi)))
 
 
 def _quadratic(of: str, value: Array, spread: Array) -> Hypothesis | None:

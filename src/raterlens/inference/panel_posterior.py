@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, special
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate
@@ -77,7 +77,7 @@ def over_spreads(found: FacetsEstimate, information: Information) -> FacetsEstim
     components = list(panel.walk(prior))
     weights = _normalised(np.array([one.log_weight for one in components]))
     mean, matrix = _mixed(weights, [(one.mean, one.matrix) for one in components])
-    spread = _summary(components, weights, mean)
+    spread = replace(_summary(components, weights, mean), **panel.tests(prior, mean))
     mean = centre(found.model, _likely(panel, mean, components[int(np.argmax(weights))].mode), found.held)
     if prior.slopes is not None:  # where nobody discriminates, rounding must rank nobody
         mean[prior.slopes][np.abs(mean[prior.slopes]) < _NOTHING] = 0.0
@@ -168,7 +168,7 @@ class _Panel:
         height = value.objective + _slope_height(prior, mode) + top + float(np.log(np.exp(logs - top).sum()))
         return _At(prior, mode, inverse, height, mean, matrix, weights)
 
-    def _mode(self, prior: PanelPrior, start: Array, inverse: Array) -> Array:
+    def _mode(self, prior: PanelPrior | None, start: Array, inverse: Array) -> Array:
         """Newton's method by the inverse information of a neighbour."""
         problem, x, nodes = self.found.problem.under(prior), start, self.found.nodes
         here = problem.value(x, nodes)
@@ -188,6 +188,26 @@ class _Panel:
                 break
             x, here = moved, there
         return x
+
+    def tests(self, prior: PanelPrior, start: Array) -> dict[str, float]:
+        """p values by likelihood ratios, without the prior, of equal slopes and of equal severities."""
+        means = {"severity_p": (prior.severities, prior.severity_means)}
+        if prior.slopes is not None:
+            means["slope_p"] = (prior.slopes, prior.slope_means)
+        free, found = self._highest(start, np.eye(len(start))), {}
+        for name, (block, explained) in means.items():
+            equal = np.eye(len(start))
+            equal[block, block] = explained @ np.linalg.pinv(explained)
+            freedom = prior.n_raters - explained.shape[1]
+            ratio = 2 * max(free - self._highest(equal @ start, equal), 0.0)
+            found[name] = float(special.chdtrc(freedom, ratio)) if freedom else 1.0
+        return found
+
+    def _highest(self, start: Array, among: Array) -> float:
+        """The largest log-likelihood among what a projection leaves, without the prior."""
+        free = np.where(self.held, 0.0, among)
+        inverse = free @ np.linalg.pinv(free.T @ self.information(start) @ free, 1e-10, True) @ free.T
+        return self.plain.value(self._mode(None, start, inverse), self.found.nodes).objective
 
     def information(self, x: Array) -> Array:
         """Information of the likelihood alone, at `x` or so near that it is the same."""

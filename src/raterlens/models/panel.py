@@ -32,6 +32,10 @@ class PanelSpread:
     severity_high: float | None
     largest: float = 0.0
     """The largest slope, on average over what is known of all of them."""
+    slope_p: float | None = None
+    """p value of equal slopes, by a likelihood ratio without the prior; None where there is none."""
+    severity_p: float | None = None
+    """p value of equal severities."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
