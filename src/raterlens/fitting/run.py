@@ -111,18 +111,16 @@ def fit_ratings(
     _check_workbook(request, ratings)
     fit = fit_with_assumptions(ratings, config, run)
     request = replace(request, fit=as_fitted(request.fit, fit, config))
-    cautions = fit.added
     run.enter("diagnosing")
     decided, remark = asked.made(fit, ratings)
     ratings, columns, sampled = sample_for_diagnostics(ratings, columns)
     cuts = None if decided is None else decided.cuts.score.tolist()
     found = panel_findings(fit, ratings, cuts=cuts, previous=previous, **columns)
-    cautions = (*cautions, *sampled)
     alarms = () if found.monitoring is None else found.monitoring.warnings()
-    document = Document(previous=previous, cautions=(*cautions, *alarms), decisions=decided, remark=remark)
+    document = Document(previous=previous, cautions=(*sampled, *alarms), decisions=decided, remark=remark)
     if request.title is not None:
         document = replace(document, title=request.title)
-    return FittedRequest(request, fit, ratings, found, document, cautions)
+    return FittedRequest(request, fit, ratings, found, document, sampled)
 
 
 def as_fitted(asked: FitConfig, fit: Fit, given: FitConfig | None = None) -> FitConfig:

@@ -172,11 +172,10 @@ class Result:
         )
 
     @property
-    def added(self) -> tuple[str, ...]:
-        """Terms that tests added to the model, in a sentence each."""
-        found = self.tables.get("assumptions", pl.DataFrame())
-        rows = found.iter_rows(named=True)
-        return tuple(row["words"] for row in rows if row["taken"] and np.isfinite(row["p"] or np.nan))
+    def decided(self) -> tuple[str, ...]:
+        """What the data decided about the model, in a sentence each; empty where the request says it all."""
+        found = self.tables.get("assumptions")
+        return () if found is None or not found["taken"].any() else tuple(found["words"])
 
     def table(self, name: str) -> pl.DataFrame:
         """`raters`, `items`, `students` and what else the model has (`thresholds`, `facets`, `covariates`) as a
@@ -239,7 +238,8 @@ def summary(result: Result) -> str:
     )
     if result.calibration is not None and result.calibration.spread is not None:
         lines.append(differences(result.calibration.spread))
-    lines.extend(f"Added: {words}" for words in result.added)
+    if result.decided:
+        lines.extend(["The data decided:", *(f"  {words}" for words in result.decided)])
     lines.append(convergence(result.optimiser))
     lines.extend(f"Warning: {warning}" for warning in result.warnings)
     return "\n".join(lines)

@@ -100,6 +100,7 @@ class Terminal:
         stands_out = () if found.diagnosis is None else found.diagnosis.warnings()
         known = (*caveats(fit.model), *fit.warnings, *stands_out, *cautions)
         self._bullets("Cautions", (common, *known) if common else known)
+        self._bullets("The data decided", fit.decided)
         self._heading("Fit")
         self._line(
             f"{fit.model} by {fit.method}, {fit.link} link: log-likelihood {number(fit.loglik, 4)}, "

@@ -108,6 +108,7 @@ def content(
         "decisions": decided,
         "sections": [name for name in words.SECTIONS if there.get(name, True)],
         "settings": settings(fit),
+        "decided": fit.decided,
         "assumptions": assumptions(fit),
         "reproduce": reproduced(fit, reproduction),
         "notes": fit.notes,
