@@ -74,13 +74,12 @@ def content(
 ) -> dict[str, Any]:
     """All that `body.html` shows, as plain data, markup of charts, and the JSON that the scripts read."""
     document = document or Document()
-    cuts = None if document is None or document.decisions is None else document.decisions.cuts.score.tolist()
+    cuts = None if document.decisions is None else document.decisions.cuts.score.tolist()
     found = found or panel_findings(fit, ratings, cuts=cuts, previous=document.previous)
-    diagnosis, ranked = found.diagnosis, found.ranked
     raters = panel_rows(fit, found)
     with in_background(lambda: (curves(fit, raters), _links(ratings))) as beside:
         shares = category_shares(fit, ratings)
-        drawn = pictures(fit, shares, ranked=ranked)
+        drawn = pictures(fit, shares, ranked=found.ranked)
         numbers = rater_data(fit, found, raters, lambda: beside()[0])
         numbers["categories"] = category_numbers(shares, raters["rater"].to_list())
         drawn["frames"] = frames(fit, numbers, shares)
@@ -89,7 +88,7 @@ def content(
     warnings = (
         *caveats(fit.model),
         *fit.warnings,
-        *(() if diagnosis is None else diagnosis.warnings(shared=False)),
+        *(() if found.diagnosis is None else found.diagnosis.warnings(shared=False)),
         *document.cautions,
         *(() if linking is None else linking.warnings),
     )
@@ -99,7 +98,7 @@ def content(
         "title": document.title,
         "date": document.day,
         "opening": opening(fit, found, document.previous),
-        "ranked": ranked,
+        "ranked": found.ranked,
         "rows": raters.head(FIRST_ROWS).to_dicts(),
         "n_raters": raters.height,
         "tables": {"repairs": None, "few": None, "interactions": None, **tables},
