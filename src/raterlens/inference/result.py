@@ -173,7 +173,7 @@ class Result:
 
     @property
     def decided(self) -> tuple[str, ...]:
-        """What the data decided about the model, in a sentence each; empty where the request says it all."""
+        """Decisions of the data about the model, in a sentence each; none where the request says it all."""
         found = self.tables.get("assumptions")
         return () if found is None or not found["taken"].any() else tuple(found["words"])
 
