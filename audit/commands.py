@@ -19,7 +19,7 @@ from hypothesis.strategies import SearchStrategy
 
 import raterlens as rl
 from audit.damaged_files import FRAME, KINDS, changes, edited, whole
-from audit.small_designs import OPTIONS, designs, table
+from audit.small_designs import NONE, OPTIONS, designs, table
 from audit.subject import LONGEST_MESSAGE, Case, Subject
 from raterlens.app.cli.main import main
 from raterlens.base.errors import RaterlensError
@@ -40,6 +40,7 @@ MODEL = (
     "covariance",
 )
 COUNTS = st.sampled_from([*["1", "2", "3", "5", "20"] * 6, "0", "-1", "1.5", "x"])
+SHARES = st.sampled_from(["0", "0.5", "0.9", "1", "2", "-1"])
 Options = dict[str, SearchStrategy[Any]]
 
 FIT: Options = {f"--{name.replace('_', '-')}": OPTIONS[name] for name in MODEL}
@@ -59,14 +60,17 @@ GATE: Options = {
     "--baseline": st.just("earlier.json"),
 }
 COMMANDS: dict[str, Options] = {
-    "judge": FIT
-    | TABLE
-    | GATE
-    | {
-        "--people": st.sampled_from(["r0", "r1,r2", "nobody"]),
-        "--margin": st.sampled_from(["0", "0.1", "-1", "nan"]),
+    "judge": {
         "--by": st.sampled_from(["item", "school", "rater", "nothing"]),
-        "--anchors": st.just("earlier.json"),
+        "--by-metric": st.sampled_from(["capability", "accuracy", "sharpness", "kappa"]),
+        "--min-accuracy": SHARES,
+        "--min-capability": SHARES,
+        "--min-sharpness": SHARES,
+        "--margin": st.sampled_from(["0", "0.1", "-1", "nan"]),
+        "--by-estimate": st.none(),
+        "--without": st.sampled_from(["r0", "r1,r2", "nobody"]),
+        "--only": st.sampled_from(["r0", "r1", "nobody"]),
+        "--baseline": st.just("last.json"),
     },
     "next": {
         "--budget": COUNTS,
@@ -110,7 +114,7 @@ COMMANDS: dict[str, Options] = {
     "compare": {"--json": st.none()},
 }
 NEEDED: dict[str, SearchStrategy[dict[str, str]]] = {
-    "judge": st.sampled_from([{"--known": "known.csv"}, {"--trusted": "r0"}, {"--trusted": "r0,r1"}]),
+    "judge": st.sampled_from([{"--known": "known"}] * 3 + [{"--trusted": "r0"}, {"--trusted": "r0,r1"}]),
     "check": st.sampled_from([{"--min-kappa": "0.3"}, {"--min-sharpness": "0.5"}, {"--min-ratings": "3"}]),
     "fit": st.just({"--decide": "0.5"}) | st.just({}),
 }
@@ -118,7 +122,7 @@ NEEDED: dict[str, SearchStrategy[dict[str, str]]] = {
 COLUMNS = {"--piece": "piece", "--groups": "school", "--time": "school", "--by": "school"}
 """Options that name a column which other tables than ours have not."""
 MOST = 4
-FILES = ("ratings.csv", "known.csv", "pairs.csv", "raters.csv", "earlier.json", "other.json")
+FILES = ("ratings.csv", "known.csv", "pairs.csv", "raters.csv", "earlier.json", "other.json", "last.json")
 
 
 def panels() -> SearchStrategy[Any]:
@@ -135,6 +139,24 @@ def panels() -> SearchStrategy[Any]:
 
     sizes = st.tuples(st.integers(4, 7), st.integers(2, 4), st.integers(1, 2), st.integers(1, 2))
     return sizes.flatmap(scored)
+
+
+def verdicts() -> SearchStrategy[Any]:
+    """Rows with known answers, enough to judge by: student, rater, item, score, piece, known answer."""
+
+    def scored(size: tuple[int, int, int]) -> SearchStrategy[Any]:
+        students, raters, highest = size
+        n, levels = students * raters, st.integers(0, highest)
+        scores = st.lists(levels, min_size=n, max_size=n)
+        answers = st.lists(st.one_of(levels, levels, st.just(NONE)), min_size=students, max_size=students)
+        return st.tuples(scores, answers).map(
+            lambda given: [
+                [place // raters, place % raters, 0, score, 0, given[1][place // raters]]
+                for place, score in enumerate(given[0])
+            ]
+        )
+
+    return st.tuples(st.integers(18, 30), st.integers(1, 4), st.integers(1, 2)).flatmap(scored)
 
 
 @st.composite
@@ -158,7 +180,7 @@ def cases(draw: Callable[[SearchStrategy[Any]], Any]) -> Case:
         words += [option] if value is None else [option, str(value)]
     return {
         "words": words,
-        "ratings": draw(panels() if careful else designs()),
+        "ratings": draw((verdicts() if name == "judge" else panels()) if careful else designs()),
         "kind": kind,
         "damage": None if careful else draw(st.none() | damage),
     }
@@ -205,6 +227,8 @@ def _written(case: Case, folder: Path) -> Path:
     for earlier, model in (("earlier.json", "gmf"), ("other.json", "tfm")):
         if earlier in case["words"]:
             contents[earlier] = _fitted(frame, model)
+    if "last.json" in case["words"]:
+        contents["last.json"] = whole("judges.json")[1]
     if case["damage"] and case["damage"]["file"] in contents:
         file = case["damage"]["file"]
         contents[file] = edited(contents[file], case["damage"]["edits"])
@@ -242,15 +266,31 @@ def _no_constant(name: str) -> None:
 
 def _judged(code: int, said: str, folder: Path, case: Case) -> None:
     found = json.loads(said, parse_constant=_no_constant)
-    if "gate" in found:
+    if "judges" in found:
         names = [row["judge"] for row in found["judges"]]
         assert names, "nobody is judged"
         assert len(set(names)) == len(names), "a judge twice"
-        assert not {*names} & {*found["people"]} or "--only" in case["words"], "people among the judges"
+        assert not {*names} & {*found["people"]}, "people among the judges"
         for row in found["judges"]:
-            assert all(row[name] is None or 0 <= row[name] <= 1 for name in ("right", "passes")), row
+            _measured(row)
+        failed = any(row["verdict"] == "not trusted" for row in found["judges"])
+        assert failed != found["passed"], "passed, but a judge is not trusted, or the other way round"
     if "passed" in found:
         assert found["passed"] == (code == DONE), f"{code}, but passed is {found['passed']}"
+
+
+def _measured(row: dict[str, Any]) -> None:
+    """Numbers within their ranges, and inside their intervals."""
+    for name, least in {
+        "accuracy": 0,
+        "sensitivity": 0,
+        "specificity": 0,
+        "capability": -1,
+        "sharpness": -1,
+    }.items():
+        if row.get(name) is not None:
+            assert least <= row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] <= 1, row
+    assert all(row.get(name) is None or 0 <= row[name] <= 1 for name in ("right", "passes", "expected")), row
 
 
 def _assigned(code: int, said: str, folder: Path, case: Case) -> None:

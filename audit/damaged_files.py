@@ -18,6 +18,9 @@ from hypothesis.strategies import SearchStrategy
 import raterlens as rl
 from audit.subject import Case, Subject, refusal
 from raterlens.base.errors import RaterlensError
+from raterlens.judging.judge import JudgeReport
+from raterlens.judging.judge_files import changes as changes_since
+from raterlens.judging.judge_files import read_baseline, to_json
 from tests.support.facets_files import DATA, HEAD, LABELS, MODEL
 from tests.support.reading_files import FILES
 
@@ -34,9 +37,20 @@ CHECKED = ("csv.gz", "csv.xz", "rlpack")
 """Formats with a checksum over all that counts."""
 KINDS = (
     *(kind for kind in FILES if "folder" not in kind and "partitioned" not in kind),
-    *("parquet", "plain parquet", "rlpack", "facets", "eval", "eval.json", "fit.json"),
+    *("parquet", "plain parquet", "rlpack", "facets", "eval", "eval.json", "fit.json", "judges.json"),
 )
 EDITS = ("cut", "flip", "set", "insert", "remove", "double", "blank")
+
+
+@cache
+def judged() -> JudgeReport:
+    """Judges, of whom later ones are compared with a damaged record."""
+    known = (
+        FRAME.select("student", "item")
+        .unique(maintain_order=True)
+        .with_columns(answer=pl.int_range(pl.len()) % 2)
+    )
+    return rl.judge(FRAME, known=known)
 
 
 @cache
@@ -56,6 +70,9 @@ def whole(kind: str) -> tuple[str, bytes]:
             path = rl.pack(FRAME, place / "ratings.rlpack")
         elif kind == "fit.json":
             path = rl.fit(FRAME).save(place / "fit.json")
+        elif kind == "judges.json":
+            path = place / "judges.json"
+            path.write_text(to_json(judged(), []))
         elif kind == "facets":
             path = place / "study.txt"
             path.write_text(HEAD + MODEL + LABELS + DATA)
@@ -109,6 +126,9 @@ def check(case: Case, folder: Path) -> str:
     try:
         if case["kind"] == "fit.json":
             str(rl.load(folder / name))
+            return "read"
+        if case["kind"] == "judges.json":
+            changes_since(judged(), read_baseline(folder / name))
             return "read"
         ratings = rl.read(folder / name, cut=1 if "eval" in case["kind"] else None)
     except RaterlensError as error:

@@ -36,6 +36,7 @@ RUNS: dict[str, list[str]] = {
         *("judge", "ratings.csv", "--trusted", "R1", "--markdown", "judged.md", "--junit", "judged.xml"),
         *("--save", "judged.json"),
     ],
+    "judge into a folder": ["judge", "ratings.csv", "--trusted", "R1", "--out", "judges"],
     "next": ["next", "ratings.csv", "--fit", "fit.json", "--budget", "3", "--out", "next.csv"],
     "plan": ["plan", "--students", "9", "--raters", "3", "--out", "plan.csv"],
     "pack": ["pack", "ratings.csv", "--out", "ratings.rlpack"],
@@ -47,7 +48,7 @@ RUNS: dict[str, list[str]] = {
 }
 EARLIER = ["fit", "ratings.csv", "--out", "results", "--quiet", "--model", "tfm", "--groups", "school"]
 """Earlier results in the folder of a fit: other numbers, and files that only they have."""
-SLOW = ("study", "plot", "fit with decisions", "judge")
+SLOW = ("study", "plot", "fit with decisions", "judge", "judge into a folder")
 """Tried less often."""
 SEVERAL = ("study", "simulate", "judge")
 """Commands whose files each stand for themselves."""

@@ -18,7 +18,7 @@ ROWS = [
 @pytest.mark.parametrize(
     "words",
     [
-        ["judge", "--trusted", "r0"],
+        ["judge", "--trusted", "r0", "--baseline", "last.json"],
         ["next", "--fit", "earlier.json", "--forbidden", "pairs.csv", "--budget", "2"],
         ["plan", "--students", "3", "--raters", "raters.csv", "--marks", "1"],
         ["fit", "--decide", "0.5", "--remark", "2", "--previous", "earlier.json"],
@@ -63,9 +63,9 @@ def test_wrong_readings_are_noticed(pairs: str, why: str, tmp_path: Path) -> Non
     [
         ('{"passed": true}', GATE_FAILED, "3, but passed is True"),
         ('{"passed": NaN}', DONE, "NaN in JSON"),
-        (json.dumps({"gate": {}, "judges": []}), DONE, "nobody is judged"),
+        (json.dumps({"judges": []}), DONE, "nobody is judged"),
         (
-            json.dumps({"gate": {}, "people": [], "judges": [{"judge": "a", "right": 0, "passes": 0}] * 2}),
+            json.dumps({"people": [], "judges": [{"judge": "a", "right": 0, "passes": 0}] * 2}),
             DONE,
             "twice",
         ),

@@ -1,4 +1,4 @@
-"""Results of `rl.judge` for people and other programs: cells of a table, Markdown, JUnit, JSON, a folder of csv."""
+"""Results of `rl.judge` for people and other programs: cells of a table, Markdown, JUnit, JSON."""
 
 import json
 from dataclasses import asdict
@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 
 import polars as pl
 
-from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError
 from raterlens.base.text import interval, number, printable
 from raterlens.judging.gate import cell
@@ -53,27 +52,24 @@ def system_lines(report: JudgeReport) -> list[str]:
     ]
 
 
-def changes(report: JudgeReport, baseline: dict[str, Any] | None) -> list[str]:
+def changes(report: JudgeReport, baseline: "Baseline | None") -> list[str]:
     """Judges who moved since an earlier run beyond chance: the intervals do not overlap."""
-    if baseline is None:
-        return []
-    before = {row["judge"]: row for row in baseline["judges"]}
-    met = [
-        (row, before[row["judge"]])
-        for row in report.tables["judges"].iter_rows(named=True)
-        if row["judge"] in before
-    ]
-    return [
-        f"{now['judge']}: {name} {number(then[name])} -> {number(now[name])}"
-        for now, then in met
-        for name in report.metrics
-        if f"{name}_low" in then
-        and None not in (now[f"{name}_low"], then[f"{name}_low"])
-        and (now[f"{name}_low"] > then[f"{name}_high"] or now[f"{name}_high"] < then[f"{name}_low"])
-    ]
+    found = []
+    for now in report.tables["judges"].iter_rows(named=True):
+        then = {} if baseline is None else baseline.get(now["judge"], {})
+        for name in report.metrics:
+            ends = (f"{name}_low", f"{name}_high")
+            known = {name, *ends} <= then.keys() and None not in (now[ends[0]], now[ends[1]])
+            if known and (now[ends[0]] > then[ends[1]] or now[ends[1]] < then[ends[0]]):
+                found.append(f"{now['judge']}: {name} {number(then[name])} -> {number(now[name])}")
+    return found
 
 
-def read_baseline(path: Path) -> dict[str, Any] | None:
+Baseline = dict[str, dict[str, float]]
+"""Numbers of every judge of an earlier run, by judge and name."""
+
+
+def read_baseline(path: Path) -> Baseline | None:
     """The judges of an earlier run; None where there has been none: the first run has nothing to compare with."""
     if not path.exists():
         return None
@@ -81,13 +77,26 @@ def read_baseline(path: Path) -> dict[str, Any] | None:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise ValueError(content["format"])
-    except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
+        return {
+            str(row["judge"]): {
+                name: float(value) for name, value in row.items() if isinstance(value, int | float)
+            }
+            for row in content["judges"]
+        }
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        OSError,
+        RecursionError,
+    ) as error:
         raise InputError(
             f"{path.name!r} is not what raterlens judge saves",
             "give a file that --save wrote",
             option="baseline",
         ) from error
-    return dict(content)
 
 
 def markdown(report: JudgeReport, moved: list[str], compared: bool) -> str:
@@ -161,13 +170,6 @@ def to_json(report: JudgeReport, moved: list[str]) -> str:
         "sentences": report.sentences(),
     }
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
-
-
-def write_folder(report: JudgeReport, folder: Path) -> None:
-    """`judges.csv`, `labels.csv` and, by system, `systems.csv`, `differences.csv` and `slices.csv`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, table in report.tables.items():
-        atomic_write(folder / f"{name}.csv", table.write_csv, option="out")
 
 
 def _plain(table: pl.DataFrame) -> list[dict[str, Any]]:

@@ -1,5 +1,7 @@
 """Results in a folder: checked before any work, written as a whole or not at all."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +18,8 @@ from raterlens.base.errors import OptionError
 from raterlens.base.threads import in_background
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from raterlens.diagnostics.findings import PanelFindings
     from raterlens.fitting.fit import Fit
     from raterlens.output.report.document import Document
@@ -39,6 +43,7 @@ DIAGNOSED = (
     LABELS,
 )
 FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
+JUDGED = ("judges.csv", LABELS, "systems.csv", "differences.csv", "slices.csv")
 
 
 def check_folder(out: Path) -> None:
@@ -49,7 +54,7 @@ def check_folder(out: Path) -> None:
         folder = _existing(out)
         if not folder.is_dir():
             raise _cannot(out, f"'{folder}' is not a folder", "give another one")
-        for name in (*FILES, *DIAGNOSED, *DECIDED, WORKBOOK):
+        for name in (*FILES, *DIAGNOSED, *DECIDED, WORKBOOK, *JUDGED):
             if (out / name).is_dir():
                 raise _cannot(out, f"it has a folder named '{name}'", "rename it, or give another folder")
         with staging_folder(folder):
@@ -85,13 +90,7 @@ def write_results(
     from raterlens.output.report import render
     from raterlens.output.spreadsheet_cells import harmless
 
-    check_folder(out)
-    if out.is_symlink():
-        out = out.resolve()  # the folder is exchanged, the link stays
-    with (
-        staging_folder(_existing(out.absolute().parent if can_be_exchanged(out) else out)) as draft,
-        lock_folder(out),
-    ):
+    with _draft(out) as (draft, out):
         with in_background(lambda: _write_fit(fit, draft, found)) as fit_is_written:
             page = render(fit, reproduction, ratings, found, document)
             (draft / "report.html").write_text(page, encoding="utf-8")
@@ -113,12 +112,36 @@ def write_results(
             sheets = {} if document is None else document.files()
             further_sheets = {_SHEETS[file]: table for file, table in sheets.items()}
             write_workbook(warned, draft / WORKBOOK, further_sheets, None if found is None else found.raters)
-        remove_stale_folders(
-            _existing(out.absolute().parent)
-        )  # of a run that was killed before there was this folder
         written = (*FILES, *diagnosed, *([WORKBOOK] * xlsx))
         stale = {*DIAGNOSED, *DECIDED, WORKBOOK} - {*written} if (out / "fit.json").exists() else set()
         replace_files(draft, out, written, stale)
+
+
+def write_judges(tables: "Mapping[str, pl.DataFrame]", out: Path) -> None:
+    """Write a csv file per table of a judge report, as `write_results` writes its files."""
+    from raterlens.output.spreadsheet_cells import harmless  # as above
+
+    with _draft(out) as (draft, out):
+        written = [f"{name}.csv" for name in tables]
+        for file, table in zip(written, tables.values(), strict=True):
+            harmless(table).write_csv(draft / file)
+        stale = {*JUDGED} - {*written} if (out / JUDGED[0]).exists() else set()
+        replace_files(draft, out, written, stale)
+
+
+@contextmanager
+def _draft(out: Path) -> Iterator[tuple[Path, Path]]:
+    """A folder to draft files in, and the one to put them in: nobody else writes there meanwhile."""
+    check_folder(out)
+    if out.is_symlink():
+        out = out.resolve()  # the folder is exchanged, the link stays
+    with (
+        staging_folder(_existing(out.absolute().parent if can_be_exchanged(out) else out)) as draft,
+        lock_folder(out),
+    ):
+        # of a run that was killed before there was this folder
+        remove_stale_folders(_existing(out.absolute().parent))
+        yield draft, out
 
 
 def _write_fit(fit: "Fit", draft: Path, found: "PanelFindings | None") -> None:

@@ -110,6 +110,65 @@ def test_the_first_run_has_no_baseline_and_goes_on(verdicts: Path, capsys: Captu
     assert "Since the last run" not in capsys.readouterr().out
 
 
+NUMBERS = {"judge": "large", "capability": 0.1, "capability_low": 0.05, "capability_high": 0.2}
+
+
+def test_a_change_beyond_chance_is_said(verdicts: Path, capsys: Captured) -> None:
+    Path("last.json").write_text(json.dumps({"format": "raterlens judges", "judges": [NUMBERS]}))
+    main(["judge", str(verdicts), "--known", "human_label", "--baseline", "last.json"])
+    assert "large: capability 0.10 -> " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{}",
+        "[1]",
+        '{"format": "raterlens judges"}',
+        '{"format": "raterlens judges", "judges": 3}',
+        '{"format": "raterlens judges", "judges": [{}]}',
+        '{"format": "raterlens judges", "judges": [{"judge": "large", "capability": %s}]}' % ("9" * 400),
+        '{"format": "raterlens judges", "judges": ["large"]}',
+    ],
+)
+def test_a_baseline_that_was_edited_is_refused(verdicts: Path, capsys: Captured, content: str) -> None:
+    Path("last.json").write_text(content)
+    command = [
+        "judge",
+        str(verdicts),
+        "--known",
+        "human_label",
+        "--baseline",
+        "last.json",
+        "--markdown",
+        "c.md",
+    ]
+    assert main(command) == AT_FAULT
+    assert (
+        "'last.json' is not what raterlens judge saves; give a file that --save wrote"
+        in capsys.readouterr().err
+    )
+    assert not Path("c.md").exists()
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"capability_low": "x"},
+        {"capability_low": None},
+        {"capability_low": float("nan")},
+        {"capability": True},
+    ],
+)
+def test_a_baseline_without_usable_numbers_says_nothing_of_them(
+    verdicts: Path, capsys: Captured, numbers: dict[str, object]
+) -> None:
+    row = {**NUMBERS, "capability_high": 2, **numbers}
+    Path("last.json").write_text(json.dumps({"format": "raterlens judges", "judges": [row]}))
+    main(["judge", str(verdicts), "--known", "human_label", "--baseline", "last.json"])
+    assert "large: capability" not in capsys.readouterr().out
+
+
 def test_a_folder_of_tables(verdicts: Path) -> None:
     command = ["judge", str(verdicts), "--known", "human_label", "--by", "system", "--out", "found", "--json"]
     assert main(command) == GATE_FAILED
@@ -118,6 +177,20 @@ def test_a_folder_of_tables(verdicts: Path) -> None:
     labels = Path("found/labels.csv").read_text().splitlines()
     assert labels[0] == "student,item,label,probability,n_judges,known,needs_person"
     assert len(labels) == 241
+    Path("found/mine.txt").write_text("mine")
+    assert main([*command[:4], *command[6:]]) == GATE_FAILED
+    names = {path.name for path in Path("found").iterdir()}
+    assert names == {"judges.csv", "labels.csv", "mine.txt"}, "tables by system are of the earlier run"
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_any_work(verdicts: Path, capsys: Captured) -> None:
+    Path("found").write_text("a file")
+    assert (
+        main(["judge", str(verdicts), "--known", "human_label", "--out", "found", "--save", "s.json"])
+        == AT_FAULT
+    )
+    assert "cannot write results to 'found': it is a file" in capsys.readouterr().err
+    assert not Path("s.json").exists()
 
 
 @pytest.mark.parametrize(

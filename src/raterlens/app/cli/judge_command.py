@@ -110,8 +110,11 @@ def _judge(request: Request, asked: JudgeOptions, output: GateOutput) -> "JudgeR
     from raterlens.fitting.steps import Run
     from raterlens.judging import judge_files
     from raterlens.judging.judge import judge as measure
+    from raterlens.output.folder import check_folder, write_judges
 
     baseline = None if output.baseline is None else judge_files.read_baseline(output.baseline)
+    if asked.out is not None:
+        check_folder(asked.out)
     with progress_bar(hidden=output.json) as watch:
         run = Run(watch.on_iteration, on_stage=watch.start_stage)
         ratings, _, _ = read_request(request, run)
@@ -135,7 +138,7 @@ def _judge(request: Request, asked: JudgeOptions, output: GateOutput) -> "JudgeR
     if asked.save is not None:
         write_text(asked.save, content, "save")
     if asked.out is not None:
-        judge_files.write_folder(found, asked.out)
+        write_judges(found.tables, asked.out)
     if output.json:
         print_json(content)
     else:

@@ -132,9 +132,9 @@ class Terminal:
         """Whether all raters passed, and who did not."""
         answer, *rest = gate.summary().splitlines()
         self._line(answer, style="bold green" if gate.passed else "bold red")
-        for line in rest:
+        for line in (*rest, *gate.changed):  # they begin with a rater's name
             self._item(printable(line.strip()))
-        self._items((*gate.changed, *gate.notes))
+        self._items(gate.notes)
 
     def judges(self, found: "JudgeReport", moved: list[str]) -> None:
         """Every judge against the truth, pass rates, and what else there is to know."""
@@ -151,7 +151,10 @@ class Terminal:
         self._heading("Besides")
         for text in found.sentences():  # they may begin with a judge's name
             self._item(printable(text))
-        self._bullets("Since the last run", moved)
+        if moved:
+            self._heading("Since the last run")
+        for text in moved:
+            self._item(printable(text))
 
     def _table(self, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
