@@ -8,7 +8,7 @@ import scipy.linalg  # noqa: F401  its threads count, too
 from threadpoolctl import threadpool_info
 
 import raterlens as rl
-from raterlens.base.linear_algebra import averaged, limit_blas_threads, mirrored, single_threaded_blas
+from raterlens.base.arrays import averaged, limit_blas_threads, mirrored, single_threaded_blas
 
 
 def threads() -> list[int]:
@@ -38,7 +38,7 @@ def test_a_fit_leaves_threads_as_they_were(monkeypatch):
 def test_a_second_core_is_left_alone_by_work_that_would_wait_for_it(monkeypatch):
     before = threads()
     for cores, expected in ((2, {1}), (16, set(before))):
-        monkeypatch.setattr("raterlens.base.linear_algebra.available_cores", lambda cores=cores: cores)
+        monkeypatch.setattr("raterlens.base.arrays.available_cores", lambda cores=cores: cores)
         with single_threaded_blas(1_000):
             assert set(threads()) == expected
     assert threads() == before

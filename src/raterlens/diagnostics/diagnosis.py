@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from raterlens.base.arrays import limit_blas_threads
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.linear_algebra import limit_blas_threads
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_background

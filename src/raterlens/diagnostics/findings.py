@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import Array
-from raterlens.base.linear_algebra import limit_blas_threads
+from raterlens.base.arrays import Array, limit_blas_threads
 from raterlens.base.memo import kept_with
 from raterlens.base.threads import in_background
 from raterlens.diagnostics.consequences import Consequences, consequences

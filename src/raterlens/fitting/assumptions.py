@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 from scipy import special
 
+from raterlens.base.arrays import limit_blas_threads
 from raterlens.base.errors import RaterlensError
-from raterlens.base.linear_algebra import limit_blas_threads
 from raterlens.base.text import Message, Option
 from raterlens.capability.population import AbilityShape
 from raterlens.config import FitConfig

@@ -6,9 +6,8 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import Array, Mask
+from raterlens.base.arrays import Array, Mask, averaged
 from raterlens.base.errors import OptionError
-from raterlens.base.linear_algebra import averaged
 from raterlens.base.threads import in_background
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig

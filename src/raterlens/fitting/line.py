@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import limit_blas_threads
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.linear_algebra import limit_blas_threads
 from raterlens.base.text import Message, Option
 from raterlens.capability.population import Histogram, Normal
 from raterlens.capability.yardstick import PERFECT, STANDARD

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from raterlens.base.arrays import Array
-from raterlens.base.linear_algebra import mirrored, single_threaded_blas
+from raterlens.base.arrays import Array, mirrored, single_threaded_blas
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.models.redundancy import Redundancy
 

@@ -13,8 +13,7 @@ import pytest
 
 from raterlens.app.cli import main as cli
 from raterlens.app.cli import start
-from raterlens.app.cli.main import AT_FAULT, FAILED, bug_message, main
-from raterlens.app.cli.standard_output import print_json
+from raterlens.app.cli.main import AT_FAULT, FAILED, bug_message, main, print_json
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from tests.support.command_line import RUN, Captured, small_table

@@ -11,13 +11,17 @@ from raterlens.app.web.form import (
     READING,
     ROLES,
     SCORES,
+    TABLE,
+    PageError,
     decisions,
+    field_of,
     fit_config,
+    label,
+    page_error,
     read_config,
     sent,
     shown,
 )
-from raterlens.app.web.page_words import TABLE, PageError, field_of, label, page_error
 from raterlens.app.web.pages import HERE
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option

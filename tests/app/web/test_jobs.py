@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from raterlens.app.web.form import PageError
 from raterlens.app.web.jobs import Job, JobState, Limits, Pool
-from raterlens.app.web.page_words import PageError
 from raterlens.app.web.worker import _do
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raterlens.app.web.security import own_host
+from raterlens.app.web.server import own_host
 from raterlens.app.web.settings import Settings
 from tests.support.web_clients import HERE, LONG, ORIGIN, send, visiting
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from raterlens.app.web.page_words import PageError
+from raterlens.app.web.form import PageError
 from raterlens.app.web.sessions import Sessions, Table
 from raterlens.app.web.settings import GIGABYTE, Settings, quarter_of_memory
 from tests.support.web_clients import LONG, ORIGIN, send, visiting

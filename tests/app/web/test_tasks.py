@@ -8,8 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from raterlens.app.web.form import read_config
-from raterlens.app.web.page_words import label
+from raterlens.app.web.form import label, read_config
 from raterlens.app.web.tasks import check, compare, fit, guess, patterns, preview
 from raterlens.base.errors import InputError, OptionError, RaterlensError
 from raterlens.config import ReadConfig

@@ -32,6 +32,7 @@ COMMANDS = {
 
 MODULES = {
     "demo": "fit_command",
+    **dict.fromkeys(("check", "judge"), "gate_commands"),
     **dict.fromkeys(("plan", "next", "simulate"), "planning_commands"),
     **dict.fromkeys(("convert", "pack", "plot", "compare"), "file_commands"),
     "completion": "commands",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from raterlens.app.cli.main import print_json
 from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, read_config, several
-from raterlens.app.cli.standard_output import print_json
 from raterlens.app.progress import progress_bar
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError, OptionError, choose

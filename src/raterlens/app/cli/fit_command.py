@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from raterlens.app.cli.main import print_json
 from raterlens.app.cli.options import (
     DEFAULT_FIT,
     EVERYTHING_RECOGNISED,
@@ -22,7 +23,6 @@ from raterlens.app.cli.options import (
     read_config,
     several,
 )
-from raterlens.app.cli.standard_output import print_json
 from raterlens.app.progress import Watch, progress_bar
 from raterlens.base.errors import InputError, OptionError, is_interrupt
 from raterlens.base.text import Message, Option

@@ -10,12 +10,13 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
+from json import dumps, loads
 
 from cyclopts import CycloptsError
 
 from raterlens.app.cli.commands import app
-from raterlens.app.cli.standard_output import discard_stdout, replace_unencodable
 from raterlens.base.errors import RaterlensError, is_interrupt, missing_charts
 
 DONE, FAILED, AT_FAULT, GATE_FAILED, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 130, 143
@@ -138,3 +139,25 @@ def _fail(message: str, code: int) -> int:
     if sys.stderr is not None:
         print(f"raterlens: {message}", file=sys.stderr)
     return code
+
+
+def print_json(text: str) -> None:
+    """Characters beyond ASCII are escaped where stdout could not carry them."""
+    universal = "utf" in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+    try:
+        print(text if universal else dumps(loads(text)), flush=True)
+    except BrokenPipeError:
+        discard_stdout()
+
+
+def discard_stdout() -> None:
+    """Whoever was reading (`| head`) has seen enough: the command goes on, silently, to its own exit code."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def replace_unencodable() -> None:
+    """Show an escape for each character that the terminal's encoding lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

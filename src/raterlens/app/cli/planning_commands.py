@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 from cyclopts import Group, Parameter
 
 from raterlens.app.cli.file_commands import Kind, Target, kind_of, write_ratings
+from raterlens.app.cli.main import print_json
 from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, one_of, read_config
-from raterlens.app.cli.standard_output import print_json
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, counted

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raterlens.app.cli.standard_output import discard_stdout
+from raterlens.app.cli.main import discard_stdout
 from raterlens.base.text import MISSING, counted, interval, listed, number, printable, sentence, worded
 from raterlens.output.report.reproduce import as_flag
 

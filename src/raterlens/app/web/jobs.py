@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from raterlens.app.web.page_words import PageError, field_of
+from raterlens.app.web.form import PageError, field_of
 from raterlens.app.web.settings import GIGABYTE
 from raterlens.base.processes import ONE_THREAD
 

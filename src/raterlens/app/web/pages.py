@@ -1,17 +1,37 @@
-"""From data to pages: one set of templates, and a message for whatever goes wrong."""
+"""The pages: upload a file, say what each column is, see what the design allows, fit, compare; a message for whatever
+goes wrong."""
 
+import re
+import shutil
 import sys
+from asyncio import to_thread
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
 
-from raterlens.app.web import form
-from raterlens.app.web.page_words import TABLE, WORDS, PageError, page_error
-from raterlens.app.web.sessions import app_state
+from raterlens.app.web import form as fields
+from raterlens.app.web.form import (
+    ROLES,
+    TABLE,
+    WORDS,
+    PageError,
+    decisions,
+    fit_config,
+    page_error,
+    read_config,
+    sent,
+)
+from raterlens.app.web.jobs import Job, JobState
+from raterlens.app.web.sessions import AppState, FitJob, Session, Table, app_state
+from raterlens.app.web.settings import Settings
 from raterlens.base.errors import RaterlensError
 from raterlens.base.text import counted, number, sentence
 from raterlens.models.registry import MODELS
@@ -27,7 +47,7 @@ _templates = Environment(
     lstrip_blocks=True,
 )
 _templates.filters.update(number=number, sentence=sentence, counted=counted)
-_templates.globals.update(words=WORDS, choices=TABLE, models=list(MODELS), version=__version__, form=form)
+_templates.globals.update(words=WORDS, choices=TABLE, models=list(MODELS), version=__version__, form=fields)
 
 
 def page(request: Request, template: str, status: int = 200, **data: Any) -> Response:
@@ -101,3 +121,343 @@ HANDLERS: dict[Any, Any] = {
     Exception: _bug,
 }
 """By the kind of error, the page that it is answered with."""
+
+
+TAKEN = (
+    *(".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson", ".json"),
+    *(".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".sav", ".zsav", ".dta", ".rda", ".rdata", ".rds"),
+)
+"""The extension is all of a client's file name that reaches the disk. Databases are not taken: a view in one can name
+other files. Nor is anything compressed as a whole: it can grow beyond every limit."""
+
+NAME = 120
+"""Characters of a file name that are shown."""
+
+ENVELOPE = 10_000
+"""Bytes around the file in a form."""
+
+FIELDS = 2_000
+"""Fields that the form of a table may have: one per column."""
+
+EXAMPLE = "example.parquet"
+EXAMPLE_ROLES = {"student": "student", "rater": "rater", "topic": "rater"}
+
+
+async def home(request: Request) -> Response:
+    return page(request, "home.html")
+
+
+async def upload(request: Request) -> Response:
+    state = app_state(request)
+    _check_room(state, request)
+    _check_length(request, state.settings)
+    with state.sessions.incoming() as folder:
+        async with request.form(max_files=1, max_fields=10) as form:
+            name, path = await _saved(form.get("file"), folder)
+        return _opened(request, state, await _previewed(state, path, name))
+
+
+async def example(request: Request) -> Response:
+    state = app_state(request)
+    _check_room(state, request)
+    with state.sessions.incoming() as folder:
+        path = folder / EXAMPLE
+        bundled = files("raterlens") / "data" / EXAMPLE
+        path.write_bytes(bundled.read_bytes())
+        table = await _previewed(state, path, EXAMPLE)
+        table.roles |= EXAMPLE_ROLES
+        table.preview["findings"] = []  # of other roles
+        return _opened(request, state, table)
+
+
+def _check_length(request: Request, settings: Settings) -> None:
+    """Refuse a body that is too large, or does not say how large it is, before any of it is read."""
+    length = request.headers.get("content-length", "")
+    if "transfer-encoding" in request.headers or not length.isdigit():
+        raise PageError("the upload does not say how large it is; use a browser, or raterlens fit", 411)
+    if int(length) > settings.max_bytes + ENVELOPE:
+        raise PageError(
+            f"the file is larger than {settings.max_megabytes:g} MB, the limit here; save it as Parquet, upload part "
+            "of it, or raise the limit: raterlens serve --max-megabytes N",
+            413,
+        )
+
+
+async def _saved(file: UploadFile | str | None, folder: Path) -> tuple[str, Path]:
+    """Keep an upload in `folder`, under a name of ours; return what the client calls it, and where it is."""
+    name = re.split(r"[\\/]", file.filename or "")[-1].strip() if isinstance(file, UploadFile) else ""
+    if not isinstance(file, UploadFile) or not name:
+        raise PageError("no file was uploaded; choose one, then send it", 400)
+    extension = Path(name.lower()).suffix
+    if extension not in TAKEN:
+        raise PageError(
+            f"{name[:NAME]!r} has the extension {extension[:NAME]!r}, and only these can be uploaded: "
+            f"{', '.join(TAKEN)}; save the table as one of them, or use raterlens fit on the command line"
+        )
+    path = folder / f"table{extension}"
+    with path.open("xb") as kept:
+        await to_thread(shutil.copyfileobj, file.file, kept)
+    return name[:NAME], path
+
+
+async def show_table(request: Request) -> Response:
+    _, table = app_state(request).table(request)
+    return page(request, "table.html", table=table, findings=None)
+
+
+async def choose_sheet(request: Request) -> Response:
+    """Another sheet of a workbook."""
+    state = app_state(request)
+    _, table = state.table(request)
+    async with request.form() as form:
+        sheet = str(form.get("sheet", ""))
+    if sheet not in table.preview["sheets"]:
+        raise PageError(f"there is no sheet {sheet[:40]!r} in {table.name!r}; choose one from the list", 404)
+    take_preview(table, await _preview(state, table.path, table.name, sheet))
+    return RedirectResponse(f"/tables/{table.id}", 303)
+
+
+async def check(request: Request) -> Response:
+    """Answer with what the chosen columns give, and who can be compared with whom."""
+    state = app_state(request)
+    session, table = state.table(request)
+    async with request.form(max_fields=FIELDS) as form:
+        update_from_form(table, form)
+    findings = await state.quick.submit("check", session.id, **read_arguments(table)).answer()
+    session.tentative = False
+    template = "part_findings.html" if wants_part(request) else "table.html"
+    return page(request, template, table=table, findings=findings)
+
+
+async def remove(request: Request) -> Response:
+    state = app_state(request)
+    session, table = state.table(request)
+    await state.stop(session.remove(table))
+    return RedirectResponse("/", 303)
+
+
+async def forget(request: Request) -> Response:
+    """Everything of this visitor, now."""
+    state = app_state(request)
+    session = state.visitor(request)
+    if session is not None:
+        await state.stop([fitted.job for fitted in session.fits.values()])
+        state.sessions.remove(session)
+    answer = RedirectResponse("/", 303)
+    answer.delete_cookie(state.settings.cookie, path="/", httponly=True, samesite="strict")
+    return answer
+
+
+def update_from_form(table: Table, form: FormData) -> None:
+    """Take over what a form says. Columns go by number: a name can be anything."""
+    table.roles = {
+        column: str(role)
+        for place, column in enumerate(table.preview["columns"])
+        if (role := form.get(f"role-{place}")) in ROLES
+    }
+    table.spread = str(form.get("spread", "item"))
+    table.given = sent(form)
+
+
+def take_preview(table: Table, preview: dict[str, Any]) -> None:
+    """Take over what a file looks like, and the choices that it suggests."""
+    table.preview, table.roles, table.spread = preview, preview["roles"], preview["spread"]
+    table.given = preview["given"]
+
+
+def read_arguments(table: Table) -> dict[str, object]:
+    """The arguments of a task that reads a table."""
+    wide = table.preview["patterns"].get(table.spread)
+    config = read_config(table.roles, table.given, wide, table.preview["sheet"])
+    return {"path": str(table.path), "name": table.name, "read": config.given()}
+
+
+def _check_room(state: AppState, request: Request) -> Session | None:
+    """Raise where a visitor has as many tables as one may; a new visitor has no session yet."""
+    session = state.visitor(request)
+    if session is not None and len(session.tables) >= state.settings.max_tables:
+        raise PageError(
+            f"{len(session.tables)} tables are open, the limit; remove one on the start page", 409
+        )
+    return session
+
+
+async def _previewed(state: AppState, path: Path, name: str) -> Table:
+    preview = await _preview(state, path, name)
+    await state.fits.warm()  # while the columns are looked at
+    table = Table(path.parent.name, name, path, preview, {})
+    take_preview(table, preview)
+    return table
+
+
+async def _preview(state: AppState, path: Path, name: str, sheet: str | None = None) -> dict[str, Any]:
+    job = state.quick.submit("preview", path=str(path), name=name, sheet=sheet)
+    found: dict[str, Any] = await job.answer()
+    if found["n_rows"] > state.settings.max_rows:
+        raise PageError(
+            f"the table has {found['n_rows']:,} rows, and the limit here is {state.settings.max_rows:,}; upload part "
+            "of it, use raterlens fit on the command line, or raise the limit: raterlens serve --max-rows N",
+            413,
+        )
+    return found
+
+
+def _opened(request: Request, state: AppState, table: Table) -> Response:
+    # Again: others of this visitor may have arrived in the meantime.
+    session = _check_room(state, request) or state.sessions.create()
+    session.take(table)
+    address = f"/tables/{table.id}"
+    # htmx follows a redirect behind the scenes; this one the browser is to follow.
+    answer = (
+        Response(headers={"HX-Redirect": address}) if wants_part(request) else RedirectResponse(address, 303)
+    )
+    return state.remember(answer, session)
+
+
+FILES = {
+    "report": "report.html",
+    "xlsx": "results.xlsx",
+    "raters": "raters.csv",
+    "items": "items.csv",
+    "students": "students.csv",
+    "flags": "flags.csv",
+    "interactions": "interactions.csv",
+    "decisions": "decisions.csv",
+    "remark": "remark.csv",
+    "fit": "fit.json",
+}
+"""Downloads, by the name in the address."""
+
+
+async def start(request: Request) -> Response:
+    state = app_state(request)
+    session, table = state.table(request)
+    if len(session.fits) >= state.settings.max_fits:
+        raise PageError(
+            f"{len(session.fits)} fits are kept, the limit; remove a table on the start page", 409
+        )
+    async with request.form(max_fields=FIELDS) as form:
+        update_from_form(table, form)
+    config, asked = fit_config(table.given), read_arguments(table)
+    decide, remark = decisions(table.given)
+    folder = session.new_folder()
+    job = state.fits.submit(
+        "fit", session.id, **asked, fit=config.given(), decide=decide, remark=remark, folder=str(folder)
+    )
+    session.counted += 1
+    fitted = FitJob(folder.name, session.counted, table, config.model_name, folder, job)
+    session.fits[fitted.id] = fitted
+    return RedirectResponse(f"/fits/{fitted.id}", 303)
+
+
+async def show_fit(request: Request) -> Response:
+    """The result; before that, how far it has come; or why there is none."""
+    state = app_state(request)
+    session, fitted = state.fitted(request)
+    job = fitted.job
+    if job.state is JobState.DONE:
+        found = {name: file for name, file in FILES.items() if (fitted.folder / file).exists()}
+        others = _done(session) - {fitted}
+        return page(request, "fit.html", fitted=fitted, files=found, others=others, report=_shown(fitted))
+    if job.ended:
+        status = 422 if job.state is JobState.FAULT else 500 if job.state is JobState.FAILED else 200
+        return page(request, "ended.html", status, fitted=fitted)
+    return page(request, "progress.html", fitted=fitted, **progress_of(state, job))
+
+
+async def progress(request: Request) -> Response:
+    """The progress bar, polled; at the end it sends the browser to the result."""
+    state = app_state(request)
+    _, fitted = state.fitted(request)
+    if fitted.job.ended:
+        return Response(headers={"HX-Redirect": f"/fits/{fitted.id}"})
+    return page(request, "part_bar.html", fitted=fitted, **progress_of(state, fitted.job))
+
+
+async def cancel(request: Request) -> Response:
+    state = app_state(request)
+    _, fitted = state.fitted(request)
+    if not fitted.job.ended:
+        await state.stop([fitted.job])
+        shutil.rmtree(fitted.folder, ignore_errors=True)
+    return RedirectResponse(f"/fits/{fitted.id}", 303)
+
+
+async def download(request: Request) -> Response:
+    _, fitted = app_state(request).fitted(request)
+    file = FILES.get(request.path_params["what"])
+    if file is None or fitted.job.state is not JobState.DONE or not (fitted.folder / file).exists():
+        raise PageError("this fit has no such file; go back and choose one from the list", 404)
+    return FileResponse(fitted.folder / file, filename=file, content_disposition_type="attachment")
+
+
+async def compare(request: Request) -> Response:
+    state = app_state(request)
+    session = state.visitor(request)
+    done = sorted(_done(session), key=lambda fitted: fitted.number) if session else []
+    asked = [request.query_params.get(name, "") for name in ("one", "two")]
+    if session is None or not all(asked):
+        return page(request, "compare.html", fits=done, asked=_proposed(done, asked[0]), found=None)
+    pair = [fitted for id in asked for fitted in done if fitted.id == id]
+    if len(pair) < 2:
+        raise PageError("one of these fits is no longer here; choose two from the list", 404)
+    if pair[0] is pair[1]:
+        raise PageError(f"both are the same fit, {pair[0].name!r}; choose two that differ")
+    names = [fitted.short for fitted in pair]
+    job = state.quick.submit(
+        "compare", session.id, folders=[str(fitted.folder) for fitted in pair], names=names
+    )
+    found = await job.answer()
+    return page(request, "compare.html", fits=done, asked=asked, found=found, names=names)
+
+
+def progress_of(state: AppState, job: Job) -> dict[str, Any]:
+    """How far a job has come, in words and as a share of 1."""
+    said, words = job.progress, WORDS.progress
+    if job.state is JobState.WAITING:
+        ahead = state.fits.ahead(job)
+        return {
+            "phase": words.waiting.format(ahead=ahead) if ahead else words.next,
+            "share": 0.0,
+            "detail": "",
+        }
+    if not said:
+        return {"phase": words.starting, "share": 0.0, "detail": ""}
+    detail = words.detail.format(step=said["step"], loglik=said["loglik"]) if "step" in said else ""
+    return {"phase": TABLE["stages"][said["stage"]], "share": said["share"], "detail": detail}
+
+
+def _shown(fitted: FitJob) -> Markup:
+    """The report without its head, to stand in a page of ours: the same markup, style and scripts. Labels are escaped
+    in it, so there is one <main>."""
+    whole = (fitted.folder / FILES["report"]).read_text(encoding="utf-8")
+    return Markup(whole.partition("<main>")[2].rpartition("</main>")[0])
+
+
+def _done(session: Session) -> set[FitJob]:
+    return {fitted for fitted in session.fits.values() if fitted.job.state is JobState.DONE}
+
+
+def _proposed(done: list[FitJob], first: str) -> list[str]:
+    """Two to begin with: the one asked for, if any, and the latest other."""
+    ids = [fitted.id for fitted in done]
+    one = first if first in ids else next(iter(ids[-2:]), "")
+    return [one, next((id for id in reversed(ids) if id != one), "")]
+
+
+ROUTES = [
+    Route("/", home),
+    Route("/tables", upload, methods=["POST"]),
+    Route("/example", example, methods=["POST"]),
+    Route("/forget", forget, methods=["POST"]),
+    Route("/tables/{id}", show_table),
+    Route("/tables/{id}/sheet", choose_sheet, methods=["POST"]),
+    Route("/tables/{id}/check", check, methods=["POST"]),
+    Route("/tables/{id}/remove", remove, methods=["POST"]),
+    Route("/tables/{id}/fits", start, methods=["POST"]),
+    Route("/fits/{id}", show_fit),
+    Route("/fits/{id}/progress", progress),
+    Route("/fits/{id}/cancel", cancel, methods=["POST"]),
+    Route("/fits/{id}/files/{what}", download),
+    Route("/compare", compare),
+]

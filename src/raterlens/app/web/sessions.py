@@ -15,8 +15,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from raterlens.app.web.form import PageError
 from raterlens.app.web.jobs import Job, Limits, Pool
-from raterlens.app.web.page_words import PageError
 from raterlens.app.web.settings import Settings
 
 READING, SLOW_READING = 2, 4

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from raterlens.app.progress import Iteration, Watch
-from raterlens.app.web.form import shown
-from raterlens.app.web.page_words import label
+from raterlens.app.web.form import label, shown
 from raterlens.base.errors import InputError, OptionError, RaterlensError
 from raterlens.base.text import Message, counted, listed, sentence, worded
 from raterlens.config import COLUMN_ROLES, ROW, FitConfig, ReadConfig

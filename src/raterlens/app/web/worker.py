@@ -51,7 +51,7 @@ def _first(tasks: "SimpleQueue[dict[str, Any]]") -> dict[str, Any] | None:
 def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
     # With the tasks, after the first page.
     from raterlens.app.cli.main import bug_message
-    from raterlens.app.web.page_words import label
+    from raterlens.app.web.form import label
     from raterlens.base.errors import RaterlensError
     from raterlens.base.text import worded
 

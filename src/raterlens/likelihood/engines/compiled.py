@@ -15,8 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.arrays import Array, Indices
-from raterlens.base.linear_algebra import mirrored
+from raterlens.base.arrays import Array, Indices, mirrored
 from raterlens.base.threads import available_cores, in_threads, spans
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.kernels.library import Doubles

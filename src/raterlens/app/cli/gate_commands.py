@@ -1,28 +1,148 @@
-"""`raterlens judge`: which judges can be trusted, given known answers or people."""
+"""`raterlens check` and `raterlens judge`: the data and the design; raters and judges against bounds."""
 
 from dataclasses import dataclass
+from functools import partial
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from raterlens.app.cli.check_command import GATE_FAILED, ON_SCREEN, PASSED, GateOutput, write_text
+from raterlens.app.cli.main import print_json
 from raterlens.app.cli.options import (
+    DEFAULT_FIT,
     EVERYTHING_RECOGNISED,
+    NO_BOUNDS,
+    BoundOptions,
     File,
+    FitOptions,
     MoreFiles,
     ReadOptions,
+    bounds_of,
+    files_of,
+    fit_config,
     read_config,
     several,
 )
-from raterlens.app.cli.standard_output import print_json
 from raterlens.app.progress import progress_bar
-from raterlens.config import FitConfig
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option
+from raterlens.config import FitConfig, ReadConfig
+from raterlens.judging.bounds import Bounds
 from raterlens.output.report.reproduce import Request
 
 if TYPE_CHECKING:
     from raterlens.config import ReadConfig
     from raterlens.judging.judge import JudgeReport
+
+
+PASSED, AT_FAULT, GATE_FAILED = 0, 2, 3
+
+
+def _file(help_text: str) -> Parameter:
+    return Parameter(show_default=False, group="Output", help=help_text)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class GateOutput:
+    """Where the result of a gate goes, and what it is compared with."""
+
+    json: Annotated[
+        bool,
+        Parameter(negative=(), show_default=False, group="Output", help="Print only the result, as JSON."),
+    ] = False
+    markdown: Annotated[Path | None, _file("Also write the result of the gate as Markdown.")] = None
+    junit: Annotated[Path | None, _file("Also write the result of the gate as JUnit XML.")] = None
+    baseline: Annotated[Path | None, _file("Fit of an earlier run (fit.json) to compare with.")] = None
+
+    @property
+    def for_gate(self) -> bool:
+        return (self.markdown, self.junit, self.baseline) != (None, None, None)
+
+    def write(self, markdown: str, junit: str) -> None:
+        """The files that are asked for."""
+        for option, path, text in (("markdown", self.markdown, markdown), ("junit", self.junit, junit)):
+            if path is not None:
+                write_text(path, text, option)
+
+
+def write_text(path: Path, text: str, option: str) -> None:
+    """A file that appears when it is whole."""
+    from raterlens.base.atomic_files import atomic_write  # not before it is needed
+
+    atomic_write(path, partial(Path.write_text, data=text, encoding="utf-8"), option=option)
+
+
+ON_SCREEN = GateOutput()
+
+
+def check(
+    file: File,
+    /,
+    *more: MoreFiles,
+    columns: ReadOptions = EVERYTHING_RECOGNISED,
+    model: FitOptions = DEFAULT_FIT,
+    bounds: BoundOptions = NO_BOUNDS,
+    output: GateOutput = ON_SCREEN,
+) -> int:
+    """Check the data and the design; with a bound such as --min-sharpness, judge every rater."""
+    read, asked, json = read_config(columns), bounds_of(bounds), output.json
+    if asked.given():
+        files = {name: str(path) for name, path in files_of(model).items()}
+        request = Request(
+            file=str(file), more=tuple(map(str, more)), read=read, fit=fit_config(model), files=files
+        )
+        return PASSED if _gate(request, asked, output) else GATE_FAILED
+    if model != DEFAULT_FIT or bounds != NO_BOUNDS or output.for_gate:
+        raise OptionError(
+            "no bound is set to judge raters by", Message("add one, such as ", Option("min_sharpness", 0.5))
+        )
+    return _check([str(file), *map(str, more)], read, json=json)
+
+
+def _check(files: list[str], config: ReadConfig, *, json: bool) -> int:
+    """Show how a table is read, the command that fits it, and who can be compared with whom."""
+    # heavy, so not before it is needed
+    from raterlens.output.data_check import check as check_data
+
+    found = check_data(files if len(files) > 1 else files[0], **config.given())
+    ratings, command = found.ratings, found.request.command()
+    if json:
+        sizes = {name: getattr(ratings, name) for name in ("n_ratings", "n_students", "n_raters", "n_items")}
+        said = {"notes": ratings.notes, "questions": found.questions, "warnings": found.warnings}
+        print_json(dumps({**sizes, **said, "command": command}, ensure_ascii=False))
+    else:
+        from raterlens.app.cli.terminal import Terminal  # heavy, so not before it is needed
+
+        Terminal().check(ratings, found.warnings, found.questions, command)
+    return AT_FAULT if found.questions else PASSED
+
+
+def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
+    """Fit, and judge every rater by the bounds; whether all pass."""
+    # heavy, so not before it is needed
+    from raterlens.app.cli.terminal import Terminal
+    from raterlens.fitting.api import load
+    from raterlens.fitting.fit import fit_with_assumptions
+    from raterlens.fitting.run import read_request
+    from raterlens.fitting.steps import Run
+    from raterlens.judging.gate import judge
+
+    baseline = None if output.baseline is None else load(output.baseline)
+    with progress_bar(hidden=output.json) as watch:
+        run = Run(watch.on_iteration, on_stage=watch.start_stage)
+        ratings, config, _ = read_request(request, run)
+        fit = fit_with_assumptions(ratings, config, run)
+        watch.start_stage("diagnosing")
+        result = judge(fit, ratings, bounds, baseline)
+    output.write(result.to_markdown(), result.to_junit())
+    if output.json:
+        print_json(result.to_json())
+    else:
+        Terminal().gate(result)
+    return result.passed
+
 
 _GROUP = "Judges"
 
