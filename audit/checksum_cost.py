@@ -15,19 +15,19 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet
 
-from raterlens.ratings.packed import Chunk, Labels, Packed, StoredRatings, open_packed, write_chunks
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.packed import Packed, StoredRatings, open_packed, write_ratings
 from raterlens.reading.formats.parquet import check_pages
 
 
 def packed(path: Path, n_ratings: int) -> None:
     """Ten ratings per student, 300 raters, five items."""
     random, students = np.random.default_rng(0), n_ratings // 10
-    codes = [random.integers(0, size, n_ratings).astype(np.int32) for size in (300, 5)]
+    rater, item = (random.integers(0, size, n_ratings).astype(np.int32) for size in (300, 5))
     score = random.integers(0, 2, n_ratings).astype(np.int16)
-    chunk = Chunk(np.repeat(np.arange(students, dtype=np.int32), 10), score, codes)
+    student = np.repeat(np.arange(students, dtype=np.int32), 10)
     names, raters, items = (pl.Series(range(size)) for size in (students, 300, 5))
-    labels = Labels(names, raters, items, {}, (), "polars", None)
-    write_chunks([chunk], labels, np.full(students, 10), 2, path)
+    write_ratings(Ratings(student, rater, item, score, names, raters, items), path, cut=None)
 
 
 def seconds(path: Path, checked: bool) -> float:

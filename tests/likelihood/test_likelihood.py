@@ -7,6 +7,7 @@ import pytest
 
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.engines.contract import about_means
+from raterlens.ratings.packed import StoredRatings, open_packed, write_ratings
 from tests.support.likelihoods import CASES, NODES, problem_of, ratings_of, written_out
 
 # Two rules for the same integrals; those over heavy tails are exact to less.
@@ -73,27 +74,41 @@ def test_students_scores_add_up_to_the_gradient_and_move_their_abilities(known):
     np.testing.assert_allclose(moved.toarray(), expected.T, atol=1e-7)
 
 
-def by_compiled_code(case, ratings, monkeypatch):
+def by_compiled_code(case, ratings, monkeypatch, folder):
     monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
     return problem_of(case, ratings)[0]
 
 
-def on_workers(case, ratings, monkeypatch):
+def on_disk(case, ratings, monkeypatch, folder):
+    return problem_of(case, stored(ratings, monkeypatch, folder))[0]
+
+
+def on_workers(case, ratings, monkeypatch, folder):
     pytest.importorskip("distributed")
     from tests.support.cluster_in_process import Cluster
 
     return problem_of(case, ratings, client=Cluster("one", "two"))[0]
 
 
-def without_compiled_code(case, ratings, monkeypatch):
-    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", np.inf)
-    return problem_of(case, ratings)[0]
+def on_workers_from_a_file(case, ratings, monkeypatch, folder):
+    return on_workers(case, stored(ratings, monkeypatch, folder), monkeypatch, folder)
 
 
-@pytest.mark.parametrize("engine", [without_compiled_code, by_compiled_code, on_workers])
-def test_every_engine_gives_the_same(known, engine, monkeypatch):
-    case, ratings, problem, x = known
-    other = engine(case, ratings, monkeypatch)
+def stored(ratings, monkeypatch, folder):
+    """Packed, and never in memory whole; in parts of two students or three."""
+    write_ratings(ratings, folder / "r.rlpack", cut=None)
+    whole = property(lambda self: pytest.fail("taken into memory whole"))
+    monkeypatch.setattr(StoredRatings, "_whole", whole)
+    return StoredRatings(open_packed(folder / "r.rlpack"), part=ratings.n_ratings // 3)
+
+
+@pytest.mark.parametrize("engine", [by_compiled_code, on_disk, on_workers, on_workers_from_a_file])
+def test_every_engine_gives_what_numpy_does(known, engine, monkeypatch, tmp_path):
+    case, ratings, _, x = known
+    with monkeypatch.context() as readable:
+        readable.setattr("raterlens.kernels.break_even.NUMBERS", np.inf)
+        problem = problem_of(case, ratings)[0]
+    other = engine(case, ratings, monkeypatch, tmp_path)
     one, two = problem.value(x, NODES), other.value(x, NODES)
     assert two.loglik == pytest.approx(one.loglik, rel=1e-10)
     np.testing.assert_allclose(two.gradient, one.gradient, rtol=1e-10, atol=1e-9)

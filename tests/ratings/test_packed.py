@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -10,8 +11,6 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import InputError
 from raterlens.ratings.packed import (
-    Chunk,
-    Labels,
     Scratch,
     StoredRatings,
     count_into,
@@ -85,7 +84,7 @@ def test_a_part_is_checked_without_the_rest(tmp_path):
     [
         (lambda whole: b"PAR1" + whole[4:], "is not a file of packed ratings"),
         (lambda whole: whole[:30], "is cut short after 30 bytes"),
-        (lambda whole: whole[:8] + b"\1" + whole[9:], "has pack version 1, this release reads 2"),
+        (lambda whole: whole[:8] + b"\1" + whole[9:], "has pack version 1, this release reads 2 and 3"),
         (lambda whole: whole[:-100], "it is cut short or damaged"),
         (lambda whole: whole[:23] + b"\x7f" + whole[24:], "its header has another checksum"),
         (lambda whole: whole[:30] + b"\x7f" + whole[31:], "its header has another checksum"),
@@ -126,11 +125,13 @@ def test_chunks_in_any_order_make_the_same_file(n_chunks, tmp_path):
     order = np.random.default_rng(0).permutation(ratings.n_ratings)
     shuffled = ratings.subset(order)
     chunks = [
-        Chunk(shuffled.student[rows], shuffled.score[rows], [shuffled.rater[rows], shuffled.item[rows]])
+        replace(
+            shuffled,
+            **{name: getattr(shuffled, name)[rows] for name in ("student", "rater", "item", "score")},
+        )
         for rows in np.array_split(np.arange(ratings.n_ratings), n_chunks)
     ]
-    labels = Labels(ratings.students, ratings.raters, ratings.items, {}, ratings.notes, "polars", None)
-    write_chunks(chunks, labels, ratings.tally("student").n, 2, tmp_path / "x.rlpack")
+    write_chunks(chunks, shuffled, ratings.tally("student").n, 2, tmp_path / "x.rlpack", None)
     found = StoredRatings(open_packed(tmp_path / "x.rlpack"))
     assert_same(found, shuffled)
     for role in ("student", "rater", "item"):
@@ -151,11 +152,6 @@ def test_counting_into_a_stretch():
     count_into(counts, np.array([5, 3], dtype=np.int32), np.array([10, 20]))
     count_into(counts, np.array([], dtype=np.int32))
     assert counts.tolist() == [0, 0, 0, 22, 1, 10]
-
-
-def test_labels_know_their_sizes():
-    labels = Labels(pl.Series([1]), pl.Series([1, 2]), pl.Series([1]), {"t": pl.Series([1, 2, 3])}, (), "", 0)
-    assert labels.sizes == [2, 1, 3]
 
 
 def test_parts_make_up_the_whole(tmp_path):
@@ -213,8 +209,3 @@ def test_parts_are_whole_students_of_about_that_size(size):
     assert (np.diff(edges) > 0).all()
     # Never more than one student beyond the size.
     assert np.diff(offsets[edges]).max() <= size + 6
-
-
-def test_packed_ratings_have_no_draws_and_no_groups(tmp_path):
-    stored = StoredRatings(open_packed(rl.pack(table(), tmp_path / "r.rlpack")))
-    assert (stored.draw, stored.group, stored.student_groups) == (None, None, None)

@@ -1,6 +1,7 @@
 """Ratings packed, whole or streamed."""
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,11 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.app.cli.main import main
 from raterlens.base.errors import InputError, OptionError
 from raterlens.config import ReadConfig
+from raterlens.ratings.packed import StoredRatings, open_packed
 from raterlens.reading.pack import pack_ratings
-from tests.support.packed_tables import assert_same, table
+from tests.support.packed_tables import assert_same, table, told
 
 KEEP = {"duplicates": "keep"}
 
@@ -62,6 +63,78 @@ def test_cuts_combinations_and_facets(columns, pack, tmp_path):
     table().write_parquet(tmp_path / "table.parquet")
     expected = rl.read(tmp_path / "table.parquet", **columns, **KEEP)
     assert_same(rl.read(pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **columns, **KEEP)), expected)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"piece": "essay"},
+        {"draw": "epoch", "facets": ["when"]},
+        {"group": "school", "facets": ["topic"], "cut": 2},
+        {"known": "gold"},
+        {"trusted_column": "trust"},
+        {"piece": "essay", "draw": "epoch", "group": "school", "trusted_column": "trust"},
+        {"group": "school", "known": "gold", "trusted_column": "trust"},
+    ],
+    ids=lambda columns: ", ".join(columns),
+)
+def test_pieces_draws_groups_known_answers_and_whom_to_trust(columns, pack, tmp_path):
+    table = told()
+    if "known" in columns:  # one answer per student and item, which a table without items has
+        table = table.drop("item")
+    table.write_parquet(tmp_path / "table.parquet")
+    expected = rl.read(tmp_path / "table.parquet", **columns, **KEEP)
+    path = pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **columns, **KEEP)
+    assert_same(rl.read(path), expected)
+    assert_same(StoredRatings(open_packed(path)), expected)
+
+
+def test_known_answers_of_a_second_table_and_half_marks(pack, tmp_path):
+    table = told().drop("item").with_columns(score=pl.col("score") / 2, gold=pl.col("gold") / 2)
+    table.write_parquet(tmp_path / "table.parquet")
+    answers = table.select("student", "gold").unique().drop_nulls().filter(pl.col("gold") != 0.5)
+    answers.write_csv(tmp_path / "answers.csv")
+    columns = {"known": str(tmp_path / "answers.csv")} | KEEP
+    expected = rl.read(tmp_path / "table.parquet", **columns)
+    assert expected.score_step == 0.5
+    found = rl.read(pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **columns))
+    # Chunks know which scores there are, not their median, at which the notes suggest a cut.
+    assert_same(replace(found, notes=expected.notes), expected)
+
+
+@pytest.mark.parametrize(
+    ("columns", "change", "message"),
+    [
+        (
+            {"group": "school"},
+            {"school": pl.when(pl.col("entry") != 371).then("school").otherwise(9)},
+            "is in .*group",
+        ),
+        (
+            {"known": "gold"},
+            {"gold": pl.when(pl.col("entry") != 371).then("gold").otherwise(9)},
+            "known answer",
+        ),
+        ({"trusted_column": "trust"}, {"trust": pl.lit("perhaps")}, "neither yes nor no"),
+        ({"trusted_column": "trust"}, {"trust": pl.lit("no")}, "marks nobody as trusted"),
+    ],
+)
+def test_what_these_columns_contradict_is_refused(columns, change, message, pack, tmp_path):
+    told().drop("item").with_columns(**change).write_parquet(tmp_path / "table.parquet")
+    with pytest.raises(InputError, match=message):
+        pack(tmp_path / "table.parquet", tmp_path / "x.rlpack", **columns, **KEEP)
+    assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"]
+
+
+def test_repeats_that_a_draw_tells_apart_are_no_repeats(tmp_path):
+    again = pl.concat([TABLE.with_columns(of=pl.lit(1)), TABLE.with_columns(of=pl.lit(2))])
+    again.write_parquet(tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="4 rows with the student, rater and item of an earlier one"):
+        pack_ratings(tmp_path / "x.parquet", tmp_path / "x.rlpack", ReadConfig(), large=0)
+    told = ReadConfig(draw="of", duplicates="refuse")
+    packed = rl.read(pack_ratings(tmp_path / "x.parquet", tmp_path / "x.rlpack", told, large=0))
+    assert packed.n_ratings == 8
+    assert packed.draw is not None
 
 
 def test_wide_tables(pack, tmp_path):
@@ -145,21 +218,6 @@ def test_what_was_settled_when_packing_is_refused_afterwards(
     path = rl.pack(TABLE, tmp_path / "x.rlpack")
     with pytest.raises(OptionError, match="when it was packed"):
         rl.read(path, **options)
-
-
-@pytest.mark.parametrize(
-    "option",
-    ["--piece", "--known", "--trusted-column", "--draw", "--population-by"],
-    ids=lambda option: option[2:],
-)
-def test_packing_says_what_packed_files_do_not_hold(
-    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    table = tmp_path / "r.csv"
-    TABLE.with_columns(essay=pl.lit(1)).write_csv(table)
-    assert main(["pack", str(table), "--out", str(tmp_path / "r.rlpack"), option, "essay"]) == 2
-    assert "packed files hold ratings only" in capsys.readouterr().err
-    assert not (tmp_path / "r.rlpack").exists()
 
 
 def test_labels_that_differ_in_blanks_within_are_one_rater() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import special, stats
+from scipy import linalg, special, stats
 
 import raterlens as rl
 from raterlens.base.arrays import Array
@@ -15,9 +15,9 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import Pseudo, pseudo_ratings
-from raterlens.models.build import Options, build
+from raterlens.models.build import Options, build, with_known
 from raterlens.models.registry import facets_spec
-from raterlens.ratings.coded import Facet
+from raterlens.ratings.coded import Facet, KnownAnswers
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,19 @@ CASES = {
     "item slopes, pieces": case(item_slopes=True, pieces=True),
     "item slopes, probit, pieces": case(link="probit", item_slopes=True, pieces=True),
     "probit rater model, halo": case("probit", "probit", halo="common"),
+    "known": case(known=True),
+    "known, probit, groups": case(link="probit", known=True, groups=True),
+    "known, graded": case(link="probit", scale="graded", categories=3, known=True),
+    "known, partial credit": case(scale="partial credit", categories=3, known=True),
+    "rater thresholds": case(categories=4, rater_thresholds="free"),
+    "rater thresholds, graded, groups": case(
+        link="probit", scale="graded", categories=4, rater_thresholds="drawn", groups=True
+    ),
+    "rater thresholds, halo, pieces": case(categories=3, rater_thresholds="drawn", halo="rater", pieces=True),
 }
 NODES = Nodes.equally_spaced(-9.0, 9.0, 0.15)
-# What a piece's spread, a shape and a halo are at.
-OMEGA, SHAPE = 0.7, (0.15, -0.02)
+# What a piece's spread and a shape are at, and the slope of known answers.
+OMEGA, SHAPE, ANSWERS = 0.7, (0.15, -0.02), 2.5
 
 
 def ratings_of(known: Case, students: int = 7, seed: int = 3) -> rl.Ratings:
@@ -102,23 +111,36 @@ def ratings_of(known: Case, students: int = 7, seed: int = 3) -> rl.Ratings:
         group=Facet("group", student % 2, pl.Series("group", ["a", "b"]))
         if known.asked.get("groups")
         else None,
+        known=_answers(random, known.categories) if known.asked.get("known") else None,
     )
+
+
+def _answers(random: np.random.Generator, categories: int) -> KnownAnswers:
+    """Answers of four students, on the first and the last item."""
+    student, item = np.repeat(np.array([0, 2, 3, 5], np.int32), 2), np.tile(np.array([0, 2], np.int32), 4)
+    return KnownAnswers(student, item, random.integers(categories, size=8).astype(np.int16))
 
 
 def problem_of(
     known: Case, ratings: rl.Ratings, *, pseudo: bool = True, client: Any = None
 ) -> tuple[FacetsMarginal, Array]:
     """The likelihood of the ratings, and parameters somewhere."""
-    options = Options(facets_spec(known.model), get_link(known.link), known.scale, **known.asked)
+    asked = {name: value for name, value in known.options if name != "known"}
+    options = Options(facets_spec(known.model), get_link(known.link), known.scale, **asked)
     model, response = build(ratings, options, known.categories)
+    if ratings.known is not None:
+        model = with_known(model, response, ratings, ANSWERS)
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     given = pseudo_ratings(model, response.n_categories) if pseudo else nobody
     problem = marginal(ratings, model, response, given, client)
     random = np.random.default_rng(5)
     x = random.normal(0.0, 0.4, model.blocks.size)
     x[model.blocks["slope"]] = random.uniform(0.7, 1.6, model.blocks.sizes["slope"])
-    if known.graded:
-        x[model.blocks["threshold"]] = np.abs(x[model.blocks["threshold"]]) + 0.3
+    for name in ("threshold", "known") if known.graded else ():
+        if name in model.blocks:
+            x[model.blocks[name]] = np.abs(x[model.blocks[name]]) + 0.3
+    if known.graded and "rater threshold" in model.blocks:  # so small that thresholds keep their order
+        x[model.blocks["rater threshold"]] *= 0.2
     for name, value in (("halo", None), ("piece", OMEGA**2), ("ability", SHAPE)):
         if name in model.blocks:
             at = model.blocks[name]
@@ -157,8 +179,20 @@ def written_out(known: Case, ratings: rl.Ratings, problem: FacetsMarginal, x: Ar
                 logs = sum(_log_prob(known, of, ratings, row, at, u) for row in reading)
                 inside += special.logsumexp(logs + u_weight, axis=-1)
             joint += special.logsumexp(inside + v_weight, axis=-1)
+        joint += _answered(known, of, ratings, student, theta)
         total += special.logsumexp(joint)
     return float(total)
+
+
+def _answered(known: Case, of: dict[str, Array], ratings: rl.Ratings, student: int, theta: Array) -> Array:
+    """Log-probability of a student's known answers."""
+    total = np.zeros_like(theta)
+    if ratings.known is None:
+        return total
+    for place in np.flatnonzero(ratings.known.student == student):
+        tau = of["known"].reshape(2, -1)[0 if ratings.known.item[place] == 0 else 1]
+        total += _of_steps(known, int(ratings.known.answer[place]), ANSWERS * theta, tau)
+    return total
 
 
 def _pieces(ratings: rl.Ratings, student: int) -> list[list[list[int]]]:
@@ -189,11 +223,21 @@ def _log_prob(
     if "halo" in of:
         s = s + np.sqrt(of["halo"][min(rater, len(of["halo"]) - 1)]) * u
     if known.categories == 2:
-        passed, failed = _LOGS[known.link]
-        return np.asarray(passed(s) if score else failed(s))
+        return _of_steps(known, score, s, np.zeros(1))
     steps = known.categories - 1
     own = of["threshold"].reshape(-1, steps)
     tau = own[item if len(own) > 1 else 0]
+    if "rater threshold" in of:
+        add = of["rater threshold"].reshape(ratings.n_raters, -1)[rater] @ linalg.helmert(steps)
+        tau = tau + (np.diff(add, prepend=0.0) if known.graded else add)
+    return _of_steps(known, score, s, tau)
+
+
+def _of_steps(known: Case, score: int, s: Array, tau: Array) -> Array:
+    """Log-probability of a score, from its predictor and its thresholds, or a first one and increments."""
+    if known.categories == 2:
+        passed, failed = _LOGS[known.link]
+        return np.asarray(passed(s - tau[0]) if score else failed(s - tau[0]))
     if known.graded:
         above = [np.ones_like(s), *(special.ndtr(s - t) for t in np.cumsum(tau)), np.zeros_like(s)]
         return np.log(np.maximum(above[score] - above[score + 1], 1e-300))

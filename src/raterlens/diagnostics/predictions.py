@@ -27,7 +27,6 @@ from raterlens.models.registry import latent_class_spec
 from raterlens.models.responses import Adjacent, Linked, Predictor, Response
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.models.terms.halo import HALO
-from raterlens.models.terms.known import answered_items
 from raterlens.models.terms.piece_effect import PIECE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping import Groups, grouped
@@ -139,7 +138,7 @@ def _told(ratings: Ratings, model: FacetsModel, response: Response, predictor: P
     known, found = ratings.known, np.zeros((ratings.n_students, len(t)))
     assert known is not None
     answers = Predictor(predictor.slope[model.n_rated :], predictor.intercepts[model.n_rated :])
-    item = np.searchsorted(answered_items(ratings), known.item)
+    item = np.searchsorted(known.items, known.item)
     np.add.at(found, known.student, response.log_prob(answers, t)[item, known.answer])
     return found
 

@@ -13,7 +13,6 @@ from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
 from raterlens.config.fit_config import facets_of
-from raterlens.fitting.steps import Run
 from raterlens.inference.covariance_kinds import EXPECTED, OBSERVED, check_kind
 from raterlens.likelihood.cells import readings_in
 from raterlens.models.build import Options
@@ -120,7 +119,7 @@ ONCE = Message(
 )
 
 
-def piece_effect(ratings: Ratings, config: FitConfig, run: Run) -> bool:
+def piece_effect(ratings: Ratings, config: FitConfig) -> bool:
     """Whether pieces differ in the model: wherever they are named and that can be told. Raises where a student has one
     piece only, and on options that do not go with it."""
     if ratings.piece is None:
@@ -144,7 +143,6 @@ def piece_effect(ratings: Ratings, config: FitConfig, run: Run) -> bool:
             (Option("ability", config.ability), config.ability == "smooth"),
             (Option("known"), ratings.known is not None),
             (Option("trusted"), config.trusted is not None),
-            (Option("client"), run.client is not None),
         ),
     )
     return True

@@ -92,9 +92,7 @@ class FacetsTask:
         check_readings(ratings, config.halo)
         check_known(ratings, config)
         check_interactions(ratings, config)
-        options = replace(
-            options, pieces=piece_effect(ratings, config, run), groups=group_means(ratings, config)
-        )
+        options = replace(options, pieces=piece_effect(ratings, config), groups=group_means(ratings, config))
         yardstick = Yardstick.chosen(
             default_yardstick(config, options),
             ratings.raters,

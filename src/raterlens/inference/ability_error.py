@@ -25,7 +25,6 @@ from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix, about_means
 from raterlens.models.terms.students import POPULATION
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.packed import StoredRatings
 
 # Ratings up to which it is worth its time. Beyond, raters usually have so many that it is next to nothing.
 MOST_RATINGS = 100_000
@@ -39,7 +38,7 @@ def ability_errors(
 ) -> Array:
     """(students,)"""
     posterior = found.moments.sd
-    if spread is None or ratings.n_ratings > MOST_RATINGS or isinstance(ratings, StoredRatings):
+    if spread is None or ratings.n_ratings > MOST_RATINGS:
         return posterior
     added = _quadratic(_gradient(found), spread.matrix)
     if reach is not None:

@@ -15,7 +15,7 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response
 from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.halo import HALO
-from raterlens.models.terms.known import KNOWN, with_answers
+from raterlens.models.terms.known import KNOWN
 from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS
@@ -43,7 +43,7 @@ def _with_answers_redrawn(
     ratings: Ratings, model: FacetsModel, response: Response, parameters: Array, random: Generator
 ) -> Ratings:
     assert ratings.known is not None
-    every = with_answers(ratings)
+    every = ratings.with_answers()
     drawn = _scores(every, model, response, parameters, random)
     answered = every.rater == ratings.n_raters
     score = np.empty(ratings.n_ratings, dtype=np.int16)

@@ -28,7 +28,7 @@ from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.models.terms.students import POPULATION
 from raterlens.ratings.coded import Ratings, level_table
-from raterlens.ratings.groupings import by_piece
+from raterlens.ratings.groupings import piece_tallies
 
 NORMAL_95 = 1.959964
 ANCHORED, SLOPE_AT_LIMIT = "anchored", "slope at limit"
@@ -148,17 +148,16 @@ def _student_tables(
 def _piece_table(ratings: Ratings, found: FacetsEstimate) -> pl.DataFrame:
     """student, piece, n, mean_score, quality, quality_se: what each piece is worth, on the scale of ability."""
     assert ratings.piece is not None
-    pieces = by_piece(ratings)
+    student, label, tally = piece_tallies(ratings)
     nodes = sharp_nodes(found.problem, found.parameters, found.moments)
     quality = found.problem.moments(found.parameters, nodes, pieces=True)
     quality = on_scale(found.model, found.parameters, quality)
-    tally = pieces.ratings.tally("student")
     return pl.DataFrame(
         {
-            "student": ratings.students.gather(pieces.student),
-            "piece": ratings.piece.labels.gather(pieces.label),
+            "student": ratings.students.gather(student),
+            "piece": ratings.piece.labels.gather(label),
             "n": tally.n,
-            "mean_score": pieces.ratings.mean_scores("student"),
+            "mean_score": tally.mean * ratings.score_step,
             "quality": quality.mean,
             "quality_se": quality.sd,
         }

@@ -17,7 +17,7 @@ from raterlens.models.terms.difficulties import Difficulties, FacetLevels
 from raterlens.models.terms.group_means import GroupMeans
 from raterlens.models.terms.halo import Halo
 from raterlens.models.terms.item_slopes import ItemSlopes
-from raterlens.models.terms.known import KNOWN, KnownAnswers, with_answers
+from raterlens.models.terms.known import KNOWN, KnownAnswers
 from raterlens.models.terms.per_rater import Linear
 from raterlens.models.terms.piece_effect import Pieces
 from raterlens.models.terms.rater_interactions import Interaction
@@ -114,12 +114,12 @@ def with_known(model: FacetsModel, response: Response, ratings: Ratings, slope: 
     """The model with the known answers of its ratings, seen through a rater of this slope."""
     graded = model.thresholds is not None and model.thresholds.graded
     term = KnownAnswers.of(ratings, response.n_categories - 1, slope, graded=graded)
-    return model.plus(term, contexts=Contexts.with_answers(ratings, with_answers(ratings)))
+    return model.plus(term, contexts=Contexts.with_answers(ratings, ratings.with_answers()))
 
 
 def as_modelled(ratings: Ratings, model: FacetsModel) -> Ratings:
     """The ratings as an engine takes them: with the known answers where the model has them."""
-    return with_answers(ratings) if KNOWN in model else ratings
+    return ratings.with_answers() if KNOWN in model else ratings
 
 
 def _response(n_categories: int, options: Options) -> Response:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from raterlens.base.arrays import Array, Indices, distinct_counts, run_starts, run_sums, sorted_unique
 from raterlens.base.errors import InputError
 from raterlens.base.notebook import Point, intervals, lines, shown
-from raterlens.base.text import counted, shortened
+from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.base.threads import BLOCK, in_blocks
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.kernels.library import inside
@@ -50,6 +50,18 @@ class KnownAnswers:
     def __len__(self) -> int:
         return len(self.answer)
 
+    @property
+    def items(self) -> Indices:
+        """The items that have some."""
+        return np.unique(self.item).astype(np.int64)
+
+    def between(self, first: int, last: int) -> "KnownAnswers | None":
+        """Those of students `first` to `last - 1`, coded from 0; None where they have none."""
+        own = slice(*np.searchsorted(self.student, [first, last]))
+        if own.start == own.stop:
+            return None
+        return KnownAnswers(self.student[own] - np.int32(first), self.item[own], self.answer[own])
+
     def with_scores(self, places: NDArray[np.int16]) -> "KnownAnswers":
         """The same with answer s replaced by `places[s]`."""
         return replace(self, answer=places[self.answer])
@@ -73,6 +85,15 @@ class KnownAnswers:
         rows = begin + np.arange(size.sum())
         student = np.repeat(np.arange(len(drawn), dtype=np.int32), size)
         return KnownAnswers(student, self.item[rows], self.answer[rows])
+
+
+_NONE = np.empty(0, dtype=np.int32)
+NO_ANSWERS = KnownAnswers(_NONE, _NONE, np.empty(0, dtype=np.int16))
+TWO_GROUPS = Message(
+    "correct the group, or, where groups use the same names for their students, name both columns with ",
+    Option("student"),
+)
+"""Advice where a student is in two groups."""
 
 
 def renumbered(codes: NDArray[np.integer], size: int) -> Indices:
@@ -277,6 +298,10 @@ class Ratings:
         known = None if self.known is None else self.known.with_scores(places)
         return replace(self, score=places[self.score], known=known)
 
+    def with_answers(self) -> "Ratings":
+        """Known answers as ratings: by one more rater, on items and levels of facets of their own, which come last."""
+        return answers_as_ratings(self, (self.known or NO_ANSWERS).items)
+
     def drawn(self, n_ratings: int, seed: int = 0) -> NDArray[np.bool_]:
         """(students,) some of them at random, who have about this many ratings in all."""
         return np.random.default_rng(seed).random(self.n_students) < n_ratings / self.n_ratings
@@ -448,6 +473,39 @@ def joined(parts: Sequence[Ratings]) -> Ratings:
         group=together([part.group for part in parts]),
         known=joined_answers([(int(n), part.known) for n, part in zip(before[:-1], parts, strict=True)]),
     )
+
+
+def answers_as_ratings(ratings: Ratings, items: Indices) -> Ratings:
+    """As `Ratings.with_answers`, of a part of ratings all of whose known answers are on these items."""
+    known = ratings.known or NO_ANSWERS
+    n, student = len(known), np.concatenate([ratings.student, known.student])
+    order = np.argsort(student, kind="stable")
+
+    def added(codes: Codes, more: NDArray[np.integer]) -> Codes:
+        return np.concatenate([codes, more.astype(np.int32)])[order]
+
+    groups: Any = ratings.student_groups
+    return Ratings(
+        student=student[order],
+        rater=added(ratings.rater, np.full(n, ratings.n_raters)),
+        item=added(ratings.item, ratings.n_items + np.searchsorted(items, known.item)),
+        score=np.concatenate([ratings.score, known.answer])[order],
+        students=ratings.students,
+        raters=lengthened(ratings.raters, 1),
+        items=lengthened(ratings.items, len(items)),
+        backend=ratings.backend,
+        group=None if ratings.group is None else replace(ratings.group, codes=groups[student[order]]),
+        facets=tuple(
+            Facet(facet.name, added(facet.codes, np.full(n, len(facet.labels))), lengthened(facet.labels, 1))
+            for facet in ratings.facets
+        ),
+    )
+
+
+def lengthened(labels: pl.Series, more: int) -> pl.Series:
+    """With labels of their own for known answers."""
+    added = pl.Series([f"\0known {place}" for place in range(more)], dtype=pl.String)
+    return pl.concat([labels.cast(pl.String), added]).alias(labels.name)
 
 
 def level_table(ratings: Ratings, labels: pl.Series, role: str, estimates: dict[str, Array]) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from raterlens.base.arrays import Indices, run_starts
 from raterlens.base.errors import InputError, choose
 from raterlens.base.text import counted, shortened
-from raterlens.ratings.coded import Codes, Facet, Ratings
+from raterlens.ratings.coded import Codes, Facet, Ratings, Tally
 
 
 class ByPiece(NamedTuple):
@@ -42,14 +42,30 @@ def by_piece(ratings: Ratings) -> ByPiece:
 
 def one_each(ratings: Ratings) -> bool:
     """Whether no student has two pieces."""
-    return len(by_piece(ratings).student) == ratings.n_students
+    return all(len(by_piece(part).student) == part.n_students for part in ratings.parts())
 
 
 def read_once(ratings: Ratings) -> bool:
     """Whether no piece was read by two raters."""
+    return all(_read_once(part) for part in ratings.parts())
+
+
+def _read_once(ratings: Ratings) -> bool:
     pieces = by_piece(ratings)
     reading = pieces.ratings.student.astype(np.int64) * ratings.n_raters + ratings.rater
     return bool(pl.Series(reading).n_unique() == len(pieces.student))
+
+
+def piece_tallies(ratings: Ratings) -> tuple[Codes, Indices, Tally]:
+    """(pieces,) whose each is, which of the labels, and its ratings and scores: student after student."""
+    found, before = [], 0
+    for part in ratings.parts():
+        pieces = by_piece(part)
+        tally = pieces.ratings.tally("student")
+        found.append((pieces.student + np.int32(before), pieces.label, tally.n, tally.total))
+        before += part.n_students
+    student, label, n, total = (np.concatenate(each) for each in zip(*found, strict=True))
+    return student, label, Tally(n, total)
 
 
 DRAW = "draw"

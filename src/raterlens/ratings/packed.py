@@ -8,7 +8,7 @@ import os
 import struct
 import weakref
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,11 +23,23 @@ from numpy.typing import DTypeLike, NDArray
 
 from raterlens.base.arrays import distinct_counts
 from raterlens.base.errors import InputError
+from raterlens.base.text import shortened
 from raterlens.config.limits import IN_MEMORY, PART
-from raterlens.ratings.coded import Codes, Facet, Ratings, Tally
+from raterlens.ratings.coded import (
+    NO_ANSWERS,
+    TWO_GROUPS,
+    Codes,
+    Facet,
+    KnownAnswers,
+    Ratings,
+    Tally,
+    answers_as_ratings,
+    lengthened,
+)
 
 MARK = b"\x89RLPACK\n"
-VERSION = 2
+VERSION, READABLE = 3, (2, 3)
+"""The version written, and those that are read: version 2 held no pieces, draws, groups and known answers."""
 SUFFIX = ".rlpack"
 _PREFIX = struct.Struct("<8sIIQQQ")
 _PREFIX_SIZE, _PAGE, _BLOCK = 64, 4096, 2**18
@@ -168,9 +180,9 @@ def open_packed(path: Path) -> Packed:
         if len(start) < _PREFIX_SIZE:
             raise InputError(f"{path.name!r} is cut short after {size:,} bytes", AGAIN, value=size)
         _, version, checksum, first, length, whole = _PREFIX.unpack_from(start)
-        if version != VERSION:
+        if version not in READABLE:
             raise InputError(
-                f"{path.name!r} has pack version {version}, this release reads {VERSION}",
+                f"{path.name!r} has pack version {version}, this release reads {' and '.join(map(str, READABLE))}",
                 "pack the ratings again, or use the release that wrote it",
                 value=version,
             )
@@ -239,19 +251,35 @@ class StoredRatings(Ratings):
     """As `Ratings`. What goes over `parts` needs memory for one part; whoever asks for `student`, `rater`, `item` or
     `score` themselves gets them whole, in memory."""
 
-    def __init__(self, packed: Packed, places: NDArray[np.int16] | None = None, part: int = PART) -> None:
-        for name, value in (("packed", packed), ("places", places), ("part_size", part), ("_counted", {})):
+    def __init__(
+        self,
+        packed: Packed,
+        places: NDArray[np.int16] | None = None,
+        part: int = PART,
+        *,
+        answered: bool = False,
+    ) -> None:
+        given: dict[str, Any] = {
+            "packed": packed,
+            "places": places,
+            "part_size": part,
+            "answered": answered,
+            "_counted": {},
+        }
+        for name, value in given.items():
             object.__setattr__(self, name, value)
 
     packed: Packed
     places: NDArray[np.int16] | None
     """The score of each stored code, if not the code itself."""
     part_size: int
+    answered: bool
+    """Whether known answers are ratings, as `answers_as_ratings` makes them."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the file itself."""
         packed = replace(self.packed, path=self.packed.path.resolve())
-        return StoredRatings, (packed, self.places, self.part_size)
+        return _reopened, (packed, self.places, self.part_size, self.answered)
 
     # ---------------------------------------------------------------------------------- what is small
 
@@ -261,39 +289,33 @@ class StoredRatings(Ratings):
 
     @cached_property
     def raters(self) -> pl.Series:
-        return self.packed.labels("raters").alias("rater")
+        labels = self.packed.labels("raters").alias("rater")
+        return lengthened(labels, 1) if self.answered else labels
 
     @cached_property
     def items(self) -> pl.Series:
-        return self.packed.labels("items").alias("item")
-
-    score_step = 1.0
-    """Packed files hold whole scores."""
+        labels = self.packed.labels("items").alias("item")
+        return lengthened(labels, len(self._answers.items)) if self.answered else labels
 
     @property
-    def known(self) -> None:
-        """Packed files hold no known answers."""
-        return None
+    def score_step(self) -> float:
+        return float(self.packed.about.get("score_step", 1.0))
 
     @property
-    def piece(self) -> None:
-        """Packed files do not say which piece of work a rating is of."""
-        return None
+    def known(self) -> KnownAnswers | None:
+        return self._answers if len(self._answers) and not self.answered else None
 
-    @property
-    def draw(self) -> None:
-        """Packed files do not number draws."""
-        return None
-
-    @property
-    def group(self) -> None:
-        """Packed files hold no groups of students."""
-        return None
+    @cached_property
+    def _answers(self) -> KnownAnswers:
+        if "known answer" not in self.packed:
+            return NO_ANSWERS
+        columns = [self.packed.array(f"known {name}") for name in ("student", "item", "answer")]
+        found = KnownAnswers(columns[0].astype(np.int32), columns[1].astype(np.int32), columns[2])
+        return found if self.places is None else found.with_scores(self.places)
 
     @property
     def trusted(self) -> tuple[str, ...]:
-        """Packed files mark nobody."""
-        return ()
+        return tuple(self.packed.about.get("trusted", ()))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -305,7 +327,7 @@ class StoredRatings(Ratings):
 
     @cached_property
     def offsets(self) -> Offsets:
-        """(students + 1,): where each student's ratings begin."""
+        """(students + 1,): where each student's stored ratings begin."""
         return self.packed.array("offsets")
 
     @property
@@ -314,17 +336,22 @@ class StoredRatings(Ratings):
 
     @property
     def n_ratings(self) -> int:
-        return int(self.offsets[-1])
+        return int(self.offsets[-1]) + len(self._answers) * self.answered
 
     @property
     def n_categories(self) -> int:
-        return len(self.score_counts)
+        return max(len(self.score_counts), int(self._answers.answer.max(initial=0)) + 1)
 
     @cached_property
     def score_counts(self) -> NDArray[np.int64]:
         cells, times = self._stored_cells
         stored = cells % self._stored_categories
-        return np.bincount(stored if self.places is None else self.places[stored], times).astype(np.int64)
+        given = np.bincount(stored if self.places is None else self.places[stored], times).astype(np.int64)
+        if not self.answered:
+            return given
+        answers = np.bincount(self._answers.answer, minlength=len(given))
+        answers[: len(given)] += given
+        return answers
 
     @property
     def _stored_categories(self) -> int:
@@ -336,19 +363,27 @@ class StoredRatings(Ratings):
 
     def _count_cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         cells, times = self._stored_cells
-        if self.places is None:
+        if self.places is None and not self.answered:
             return cells, times
         codes, scores = np.divmod(cells, self._stored_categories)
-        recoded = codes * self.n_categories + self.places[scores].astype(np.int64)
-        distinct, place = np.unique(recoded, return_inverse=True)
+        if self.places is not None:
+            scores = self.places[scores].astype(np.int64)
+        if self.answered:
+            answers, n = self._answers, len(self._answers)
+            stored = np.array(self.sizes) - [1, len(answers.items), *[1] * len(self._facet_labels)]
+            added = [np.full(n, size) for size in stored]
+            added[1] += np.searchsorted(answers.items, answers.item)
+            levels = zip(np.unravel_index(codes, stored), added, strict=True)
+            codes = np.ravel_multi_index([np.concatenate(both) for both in levels], self.sizes)
+            scores, times = np.append(scores, answers.answer), np.append(times, np.ones(n, times.dtype))
+        distinct, place = np.unique(codes * self.n_categories + scores, return_inverse=True)
         return distinct, np.bincount(place, times).astype(np.int64)
 
     def _by_student(self) -> Tally:
-        if self.places is None:
-            total = self.packed.array("totals").astype(np.float64)
-        else:
-            total = np.concatenate([part.tally("student").total for part in self.parts()])
-        return Tally(np.diff(self.offsets), total)
+        if self.places is None and not self.answered:
+            return Tally(np.diff(self.offsets), self.packed.array("totals").astype(np.float64))
+        parts = [part.tally("student") for part in self.parts()]
+        return Tally(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("n", "total")))
 
     # ------------------------------------------------------------------------------------ by parts
 
@@ -365,29 +400,70 @@ class StoredRatings(Ratings):
         start, stop = int(self.offsets[first]), int(self.offsets[last])
         given = np.diff(self.offsets[first : last + 1])
         score = self._taken("score", start, stop, np.int16)
-        return Ratings(
+        aside = {
+            role: Facet(labels.name, self._taken(role, start, stop), labels)
+            for role, labels in self._aside.items()
+            if role != "group"
+        }
+        if "group" in self._aside:
+            labels = self._aside["group"]
+            aside["group"] = Facet(labels.name, np.repeat(self._taken("group", first, last), given), labels)
+        found = Ratings(
             student=np.repeat(np.arange(last - first, dtype=np.int32), given),
             rater=self._taken("rater", start, stop),
             item=self._taken("item", start, stop),
             score=score if self.places is None else self.places[score],
             students=self.students.slice(first, last - first),
-            raters=self.raters,
-            items=self.items,
+            raters=self.packed.labels("raters").alias("rater"),
+            items=self.packed.labels("items").alias("item"),
             notes=self.notes,
             backend=self.backend,
             facets=tuple(
-                Facet(name, self._taken(f"facet {f}", start, stop), labels)
-                for f, (name, labels) in enumerate(self._facet_labels)
+                Facet(labels.name, self._taken(f"facet {f}", start, stop), labels)
+                for f, labels in enumerate(self._facet_labels)
             ),
+            known=self._answers.between(first, last),
+            trusted=self.trusted,
+            score_step=self.score_step,
+            **aside,
         )
+        return answers_as_ratings(found, self._answers.items) if self.answered else found
 
     def _taken(self, name: str, start: int, stop: int, dtype: Any = np.int32) -> Any:
         return self.packed.array(name, start, stop).astype(dtype)
 
     @cached_property
-    def _facet_labels(self) -> list[tuple[str, pl.Series]]:
+    def _facet_labels(self) -> list[pl.Series]:
         names = self.packed.about["facets"]
-        return [(name, self.packed.labels(f"levels {f}").alias(name)) for f, name in enumerate(names)]
+        return [self.packed.labels(f"levels {f}").alias(name) for f, name in enumerate(names)]
+
+    @cached_property
+    def _aside(self) -> dict[str, pl.Series]:
+        """Labels of the pieces, draws and groups, where there are some, named as their columns."""
+        named = self.packed.about.get("aside", {})
+        return {role: self.packed.labels(f"levels {role}").alias(name) for role, name in named.items()}
+
+    @property
+    def piece(self) -> Facet | None:
+        return self._lazy("piece")
+
+    @property
+    def draw(self) -> Facet | None:
+        return self._lazy("draw")
+
+    @property
+    def group(self) -> Facet | None:
+        return self._lazy("group")
+
+    def _lazy(self, role: str) -> Facet | None:
+        if role not in self._aside or (self.answered and role != "group"):
+            return None
+        facet: Any = _LazyFacet(self._aside[role], lambda: getattr(self._whole, role).codes)
+        return facet  # type: ignore[no-any-return]
+
+    @property
+    def student_groups(self) -> Codes | None:
+        return self._taken("group", 0, self.n_students) if "group" in self._aside else None
 
     # ------------------------------------------------------------------------------ whole, in memory
 
@@ -416,23 +492,36 @@ class StoredRatings(Ratings):
 
     @cached_property
     def facets(self) -> tuple[Facet, ...]:
-        return tuple(_LazyFacet(self, f) for f in range(len(self._facet_labels)))  # type: ignore[misc]
+        found: list[Any] = [
+            _LazyFacet(
+                lengthened(labels, 1) if self.answered else labels,
+                lambda f=f: self._whole.facets[f].codes,  # type: ignore[misc]
+            )
+            for f, labels in enumerate(self._facet_labels)
+        ]
+        return tuple(found)
 
     def with_scores(self, places: NDArray[np.int16]) -> Ratings:
         combined = places if self.places is None else places[self.places]
-        return StoredRatings(self.packed, combined, self.part_size)
+        return StoredRatings(self.packed, combined, self.part_size, answered=self.answered)
+
+    def with_answers(self) -> Ratings:
+        return StoredRatings(self.packed, self.places, self.part_size, answered=True)
+
+
+def _reopened(packed: Packed, places: NDArray[np.int16] | None, part: int, answered: bool) -> StoredRatings:
+    return StoredRatings(packed, places, part, answered=answered)
 
 
 class _LazyFacet:
     """A facet whose labels are at hand, and whose codes come into memory when asked for."""
 
-    def __init__(self, ratings: StoredRatings, which: int) -> None:
-        self._ratings, self._which = ratings, which
-        self.name, self.labels = ratings._facet_labels[which]
+    def __init__(self, labels: pl.Series, codes: Callable[[], Codes]) -> None:
+        self.name, self.labels, self._codes = labels.name, labels, codes
 
     @property
     def codes(self) -> Codes:
-        return self._ratings._whole.facets[self._which].codes
+        return self._codes()
 
 
 def part_edges(offsets: Offsets, size: int) -> Offsets:
@@ -451,90 +540,112 @@ def open_ratings(packed: Packed, in_memory: int = IN_MEMORY) -> Ratings:
 Counts = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Labels:
-    """Labels and notes of a file of packed ratings."""
-
-    students: pl.Series
-    raters: pl.Series
-    items: pl.Series
-    facets: dict[str, pl.Series]
-    notes: tuple[str, ...]
-    backend: str
-    cut: float | None
-
-    @property
-    def sizes(self) -> list[int]:
-        return [len(self.raters), len(self.items), *(len(labels) for labels in self.facets.values())]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Chunk:
-    """Some ratings, coded."""
-
-    student: Codes
-    score: NDArray[np.int16]
-    levels: Sequence[Codes]
-    """Rater, item, and each further facet."""
-
-
 def write_ratings(ratings: Ratings, path: Path, cut: float | None) -> None:
     """Pack ratings that are in memory."""
-    facets = {facet.name: facet.labels for facet in ratings.facets}
-    labels = Labels(
-        ratings.students, ratings.raters, ratings.items, facets, ratings.notes, ratings.backend, cut
-    )
-    levels = (ratings.rater, ratings.item, *(facet.codes for facet in ratings.facets))
-    chunk = Chunk(ratings.student, ratings.score, levels)
-    write_chunks([chunk], labels, ratings.tally("student").n, ratings.n_categories, path)
+    write_chunks([ratings], ratings, ratings.tally("student").n, ratings.n_categories, path, cut)
 
 
 def write_chunks(
-    chunks: Iterable[Chunk], labels: Labels, per_student: Counts, n_categories: int, path: Path
+    chunks: Iterable[Ratings],
+    header: Ratings,
+    per_student: Counts,
+    n_categories: int,
+    path: Path,
+    cut: float | None,
 ) -> None:
-    """Put every rating in its place among those of its student; memory is that of a chunk."""
+    """Put every rating in its place among those of its student; memory is that of a chunk.
+
+    Chunks are coded as the whole is. `header` has the labels, the known answers and the notes; its rows do not matter.
+    """
     offsets = np.concatenate([[0], np.cumsum(per_student)])
-    n, k, sizes = int(offsets[-1]), n_categories, labels.sizes
-    names = ["rater", "item", *(f"facet {f}" for f in range(len(labels.facets)))]
+    n, k, sizes = int(offsets[-1]), n_categories, header.sizes
+    aside = _aside(header)
     with writing(path) as (file, about):
-        file.labels("students", labels.students)
-        file.labels("raters", labels.raters)
-        file.labels("items", labels.items)
-        for f, series in enumerate(labels.facets.values()):
-            file.labels(f"levels {f}", series)
+        _write_labels(file, header)
         file.array("offsets", offsets)
         score = file.empty("score", narrow(k), n)
+        names = ["rater", "item", *(f"facet {f}" for f in range(len(header.facets)))]
         levels = [file.empty(name, narrow(size), n) for name, size in zip(names, sizes, strict=True)]
+        further = {
+            role: file.empty(role, narrow(len(facet.labels)), n)
+            for role, facet in aside.items()
+            if role != "group"
+        }
         following, totals = offsets[:-1].copy(), np.zeros(len(per_student), dtype=np.int64)
+        groups = np.full(len(per_student), -1, dtype=np.int32)
         tallied: list[tuple[Counts, Counts]] = []
         for chunk in chunks:
             place = _places(chunk.student, following)
             score[place] = chunk.score
-            cell = np.zeros(len(place), dtype=np.int64)
-            for stored, codes, size in zip(levels, chunk.levels, sizes, strict=True):
-                stored[place] = codes
-                cell = cell * size + codes
+            codes = (chunk.rater, chunk.item, *(facet.codes for facet in chunk.facets))
+            for stored, own in zip(levels, codes, strict=True):
+                stored[place] = own
+            for role, stored in further.items():
+                stored[place] = _aside(chunk)[role].codes
+            _group_into(groups, chunk)
             count_into(totals, chunk.student, chunk.score)
-            tallied.append(
-                _merged([*tallied[-1:], distinct_counts(cell * k + chunk.score, int(np.prod(sizes)) * k)])
-            )
-            del tallied[:-1]
-            for stored in (score, *levels):
+            cells = distinct_counts(chunk.context_codes() * k + chunk.score, math.prod(sizes) * k)
+            tallied = [_merged([*tallied, cells])]
+            for stored in (score, *levels, *further.values()):
                 forget(stored)
         file.array("totals", totals)
-        cells, times = tallied[-1]
-        file.array("cells", cells)
-        file.array("times", times)
+        for name, counts in zip(("cells", "times"), tallied[0], strict=True):
+            file.array(name, counts)
+        if header.group is not None:
+            file.array("group", groups.astype(narrow(len(header.group.labels))))
         about.update(
             categories=k,
-            facets=list(labels.facets),
-            notes=list(labels.notes),
-            backend=labels.backend,
-            cut=labels.cut,
+            facets=[facet.name for facet in header.facets],
+            aside={role: facet.name for role, facet in aside.items()},
+            trusted=list(header.trusted),
+            score_step=header.score_step,
+            notes=list(header.notes),
+            backend=header.backend,
+            cut=cut,
         )
 
 
-def count_into(counts: Counts, codes: Codes, weights: AnyArray | None = None) -> None:
+def _aside(ratings: Ratings) -> dict[str, Facet]:
+    """Pieces, draws and groups, where there are some."""
+    found = {"piece": ratings.piece, "draw": ratings.draw, "group": ratings.group}
+    return {role: facet for role, facet in found.items() if facet is not None}
+
+
+def _write_labels(file: Writer, header: Ratings) -> None:
+    file.labels("students", header.students)
+    file.labels("raters", header.raters)
+    file.labels("items", header.items)
+    for place, facet in (*enumerate(header.facets), *_aside(header).items()):
+        file.labels(f"levels {place}", facet.labels)
+    if header.known is not None:
+        for name in ("student", "item", "answer"):
+            file.array(f"known {name}", getattr(header.known, name))
+
+
+def _group_into(groups: Codes, chunk: Ratings) -> None:
+    """Note the group of each student; raises where one has two."""
+    if chunk.group is None:
+        return
+    student, group = chunk.student, chunk.group.codes
+    before = groups[student]
+    groups[student] = group
+    other = np.flatnonzero(((before >= 0) & (before != group)) | (groups[student] != group))
+    if not len(other):
+        return
+    row = int(other[0])
+    here = int(group[row])
+    there = int(before[row] if before[row] not in (-1, here) else groups[student[row]])
+    who, (one, two) = chunk.students[int(student[row])], sorted((here, there))
+    names = chunk.group.labels
+    raise InputError(
+        f"student {shortened(who)} is in two groups, {shortened(names[one])} and {shortened(names[two])}",
+        TWO_GROUPS,
+        value=names[two],
+        option="group",
+    )
+
+
+def count_into(counts: Counts, codes: NDArray[np.integer], weights: AnyArray | None = None) -> None:
     """Add how often each code occurs, or its weights; a chunk in order has the codes of a short stretch."""
     if not len(codes):
         return

@@ -15,7 +15,7 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_blocks
 from raterlens.config import ReadConfig
-from raterlens.ratings.coded import Codes, Facet, KnownAnswers, Ratings, renumbered
+from raterlens.ratings.coded import TWO_GROUPS, Codes, Facet, KnownAnswers, Ratings, renumbered
 from raterlens.ratings.groupings import with_draws
 from raterlens.reading.columns import Roles
 from raterlens.reading.duplicates import DRAWS, settle_duplicates
@@ -31,7 +31,13 @@ from raterlens.reading.labels import (
 )
 from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.scores import ScoreCoding, detect_scale, parse_scores
-from raterlens.reading.truth_columns import known_coding, one_answer_per_cell, table_answers, trusted_raters
+from raterlens.reading.truth_columns import (
+    answers_note,
+    known_coding,
+    one_answer_per_cell,
+    table_answers,
+    trusted_raters,
+)
 from raterlens.reading.vocabulary import tier
 
 ONE_ITEM = "all"
@@ -68,8 +74,7 @@ def assemble(table: Table, roles: Roles, plan: ReadPlan) -> tuple[Ratings, ReadP
     if "group" in roles.aside:
         check_groups(labels.students, labels.facets[roles.aside["group"]], of_use, rows.place)
     if (known := _known(ratings, rows, roles, labels, kept, coding, plan.config)) is not None:
-        said = f"{counted(len(known), 'known answer')} of {counted(len(np.unique(known.student)), 'student')}"
-        ratings = replace(ratings, known=known, notes=(*ratings.notes, said))
+        ratings = replace(ratings, known=known, notes=(*ratings.notes, answers_note(known)))
     if coding.factor != 1:
         ratings = replace(ratings, score_step=1 / coding.factor)
     if roles.trusted:
@@ -396,10 +401,7 @@ def check_groups(students: Levels, groups: Levels, kept: Mask, place: Callable[[
     there, here = (shortened(groups.labels[int(group[at])]) for at in (before, row))
     raise InputError(
         f"student {who} is in group {there} at {place(int(rows[before]))}, but in {here} at {place(int(rows[row]))}",
-        Message(
-            "correct the group, or, where groups use the same names for their students, name both columns with ",
-            Option("student"),
-        ),
+        TWO_GROUPS,
         value=groups.labels[int(group[row])],
         option="group",
     )

@@ -5,10 +5,10 @@ put into their students' places chunk by chunk.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -22,11 +22,10 @@ from raterlens.base.text import Message, Option, counted
 from raterlens.config import ReadConfig
 from raterlens.config.keyword_types import ReadOptions
 from raterlens.config.limits import CHUNK, LARGE_FILE
-from raterlens.ratings.coded import Codes, Ratings
+from raterlens.ratings.coded import Codes, Facet, KnownAnswers, Ratings
 from raterlens.ratings.packed import (
     SUFFIX,
-    Chunk,
-    Labels,
+    Counts,
     Scratch,
     StoredRatings,
     count_into,
@@ -45,6 +44,13 @@ from raterlens.reading.read import checked
 from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.roles import ROLES
 from raterlens.reading.scores import FEWEST_RANKS, HIGHEST, ScoreCoding, detect_scale, parse_scores
+from raterlens.reading.truth_columns import (
+    answers_note,
+    known_coding,
+    one_answer_per_cell,
+    table_answers,
+    trusted_raters,
+)
 
 
 def pack(source: object, out: str | Path, **options: Unpack[ReadOptions]) -> Path:
@@ -57,7 +63,7 @@ def pack(source: object, out: str | Path, **options: Unpack[ReadOptions]) -> Pat
     out
         The file to write, NAME.rlpack. It appears when it is whole.
     **options
-        As in `rl.read`, but for `piece`, `draw`, `group`, `known` and `trusted_column`: packed files hold ratings only.
+        As in `rl.read`.
 
     Examples
     --------
@@ -76,19 +82,6 @@ def pack_ratings(
     source: object, path: Path, config: ReadConfig, large: int = LARGE_FILE, chunk: int = CHUNK
 ) -> Path:
     """As `pack`; a parquet file of `large` rows or more goes chunk by chunk."""
-    for option, what in (
-        ("known", "no known answers"),
-        ("piece", "no pieces of work"),
-        ("draw", "no draws"),
-        ("group", "no groups"),
-        ("trusted_column", "nobody whom you trust"),
-    ):
-        if (value := getattr(config, option)) is not None:
-            raise OptionError(
-                Message(Option(option), f": packed files hold ratings only, {what}"),
-                "leave it out, or fit the table itself",
-                value=value,
-            )
     with open_table(source, config) as opened:
         table, roles, plan = resolve_layout(opened, ReadPlan.of(config).add(opened.findings))
         query = _large(table, roles, large)
@@ -144,7 +137,7 @@ class _Query:
     labels: dict[str, pl.Series]
     """Labels of each role, sorted."""
     coded: pl.LazyFrame
-    """A column of codes for each role that has columns, and the scores."""
+    """A column of codes for each role that has columns, the scores, and columns of known answers and trusted raters."""
     item_codes: Codes | None
     """Where score columns are items."""
     coding: ScoreCoding
@@ -170,10 +163,11 @@ class _Query:
             codes = distinct.with_columns(pl.Series(_code(role), found.codes)).lazy()
             coded = coded.join(codes, on=list(names), how="left", nulls_equal=True, maintain_order="left")
         wanted = [_code(role) for role, names in columns.items() if names]
+        besides = dict.fromkeys((*roles.scores, *roles.known, *roles.trusted))
         scores = [rows.select(name).unique().collect(engine="streaming").to_series() for name in roles.scores]
         coding, plan = detect_scale(scores, roles.scores, plan)
         plan.raise_questions()
-        return _Query(rows, roles, labels, coded.select(*wanted, *roles.scores), item_codes, coding, plan)
+        return _Query(rows, roles, labels, coded.select(*wanted, *besides), item_codes, coding, plan)
 
     def batches(self, chunk: int) -> Iterator[tuple[RowCounts, dict[str, Codes], NDArray[np.int16]]]:
         """Usable rows: how many, the codes of each role, and the scores."""
@@ -191,6 +185,13 @@ class _Query:
             chosen = {role: np.broadcast_to(code, kept.shape)[kept] for role, code in codes.items()}
             yield RowCounts.of(labelled, scores >= 0, kept), chosen, scores[kept]
             first += len(frame)
+
+    def distinct(self, column: str, roles: list[str]) -> tuple[pl.DataFrame, Callable[[int], str]]:
+        """Distinct values of a column beside the codes of these roles, and words for the row where each is first."""
+        names = [*map(_code, roles), column]
+        rows = self.coded.with_row_index("row").select("row", *names)
+        frame = rows.unique(names, keep="first", maintain_order=True).collect(engine="streaming")
+        return frame, lambda at: f"row {frame['row'][at] + 1:,}"
 
     def _scores(self, column: pl.Series, first: int) -> NDArray[np.int16]:
         try:
@@ -227,43 +228,102 @@ def _stream(query: _Query, path: Path, chunk: int) -> None:
     """Write a draft, chunk by chunk, and check it as a whole."""
     roles, asked = query.roles, query.plan.asked
     given = {role: np.zeros(len(labels), dtype=np.int64) for role, labels in query.labels.items()}
-    found, highest, scratch, kept = RowCounts(0, 0, 0, 0, 0), 0, Scratch(path.parent), []
+    seen = np.zeros(HIGHEST + 1, dtype=np.int64)
+    found, scratch, kept = RowCounts(0, 0, 0, 0, 0), Scratch(path.parent), []
     for of_use, codes, scores in query.batches(chunk):
         found += of_use
-        highest = max(highest, int(scores.max(initial=0)))
+        count_into(seen, scores)
         for role, chosen in codes.items():
             count_into(given[role], chosen)
         narrowed = {
             role: scratch.keep(chosen.astype(narrow(len(given[role])))) for role, chosen in codes.items()
         }
         kept.append((narrowed, scratch.keep(scores.astype(narrow(HIGHEST + 1)))))
-    notes = dropped_notes(roles, found)
-    # Labels that only rows without a score have are left out, as everywhere.
-    place = {role: (np.cumsum(times > 0) - 1).astype(np.int32) for role, times in given.items()}
-    used = {role: query.labels[role].filter(pl.Series(times > 0)) for role, times in given.items()}
-    labels = Labels(
-        used["student"],
-        used["rater"],
-        used["item"],
-        {name: used[_facet(name)] for name in roles.facets},
-        (*(one.note for one in query.plan.findings), *roles.notes, *notes, *label_notes(used)),
-        "polars",
-        asked.cut,
-    )
-    order = ["rater", "item", *(_facet(name) for name in roles.facets)]
-    chunks = (
-        Chunk(
-            take_in_blocks(place["student"], codes["student"]),
-            scores.astype(np.int16),
-            [take_in_blocks(place[role], codes[role]) for role in order],
+    header, place = _header(query, given, found, seen)
+
+    def rows(codes: dict[str, Codes], scores: NDArray[np.int16]) -> Ratings:
+        def taken(role: str) -> Codes:
+            return take_in_blocks(place[role], codes[role])
+
+        def with_codes(facet: Facet) -> Facet:
+            return replace(facet, codes=taken(_facet(facet.name)))
+
+        aside: dict[str, Any] = {role: with_codes(getattr(header, role)) for role in roles.aside}
+        return replace(
+            header,
+            student=taken("student"),
+            rater=taken("rater"),
+            item=taken("item"),
+            score=scores.astype(np.int16),
+            facets=tuple(map(with_codes, header.facets)),
+            **aside,
         )
-        for codes, scores in kept
-    )
-    write_chunks(chunks, labels, given["student"][given["student"] > 0], highest + 1, path)
+
+    per_student = given["student"][given["student"] > 0]
+    chunks = (rows(codes, scores) for codes, scores in kept)
+    write_chunks(chunks, header, per_student, header.n_categories, path, asked.cut)
     stored = StoredRatings(open_packed(path))
     checked(stored, asked.cut)
     _refuse_repeats(stored, asked)
     _refuse_ranks(stored, asked)
+
+
+def _header(
+    query: _Query, given: dict[str, Counts], found: RowCounts, seen: Counts
+) -> tuple[Ratings, dict[str, Codes]]:
+    """Labels, notes and known answers of the ratings, with one row per score that occurs; and the place of each role's
+    levels among those used, -1 for others: labels that only rows without a score have are left out, as everywhere."""
+    roles, coding = query.roles, query.coding
+    place = {role: np.where(n > 0, np.cumsum(n > 0) - 1, -1).astype(np.int32) for role, n in given.items()}
+    used = {role: query.labels[role].filter(pl.Series(times > 0)) for role, times in given.items()}
+    notes = (*(one.note for one in query.plan.findings), *roles.notes, *dropped_notes(roles, found))
+    score = np.flatnonzero(seen).astype(np.int16)
+    first = np.zeros(len(score), dtype=np.int32)
+    facets = {name: Facet(name, first, used[_facet(name)].alias(name)) for name in roles.facets}
+    aside: dict[str, Any] = {role: facets.pop(name) for role, name in roles.aside.items()}
+    header = Ratings(
+        student=first,
+        rater=first,
+        item=first,
+        score=score,
+        students=used["student"].alias("student"),
+        raters=used["rater"].alias("rater"),
+        items=used["item"].alias("item"),
+        notes=(*notes, *label_notes(used)),
+        facets=tuple(facets.values()),
+        trusted=_trusted(query, place["rater"]),
+        score_step=1 / coding.factor,
+        **aside,
+    )
+    known = _known(query, header, place, query.plan.config)
+    if known is None:
+        return header, place
+    return replace(header, known=known, notes=(*header.notes, answers_note(known))), place
+
+
+def _known(
+    query: _Query, header: Ratings, place: dict[str, Codes], config: ReadConfig
+) -> KnownAnswers | None:
+    """Known answers, from their column or from a table of their own."""
+    if not query.roles.known:
+        return None if config.known is None else table_answers(header, query.roles, query.coding, config)
+    roles = ["student"] if query.item_codes is not None else ["student", "item"]
+    frame, row = query.distinct(query.roles.known[0], roles)
+    column = frame[query.roles.known[0]]
+    answer = parse_scores(column, known_coding(column, header, query.coding, config), row)
+    codes = [np.append(place[role], np.int32(-1))[_column(frame, role)[:, 0]] for role in roles]
+    return one_answer_per_cell(
+        header, codes[0], codes[1] if len(codes) > 1 else np.zeros_like(codes[0]), answer, row
+    )
+
+
+def _trusted(query: _Query, place: Codes) -> tuple[str, ...]:
+    if not query.roles.trusted:
+        return ()
+    frame, row = query.distinct(query.roles.trusted[0], ["rater"])
+    codes = _column(frame, "rater")[:, 0]
+    kept = np.append(place, np.int32(-1))[codes] >= 0
+    return trusted_raters(frame[query.roles.trusted[0]], Levels(codes, query.labels["rater"]), kept, row)
 
 
 def _refuse_repeats(stored: StoredRatings, config: ReadConfig) -> None:
@@ -281,8 +341,11 @@ def _refuse_repeats(stored: StoredRatings, config: ReadConfig) -> None:
 
 
 def _repeats(part: Ratings) -> int:
-    """How many ratings of a part have another before them."""
+    """How many ratings of a part have another before them, of the same piece and draw."""
     key = part.student.astype(np.int64) * math.prod(part.sizes) + part.context_codes()
+    for facet in (part.piece, part.draw):
+        if facet is not None:
+            key = key * len(facet.labels) + facet.codes
     return part.n_ratings - len(sorted_unique(key))
 
 

@@ -207,9 +207,7 @@ def _packed(source: str | os.PathLike[str], config: ReadConfig) -> Ratings:
                 Message(
                     Option(option), f" is given for {path.name!r}, whose ratings were read when it was packed"
                 ),
-                "leave it out, or read the table itself"
-                if option in ("known", "piece", "trusted_column")
-                else "leave it out, or pack again",
+                "leave it out, or pack again",
                 value=value,
             )
     try:

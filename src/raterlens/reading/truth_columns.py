@@ -161,6 +161,11 @@ def one_answer_per_cell(
     return KnownAnswers(student.astype(np.int32), item.astype(np.int32), found.astype(np.int16))
 
 
+def answers_note(known: KnownAnswers) -> str:
+    """How many there are."""
+    return f"{counted(len(known), 'known answer')} of {counted(len(np.unique(known.student)), 'student')}"
+
+
 _YES, _NO = ("yes", "y", "true", "t", "1", "1.0", "x", "trusted"), ("no", "n", "false", "f", "0", "0.0", "")
 
 

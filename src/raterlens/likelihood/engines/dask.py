@@ -70,6 +70,8 @@ class OnFile:
     places: NDArray[np.int16] | None
     first: int
     last: int
+    answered: bool = False
+    """Whether known answers are to be ratings."""
 
     def ratings(self) -> Ratings:
         try:
@@ -86,7 +88,7 @@ class OnFile:
                 "copy it there again",
                 value=self.path,
             )
-        return StoredRatings(packed, self.places).part(self.first, self.last)
+        return StoredRatings(packed, self.places, answered=self.answered).part(self.first, self.last)
 
 
 class DaskEngine:
@@ -238,7 +240,9 @@ def kinds_on_cluster(
 def _on_file(ratings: StoredRatings) -> list[OnFile]:
     packed = ratings.packed
     return [
-        OnFile(packed.path.resolve(), packed.checksum, ratings.places, int(first), int(last))
+        OnFile(
+            packed.path.resolve(), packed.checksum, ratings.places, int(first), int(last), ratings.answered
+        )
         for first, last in pairwise(_edges(ratings.offsets))
     ]
 

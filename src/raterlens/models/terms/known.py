@@ -9,11 +9,9 @@ To an engine these are contexts like the others, which come last (`Contexts.n_ra
 not a rater's, and their levels are beyond those of raters, items and facets.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.base.arrays import Array, Indices, Mask
@@ -21,7 +19,7 @@ from raterlens.capability.yardstick import LARGEST_EFFECT
 from raterlens.models.contexts import Contexts
 from raterlens.models.term import Beginning, Designs, Offsets, Term, at_answers
 from raterlens.models.terms.thresholds import Thresholds, step_sums
-from raterlens.ratings.coded import Facet, Ratings
+from raterlens.ratings.coded import Ratings
 
 KNOWN = "known"
 
@@ -39,7 +37,8 @@ class KnownAnswers(Term):
 
     @staticmethod
     def of(ratings: Ratings, n_steps: int, slope: float, *, graded: bool) -> "KnownAnswers":
-        items = answered_items(ratings)
+        assert ratings.known is not None
+        items = ratings.known.items
         scales = Thresholds("item", n_steps, graded, np.full(len(items), n_steps))
         return KnownAnswers(items, ratings.n_items, scales, slope)
 
@@ -83,50 +82,3 @@ class KnownAnswers(Term):
 
     def parameters(self, table: Array) -> Array:
         return self.scales.parameters(table[self.items])
-
-
-def answered_items(ratings: Ratings) -> Indices:
-    """The items that have known answers."""
-    assert ratings.known is not None
-    return np.unique(ratings.known.item).astype(np.int64)
-
-
-def with_answers(ratings: Ratings) -> Ratings:
-    """Known answers as ratings: by one more rater, on items and levels of facets of their own, which come last."""
-    known = ratings.known
-    assert known is not None
-    n, items = len(known), answered_items(ratings)
-    student = np.concatenate([ratings.student, known.student])
-    order = np.argsort(student, kind="stable")
-
-    def added(codes: NDArray[np.int32], more: NDArray[np.integer]) -> NDArray[np.int32]:
-        return np.concatenate([codes, more.astype(np.int32)])[order]
-
-    return Ratings(
-        student=student[order],
-        rater=added(ratings.rater, np.full(n, ratings.n_raters)),
-        item=added(ratings.item, ratings.n_items + np.searchsorted(items, known.item)),
-        score=np.concatenate([ratings.score, known.answer])[order],
-        students=ratings.students,
-        raters=_longer(ratings.raters, 1),
-        items=_longer(ratings.items, len(items)),
-        backend=ratings.backend,
-        group=None
-        if ratings.group is None
-        else replace(ratings.group, codes=_groups(ratings, student)[order]),
-        facets=tuple(
-            Facet(facet.name, added(facet.codes, np.full(n, len(facet.labels))), _longer(facet.labels, 1))
-            for facet in ratings.facets
-        ),
-    )
-
-
-def _groups(ratings: Ratings, student: NDArray[np.int32]) -> NDArray[np.int32]:
-    groups = ratings.student_groups
-    assert groups is not None
-    return groups[student]
-
-
-def _longer(labels: pl.Series, more: int) -> pl.Series:
-    added = pl.Series([f"\0known {place}" for place in range(more)], dtype=pl.String)
-    return pl.concat([labels.cast(pl.String), added]).alias(labels.name)
