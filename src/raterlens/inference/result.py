@@ -175,7 +175,7 @@ class Result:
     def decided(self) -> tuple[str, ...]:
         """Decisions of the data about the model, in a sentence each; none where the request says it all."""
         found = self.tables.get("assumptions")
-        return () if found is None or not found["taken"].any() else tuple(found["words"])
+        return () if found is None or not any(found["taken"]) else tuple(found["words"])
 
     def table(self, name: str) -> pl.DataFrame:
         """`raters`, `items`, `students` and what else the model has (`thresholds`, `facets`, `covariates`) as a
