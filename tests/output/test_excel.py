@@ -19,7 +19,7 @@ def fit():
     ratings = rl.simulate(students=60, raters=6, items=2, seed=4).ratings
     found = rl.fit(ratings, model="gmf")
     tables = {**found.tables, "raters": found.table("raters").with_columns(rater=pl.Series(HOSTILE))}
-    return replace(found, tables=tables, warnings=("=1+1 is no formula",))
+    return replace(found, tables=tables, warnings=("=1+1 is no formula",), ratings=None)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,33 @@ def test_the_command_writes_it_beside_the_rest(tmp_path, capsys):
         "Decisions",
         "Accuracy",
         "Mark again",
+        "Flags",
+        "Unexpected ratings",
+        "Bias",
+        "Pairs of raters",
         "Warnings",
     ]
     assert "Probability of pass" in [cell.value for cell in book["Decisions"][1]]
     assert (out / "raters.csv").exists()
+
+
+def test_a_fit_that_knows_its_ratings_writes_what_users_of_facets_look_for(tmp_path):
+    ratings = rl.simulate(students=60, raters=4, items=2, thresholds=[-1.0, 1.0], seed=1).ratings
+    fit = rl.fit(ratings, model="gmf")
+    book = openpyxl.load_workbook(fit.to_excel(tmp_path / "results.xlsx"))
+    assert book.sheetnames[3:] == [
+        "Flags",
+        "Unexpected ratings",
+        "Bias",
+        "Pairs of raters",
+        "Scores",
+        "Warnings",
+    ]
+    head = [cell.value for cell in book["Raters"][1]]
+    assert {"Infit", "Infit (z)", "Outfit", "Point-measure correlation", "Fair average"} <= set(head)
+    infit = {row[0].value: row[head.index("Infit")].value for row in book["Raters"].iter_rows(min_row=2)}
+    wanted = fit.diagnose().table("raters")
+    assert infit == pytest.approx(dict(wanted.select("rater", "infit").iter_rows()))
+    assert [cell.value for cell in book["Scores"]["C"][1:]] == [
+        int((ratings.score == k).sum()) for k in range(3)
+    ]

@@ -54,3 +54,24 @@ def test_tables_need_logits(panel: rl.Ratings) -> None:
     fit = rl.fit(panel, "gmf", link="probit", scale="graded", standard_errors=False)
     with pytest.raises(rl.RaterlensError, match="in logits"):
         rl.facets_tables(fit, panel)
+
+
+def test_tables_4_6_8_and_13_are_those_of_the_diagnosis(panel: rl.Ratings) -> None:
+    fit = rl.fit(panel, "tfm")
+    found, shown = fit.diagnose(), rl.facets_tables(fit, panel)
+    parts = {part.split()[0]: part.splitlines() for part in shown.split("\nTable ")[1:]}
+    assert list(parts) == ["4.1", "6.0", "7.1.1", "7.2.1", "7.3.1", "8.1", "13.1.1"]
+    unexpected = found.table("unexpected").row(0, named=True)
+    first = parts["4.1"][3].split()
+    assert first[4:] == [unexpected["student"], unexpected["rater"], unexpected["item"]]
+    assert float(first[2]) == pytest.approx(unexpected["z"], abs=0.06)
+    ruler = [line for line in parts["6.0"] if line.startswith("|")][1:]
+    assert sum(line.count("*") for line in ruler) == panel.n_students
+    severity = {row["rater"]: row["eta"] for row in fit.raters.iter_rows(named=True)}
+    for line in ruler:
+        at, _, raters, _ = line.strip("|").split("|")
+        assert all(abs(severity[name] - float(at)) <= 0.1251 for name in raters.split())
+    assert sum(len(line.strip("|").split("|")[2].split()) for line in ruler) == panel.n_raters
+    counts = [int(line.split()[1]) for line in parts["8.1"][3:6]]
+    assert counts == [int((panel.score == k).sum()) for k in range(3)]
+    assert len([line for line in parts["13.1.1"][3:] if line]) == panel.n_raters * panel.n_items

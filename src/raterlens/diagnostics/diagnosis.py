@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -13,10 +14,12 @@ from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_background
 from raterlens.diagnostics.agreement import agreement, rater_pairs
 from raterlens.diagnostics.capability_scale import unit_of
+from raterlens.diagnostics.categories import category_shares, category_statistics
 from raterlens.diagnostics.drift import Periods, change
 from raterlens.diagnostics.fit_statistics import (
     Fair,
     curves,
+    fair_items,
     fair_raters,
     fair_shares,
     item_fit,
@@ -44,8 +47,8 @@ if TYPE_CHECKING:
 class Diagnosis:
     """Tables by name: `flags`, `shared flags` (what many raters do alike), `item flags`, `raters`, `items`,
     `students`, `effects`, `unexpected`, `curves`, `bias item` (and `bias NAME` for facets and groups), `reliability`,
-    `agreement`, `rater pairs`, `ability` (a test of whether abilities are normal, where one is offered); with a time
-    also `change` and `bias period`."""
+    `agreement`, `rater pairs`; of ordered scores `categories` (the panel's use of each) and `category use` (each
+    rater's); with a time also `change` and `bias period`."""
 
     tables: Mapping[str, pl.DataFrame]
     n_raters: int
@@ -84,19 +87,38 @@ class Diagnosis:
         return to_backend(self.periods.fitted(), self.backend)
 
     def files(self) -> dict[str, pl.DataFrame]:
-        """Tables to write, by file name: flags; bias, change and drift if asked for."""
-        found = {"flags.csv": self.tables["flags"]}
-        if self.groups:
-            parts = [
-                self.tables[f"bias {name}"]
-                .rename({name: "level"})
-                .select(pl.col("rater"), pl.lit(name).alias("of"), pl.exclude("rater"))
-                for name in self.groups
-            ]
-            found["bias.csv"] = pl.concat(parts)
+        """Tables to write, by file name: flags, unexpected ratings, bias, pairs of raters and categories as far as
+        there are any; with a time change and drift."""
+        found = {"flags.csv": self.tables["flags"], "unexpected.csv": self.tables["unexpected"]}
+        if (bias := self.bias()).height:
+            found["bias.csv"] = bias
+        if (pairs := self.tables["rater pairs"]).height:
+            found["pairs.csv"] = pairs
+        if "categories" in self.tables:
+            found["categories.csv"] = self.tables["categories"]
         if self.periods is not None:
             found |= {"change.csv": self.tables["change"], "drift.csv": self.periods.fitted()}
         return found
+
+    def beside(self, name: str, table: pl.DataFrame) -> pl.DataFrame:
+        """The fit's `raters`, `items` or `students` with the fit statistics of each."""
+        key = name.removesuffix("s")
+        known = [*table.columns, "fair_average", "fair_average_se"] if name == "students" else table.columns
+        found = self.tables[name]
+        new = [column for column in found.columns if column == key or column not in known]
+        return table.join(found.select(new), on=key, how="left", maintain_order="left")
+
+    def bias(self) -> pl.DataFrame:
+        """Each rater's bias on every item, level of a facet and group, one below the other: rater, of, level, n,
+        mean_score, expected, severity, severity_se, z, p, p_adjusted."""
+        names = [name for name in self.tables if name.startswith("bias ") and name != "bias period"]
+        parts = [
+            self.tables[name]
+            .rename({name.removeprefix("bias "): "level"})
+            .select("rater", pl.lit(name.removeprefix("bias ")).alias("of"), pl.exclude("rater"))
+            for name in names
+        ]
+        return pl.concat(parts) if parts else pl.DataFrame()
 
     def shared(self) -> tuple[str, ...]:
         """Flags that most raters share, one sentence each, with what to fit instead."""
@@ -194,7 +216,7 @@ def _diagnose(
         fair_rater, fair_student = _fair_averages(fit, found, ratings)
         tables = {
             "raters": fair_rater.beside(rater_fit(found, sums)),
-            "items": item_fit(found, sums),
+            "items": _fair_items(fit, item_fit(found, sums)),
             "unexpected": _in_file(unexpected(found, labels), fit.calibration),
         }
         tables["effects"], interactions = beside()
@@ -227,6 +249,10 @@ def _later(
         "reliability": lambda: reliability(*(fit.table(name) for name in ("students", "raters", "items"))),
         "rater pairs": lambda: rater_pairs(ratings, found.paired),
     }
+    known, model = fit.calibration, found.model
+    if known is not None and "thresholds" in fit.tables:
+        later["categories"] = lambda: category_statistics(known, model, fit.table("thresholds"))
+        later["category use"] = lambda: category_shares(known, model)
     if (units := found.units) is not None:
         later["agreement"] = lambda: agreement(ratings, units, found.paired)
     return later
@@ -237,12 +263,14 @@ class TablesOnDemand(Mapping[str, pl.DataFrame]):
 
     def __init__(self, known: Mapping[str, pl.DataFrame | Callable[[], pl.DataFrame]]) -> None:
         self._tables = dict(known)
+        self._once = RLock()  # the page and the files ask from threads of their own
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        found = self._tables[name]
-        if not isinstance(found, pl.DataFrame):
-            found = self._tables[name] = found()
-        return found
+        with self._once:
+            found = self._tables[name]
+            if not isinstance(found, pl.DataFrame):
+                found = self._tables[name] = found()
+            return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tables)
@@ -268,6 +296,14 @@ def _biases(found: Residuals, of: Mapping[str, tuple[Any, pl.Series]]) -> dict[s
     return {
         name: interaction(found, codes, labels.cast(pl.String), name) for name, (codes, labels) in of.items()
     }
+
+
+def _fair_items(fit: Result, table: pl.DataFrame) -> pl.DataFrame:
+    if fit.calibration is None:
+        return table
+    own = fit.table("items")
+    place = places_of(table["item"], own["item"], "items")
+    return fair_items(fit.calibration, own[place]).beside(table)
 
 
 def _fair_averages(fit: Result, found: Residuals, ratings: Ratings) -> tuple[Fair, Fair]:

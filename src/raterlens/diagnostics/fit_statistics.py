@@ -12,7 +12,12 @@ from raterlens.base.arrays import Array
 from raterlens.diagnostics.rater_effects import rater_moment
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.estimation.scoring import places_of
-from raterlens.inference.expected_scores import rater_effects, rater_scores
+from raterlens.inference.expected_scores import (
+    category_probabilities,
+    predictor_at,
+    rater_effects,
+    rater_scores,
+)
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.grouping import large
 
@@ -122,6 +127,8 @@ def unexpected(found: Residuals, labels: dict[str, pl.Series]) -> pl.DataFrame:
             "score": ratings.score[rows],
             "expected": found.foreseen[rows],
             "probability": p[rows],
+            "z": (ratings.score[rows] - found.foreseen[rows])
+            / np.sqrt(np.maximum(found.foreseen_variance[rows], 1e-12)),
         }
     )
 
@@ -236,6 +243,23 @@ def fair_raters(calibration: Calibration, raters: pl.DataFrame) -> Fair:
     average = rater_scores(calibration, own)
     fall = (average - rater_scores(calibration, replace(own, severity=own.severity + _STEP))) / _STEP
     return Fair(average, np.abs(fall) * raters["eta_se"].cast(pl.Float64).to_numpy())
+
+
+def fair_items(calibration: Calibration, items: pl.DataFrame) -> Fair:
+    """The mean score that the average rater would give an average student on each item, as the file counts. `items` has
+    `item` and `delta_se`."""
+    _, average = rater_effects(calibration)
+    mean = np.array([calibration.effects.get("population", (0.0, 1.0))[0]], np.float64)
+    place = places_of(items["item"], calibration.labels["item"], "items")
+
+    def score(one: int, harder: float) -> float:
+        s = predictor_at(calibration, average, one, mean) - harder
+        p = category_probabilities(calibration, one, s[None], average.halo[:, None])
+        return float(p[0, :, 0] @ calibration.values)
+
+    found = np.array([score(int(one), 0.0) for one in place])
+    fall = (found - np.array([score(int(one), _STEP) for one in place])) / _STEP
+    return Fair(found, np.abs(fall) * items["delta_se"].cast(pl.Float64).to_numpy())
 
 
 def fair_shares(found: Residuals, raters: pl.DataFrame) -> tuple[Fair, Fair]:

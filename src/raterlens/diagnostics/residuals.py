@@ -12,7 +12,6 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_background, in_threads
 from raterlens.diagnostics.agreement import PairedRatings, paired_ratings
 from raterlens.diagnostics.predictions import Expectation, of_abilities, of_categories
-from raterlens.estimation.scoring import Placed
 from raterlens.inference.result import Result
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.nodes import Nodes
@@ -393,8 +392,8 @@ class Residuals:
     """Ratings of the same student and item, where they were to be compared"""
     paired: PairedRatings | None
     """Every two of these, with the probability that they are the same; None also where there are too many"""
-    bound: Placed | None
-    """The model on the ratings, where what is judged is an ability"""
+    model: Expectation
+    """The predictions that all of this comes from"""
 
     @property
     def raw(self) -> Array:
@@ -431,7 +430,7 @@ def residuals(fit: Result, ratings: Ratings, *, compared: bool = False) -> Resid
         own_slopes=model.own_slopes,
         categories=model.categories,
         judged=model.judged,
-        bound=model.bound,
+        model=model,
         pairs=pairs,
         ability=Moments(*work.of_judged),
         contexts=model.contexts,

@@ -667,14 +667,13 @@ class Fit(Result):
         about = f"{repr(self)[1:-1]}, log-likelihood {self.loglik:.1f}"
         return shown(who(found), lines([*beside, about, *cautions]), framed(capability(self), 640))
 
-    def to_excel(self, path: str | Path) -> Path:
-        """Write an Excel workbook with the sheets Raters, Items, Students and Warnings: frozen headings, numbers as
-        numbers, labels always as text, capability in colour. Needs the extra `excel`."""
-        from raterlens.output.excel import write_workbook  # needs an optional package
+    def to_excel(self, path: str | Path, ratings: Ratings | None = None) -> Path:
+        """Write a workbook: raters with verdicts, items, students, unexpected ratings, bias, pairs of raters, use of
+        the scores and warnings; for a fit from `rl.load` without ratings, the estimates alone. Needs the extra
+        `excel`."""
+        from raterlens.output.excel import write_fit  # needs an optional package
 
-        path = Path(path)
-        write_workbook(self, path)
-        return path
+        return write_fit(self, Path(path), self.ratings if ratings is None else ratings)
 
     def to_xarray(self) -> "xr.Dataset":
         """Estimates, standard errors and intervals as an xarray Dataset with the dimensions rater, item and student

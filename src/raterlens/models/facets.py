@@ -40,7 +40,7 @@ _MAPPED = tuple(name for name in get_args(PredictorName) if name not in ("loadin
 _PRODUCTS = frozenset({"log_slope", "difficulty", "mean", "log_sd"})
 """Those that multiply others."""
 # The intercept of a score that an item cannot get: its probability is 0 whatever the ability.
-_IMPOSSIBLE = -1e9
+IMPOSSIBLE = -1e9
 LEAST_VARIANCE = 0.02**2
 """Least variance of readings and pieces for second derivatives."""
 
@@ -320,7 +320,7 @@ class FacetsModel:
         if at.steps is not None:
             intercepts -= at.steps
         if self._beyond is not None:
-            intercepts[self._beyond] = _IMPOSSIBLE
+            intercepts[self._beyond] = IMPOSSIBLE
         return Predictor(at.sd * at.a, intercepts)
 
     def pullback(

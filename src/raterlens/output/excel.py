@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from raterlens.base.errors import OptionError
+from raterlens.diagnostics.findings import panel_findings
 from raterlens.diagnostics.wording import rater_table
 
 if TYPE_CHECKING:
-    from raterlens.diagnostics.findings import RaterFindings
+    from raterlens.diagnostics.findings import PanelFindings
+    from raterlens.fitting.fit import Fit
     from raterlens.inference.result import Result
     from raterlens.ratings.coded import Ratings
 
@@ -79,7 +81,51 @@ _HEADINGS = {
     "gain": "Gain",
     "becomes_safe": "Safe then",
 }
+_HEADINGS |= {
+    "infit": "Infit",
+    "infit_z": "Infit (z)",
+    "outfit": "Outfit",
+    "outfit_z": "Outfit (z)",
+    "correlation": "Point-measure correlation",
+    "correlation_expected": "Correlation expected",
+    "fair_average": "Fair average",
+    "score": "Score",
+    "expected": "Expected",
+    "probability": "Probability",
+    "row": "Row",
+    "of": "Of",
+    "z": "z",
+    "p": "p",
+    "p_adjusted": "p, adjusted",
+    "other": "Other rater",
+    "agreement": "Agreement",
+    "agreement_low": "Agreement from",
+    "agreement_high": "Agreement to",
+    "agreement_expected": "Agreement expected",
+    "weighted_kappa": "Weighted kappa",
+    "weighted_kappa_low": "Weighted kappa from",
+    "weighted_kappa_high": "Weighted kappa to",
+    "share": "Share",
+    "measure": "Mean measure",
+    "measure_expected": "Mean measure expected",
+    "threshold": "Threshold",
+}
 _HEADINGS |= {"facet": "Facet", "level": "Level", "severity": "More severe by"}
+_SHEETS = {
+    "decisions.csv": "Decisions",
+    "accuracy.csv": "Accuracy",
+    "remark.csv": "Mark again",
+    "flags.csv": "Flags",
+    "unexpected.csv": "Unexpected ratings",
+    "bias.csv": "Bias",
+    "pairs.csv": "Pairs of raters",
+    "categories.csv": "Scores",
+    "change.csv": "Change",
+    "drift.csv": "Drift",
+    "alarms.csv": "Drift alarms",
+    "labels.csv": "Labels",
+}
+"""Names of sheets, by the files of the folder that have the same tables."""
 _PROSE = ("sentence", "next_step")
 _NOTHING: Mapping[str, pl.DataFrame] = {}
 _SCALE = ("#F4B183", "#FFF2CC", "#9DC3E6")  # low, middle, high: told apart by every eye
@@ -102,11 +148,10 @@ def check_excel(sizes: Ratings | Result | None = None, *, most: int = MOST_ROWS)
 def write_workbook(
     fit: Result,
     path: Path,
+    found: PanelFindings | None = None,
     further: Mapping[str, pl.DataFrame] = _NOTHING,
-    raters: tuple[RaterFindings, ...] | None = None,
 ) -> None:
-    """Write the workbook, with further tables as sheets of their names; `raters`, where more is found than the
-    estimates say."""
+    """Write the workbook; `found`, where more is known than the estimates say, and further tables by file name."""
     check_excel(fit)
     import xlsxwriter  # optional package
 
@@ -127,19 +172,31 @@ def write_workbook(
             "prose": book.add_format({"text_wrap": True, "valign": "top"}),
         }
         for name in ("raters", "items", "students", *({"interactions"} & set(fit.tables))):
-            table = _raters(fit, raters) if name == "raters" else fit.table(name)
+            table = _raters(fit, found) if name == "raters" else fit.table(name)
+            if found is not None and found.diagnosis is not None and name != "interactions":
+                table = found.diagnosis.beside(name, table)
             sheet = book.add_worksheet(name.capitalize())
             _fill(sheet, table, heading, formats)
             if name == "raters" and table.height:
                 _colour(sheet, table)
-        for name, table in further.items():
-            _fill(book.add_worksheet(name), table, heading, formats)
-        _warnings(book.add_worksheet("Warnings"), fit, heading, formats)
+        for file, name in _SHEETS.items():
+            if file in further:
+                _fill(book.add_worksheet(name), further[file].head(MOST_ROWS), heading, formats)
+        _warnings(book.add_worksheet("Warnings"), fit, found, heading, formats)
 
 
-def _raters(fit: Result, raters: tuple[RaterFindings, ...] | None) -> pl.DataFrame:
+def write_fit(fit: Fit, path: Path, ratings: Ratings | None) -> Path:
+    """Write the workbook of a fit: `Fit.to_excel`."""
+    check_excel(fit)
+    found = None if ratings is None else panel_findings(fit, ratings)
+    further = {} if found is None or found.diagnosis is None else found.diagnosis.files()
+    write_workbook(fit, path, found, further)
+    return path
+
+
+def _raters(fit: Result, found: PanelFindings | None) -> pl.DataFrame:
     """With verdicts, the most capable first."""
-    rows = rater_table(fit, raters).drop("status")
+    rows = rater_table(fit, None if found is None else found.raters).drop("status")
     first = [
         "rater",
         "label",
@@ -197,13 +254,17 @@ def _colour(sheet: Any, table: pl.DataFrame) -> None:
     )
 
 
-def _warnings(sheet: Any, fit: Result, heading: Any, formats: dict[str, Any]) -> None:
+def _warnings(
+    sheet: Any, fit: Result, found: PanelFindings | None, heading: Any, formats: dict[str, Any]
+) -> None:
     sheet.set_column(0, 0, 16, formats["text"])
     sheet.set_column(1, 1, 110, formats["prose"])
     sheet.write_string(0, 0, "Kind", heading)
     sheet.write_string(0, 1, "Message", heading)
-    lines = [("warning", text) for text in fit.warnings] + [("reading", text) for text in fit.notes]
-    if not fit.warnings:
+    diagnosed = () if found is None or found.diagnosis is None else found.diagnosis.warnings()
+    warned = [*fit.warnings, *diagnosed]
+    lines = [("warning", text) for text in warned] + [("reading", text) for text in fit.notes]
+    if not warned:
         lines.insert(0, ("warning", "no problems were found in the data or the fit"))
     ended = "converged" if fit.converged else "did NOT converge"
     lines.append(

@@ -1,19 +1,18 @@
-"""Results as FACETS lays them out: a table a facet, measures in logits, fit, separation and chi-square."""
+"""Results as FACETS lays them out: unexpected ratings, rulers, a table per facet, use of the scores, bias."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.inference.expected_scores import rater_effects
-from raterlens.models.calibration import Calibration
+from raterlens.diagnostics.categories import EVERY_ITEM
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
+    from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.fitting.fit import Fit
 
 _COLUMNS = (
@@ -29,10 +28,49 @@ _COLUMNS = (
     ("ZStd", "outfit_z", 1, 6),
 )
 _AVERAGED = tuple(name for _, name, *_ in _COLUMNS)
+_HEADED = {
+    "students": "Students, by ability",
+    "raters": "Raters, by severity",
+    "items": "Items, by difficulty",
+}
+_UNEXPECTED = (
+    ("Score", "score", None),
+    ("Exp.", "expected", 1),
+    ("StRes", "z", 1),
+    ("Prob.", "probability", 3),
+    ("Student", "student", None),
+    ("Rater", "rater", None),
+    ("Item", "item", None),
+)
+_SCORES = (
+    ("Score", "score", None),
+    ("Counts", "n", 0),
+    ("%", "share", 0),
+    ("Avge Meas", "measure", 2),
+    ("Exp. Meas", "measure_expected", 2),
+    ("Infit MnSq", "infit", 2),
+    ("Outfit MnSq", "outfit", 2),
+    ("Threshold", "threshold", 2),
+    ("S.E.", "threshold_se", 2),
+)
+_BIAS = (
+    ("Count", "n", 0),
+    ("Obsvd Avg", "mean_score", 2),
+    ("Exp. Avg", "expected", 2),
+    ("Bias Size", "severity", 2),
+    ("S.E.", "severity_se", 2),
+    ("z", "z", 2),
+    ("Prob.", "p", 4),
+    ("Rater", "rater", None),
+    ("Level", "level", None),
+)
+_MOST_LINES, _MOST_STARS, _WIDEST_RULER = 48, 30, 40
+"""Lines of the ruler, stars in a line, characters of labels"""
 
 
 def facets_tables(fit: "Fit", ratings: Ratings) -> str:
-    """Text tables in the manner of FACETS' measurement reports: students, raters, items, further facets, thresholds.
+    """Text tables numbered as FACETS numbers them: 4 unexpected ratings, 6 rulers, 7 students, raters, items and
+    further facets, 8 use of the scores with thresholds, 13 bias of raters by item, facet and group.
 
     Measures are in logits: alpha plus sigma times ability, severity, difficulty; raters and items are centred
     unless anchored, students are not, as is FACETS' default. Errors, mean squares and separation are those of
@@ -60,36 +98,82 @@ def facets_tables(fit: "Fit", ratings: Ratings) -> str:
             option="link",
         )
     found = fit.diagnose(ratings)
-    reliability = {row["of"]: row for row in found.tables["reliability"].iter_rows(named=True)}
     student, rater, item = _origins(fit)
-    facets = (
-        ("students", "Students, by ability", "theta", fit.sigma, student),
-        ("raters", "Raters, by severity", "eta", 1.0, rater),
-        ("items", "Items, by difficulty", "delta", 1.0, item),
-    )
+    facets = {
+        "students": _facet(fit, found, "students", "theta", fit.sigma, student),
+        "raters": _facet(fit, found, "raters", "eta", 1.0, rater),
+        "items": _facet(fit, found, "items", "delta", 1.0, item),
+    }
     lines = [f"{fit.model} by {fit.method}: log-likelihood {fit.loglik:.4f}, {fit.n_ratings:,} ratings"]
-    for number, (name, heading, measure, unit, origin) in enumerate(facets, 1):
-        statistics = found.tables[name].drop("n").with_columns(pl.first().cast(pl.String))
-        table = (
-            fit.table(name)
-            .with_columns(
-                pl.first().cast(pl.String),
-                measure=pl.col(measure) * unit + origin,
-                se=pl.col(f"{measure}_se").cast(pl.Float64) * unit,
-                total=pl.col("mean_score") * pl.col("n"),
-            )
-            .join(statistics, on=name[:-1], how="left", maintain_order="left")
-            .sort("measure", descending=True)
-        )
-        if name == "items":
-            table = table.with_columns(fair_average=_fair_items(fit.calibration, table["item"]))
-        lines += ["", f"Table 7.{number}.1  {heading}", *_table(table, name[:-1])]
-        lines += _separation(reliability[name], unit)
+    lines += ["", f"Table 4.1  Unexpected ratings ({found.tables['unexpected'].height:,})"]
+    lines += _text_table(found.tables["unexpected"], _UNEXPECTED)
+    lines += ["", "Table 6.0  All facets on one ruler", *_rulers(facets)]
+    reliability = {row["of"]: row for row in found.tables["reliability"].iter_rows(named=True)}
+    for number, (name, heading) in enumerate(_HEADED.items(), 1):
+        lines += ["", f"Table 7.{number}.1  {heading}", *_table(facets[name], name[:-1])]
+        lines += _separation(reliability[name], fit.sigma if name == "students" else 1.0)
     if "facets" in fit.tables:
         lines += ["", "Further facets", str(fit.table("facets"))]
-    if "thresholds" in fit.tables:
-        lines += ["", "Table 8.1  Thresholds between scores", *_thresholds(fit.table("thresholds"))]
+    if "categories" in found.tables:
+        scores = found.tables["categories"].with_columns(pl.col("share") * 100)
+        for number, ((label,), rows) in enumerate(scores.group_by("item", maintain_order=True), 1):
+            of = "" if label == EVERY_ITEM and scores["item"].n_unique() == 1 else f": {label}"
+            lines += ["", f"Table 8.{number}  Use of the scores{of}", *_text_table(rows, _SCORES)]
+    for number, ((grouping,), rows) in enumerate(_by_grouping(found.bias()), 1):
+        ordered = rows.sort(pl.col("z").abs(), descending=True, maintain_order=True)
+        lines += ["", f"Table 13.{number}.1  Bias of raters by {grouping}", *_text_table(ordered, _BIAS)]
     return "\n".join(lines)
+
+
+def _facet(
+    fit: "Fit", found: "Diagnosis", name: str, measure: str, unit: float, origin: float
+) -> pl.DataFrame:
+    """Measures in logits, the highest first, with what the diagnosis says of each."""
+    table = fit.table(name).with_columns(
+        measure=pl.col(measure) * unit + origin,
+        se=pl.col(f"{measure}_se").cast(pl.Float64) * unit,
+        total=pl.col("mean_score") * pl.col("n"),
+    )
+    statistics = found.tables[name].drop("n")
+    both = table.join(statistics, on=name[:-1], how="left", maintain_order="left")
+    return both.with_columns(pl.first().cast(pl.String)).sort("measure", descending=True)
+
+
+def _by_grouping(bias: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.DataFrame]]:
+    return iter(bias.group_by("of", maintain_order=True) if bias.height else ())
+
+
+def _rulers(facets: dict[str, pl.DataFrame]) -> Iterator[str]:
+    """Students as stars, raters and items by name, the highest measure first."""
+    measures = {name: table["measure"].to_numpy() for name, table in facets.items()}
+    everything = np.concatenate(list(measures.values()))
+    low, high = float(everything.min()), float(everything.max())
+    widest = (high - low) / _MOST_LINES
+    step = next((size for size in (0.25, 0.5, 1.0) if size >= widest), widest)
+    bins = {name: np.round(values / step).astype(int) for name, values in measures.items()}
+    places = range(int(np.round(high / step)), int(np.round(low / step)) - 1, -1)
+    counts = {place: int((bins["students"] == place).sum()) for place in places}
+    each = max(1, -(-max(counts.values()) // _MOST_STARS))
+    labels = {
+        name: {place: _fitting(facets[name][name[:-1]].filter(bins[name] == place)) for place in places}
+        for name in ("raters", "items")
+    }
+    widths = {name: max(len(name), *(len(text) for text in labels[name].values())) for name in labels}
+    stars = _MOST_STARS + 1
+    heading = f"|{'Measr':>6} |+{'Students':<{stars}}|-{'Raters':<{widths['raters']}}|-{'Items':<{widths['items']}}|"
+    yield heading
+    yield "-" * len(heading)
+    for place in places:
+        bar = "*" * (counts[place] // each) + "." * (counts[place] % each > 0)
+        names = "".join(f"| {labels[name][place]:<{widths[name]}}" for name in labels)
+        yield f"|{place * step:6.2f} | {bar:<{stars}}{names}|"
+    yield f"* = {each} student{'s' * (each > 1)}" + ("; . = fewer" if each > 1 else "")
+
+
+def _fitting(labels: pl.Series) -> str:
+    """As many labels as a line takes."""
+    text = "  ".join(labels)
+    return text if len(text) <= _WIDEST_RULER else f"{text[: _WIDEST_RULER - 1]}…"
 
 
 def _origins(fit: "Fit") -> tuple[float, float, float]:
@@ -104,16 +188,6 @@ def _origins(fit: "Fit") -> tuple[float, float, float]:
 
 def _anchored(table: pl.DataFrame) -> bool:
     return "flag" in table.columns and "anchored" in table["flag"].to_list()
-
-
-def _fair_items(calibration: Calibration, items: pl.Series) -> Array:
-    """The mean score of average students by an average rater on each item, as the file counts."""
-    known = calibration.known("difficulty")
-    difficulty = np.array([known[label] for label in items])
-    _, average = rater_effects(calibration)
-    mean = float(calibration.effects.get("population", (0.0, 1.0))[0])
-    predictor = float(average.slope[0]) * mean - float(average.severity[0]) - difficulty
-    return calibration.in_file(calibration.curve().mean(predictor) * (len(calibration.scores) - 1))
 
 
 def _table(table: pl.DataFrame, label: str) -> Iterator[str]:
@@ -155,11 +229,25 @@ def _separation(row: dict[str, float], unit: float) -> Iterator[str]:
         )
 
 
-def _thresholds(table: pl.DataFrame) -> Iterator[str]:
-    rows = [
-        table.columns,
-        *([f"{v:.2f}" if isinstance(v, float) else str(v) for v in row] for row in table.rows()),
+def _label(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _text_table(table: pl.DataFrame, columns: Sequence[tuple[str, str, int | None]]) -> Iterator[str]:
+    """Columns as heading, name and digits (None for text), right-aligned but for text."""
+    kept = [column for column in columns if column[1] in table.columns]
+    cells = [
+        [_label(v) if digits is None else _number(v, digits, 0).strip() for v in table[name]]
+        for _, name, digits in kept
     ]
-    widths = [max(len(str(row[place])) for row in rows) for place in range(table.width)]
-    for row in rows:
-        yield "  ".join(f"{value!s:>{width}}" for value, width in zip(row, widths, strict=True))
+    widths = [
+        max(len(title), *map(len, column), 0) for (title, _, _), column in zip(kept, cells, strict=True)
+    ]
+    aligned = ["<" if digits is None else ">" for _, _, digits in kept]
+
+    def line(texts: Iterable[str]) -> str:
+        return "  ".join(f"{t:{a}{w}}" for t, a, w in zip(texts, aligned, widths, strict=True)).rstrip()
+
+    yield line(title for title, _, _ in kept)
+    yield "-" * (sum(widths) + 2 * (len(widths) - 1))
+    yield from (line(row) for row in zip(*cells, strict=True))

@@ -30,17 +30,12 @@ TABLES = ("raters", "items", "students")
 FURTHER = ("interactions",)
 """Tables that only some models have."""
 FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
-_SHEETS = {"decisions.csv": "Decisions", "accuracy.csv": "Accuracy", "remark.csv": "Mark again"}
-DECIDED = tuple(_SHEETS)
+DECIDED = ("decisions.csv", "accuracy.csv", "remark.csv")
 ALARMS, LABELS = "alarms.csv", "labels.csv"
 DIAGNOSED = (
     *(f"{table}.csv" for table in FURTHER),
-    FLAGS,
-    "bias.csv",
-    "change.csv",
-    "drift.csv",
-    ALARMS,
-    LABELS,
+    *(FLAGS, "unexpected.csv", "bias.csv", "pairs.csv", "categories.csv", "change.csv", "drift.csv"),
+    *(ALARMS, LABELS),
 )
 FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
 JUDGED = ("judges.csv", LABELS, "systems.csv", "differences.csv", "slices.csv")
@@ -79,9 +74,10 @@ def write_results(
     xlsx: bool = False,
 ) -> None:
     """Write raters.csv, items.csv, students.csv, fit.json and report.html; interactions.csv where the model has
-    interactions, labels.csv where it has true scores (`hrm`, `dawid-skene`); with a diagnosis also flags.csv (and
-    bias.csv, change.csv, drift.csv and alarms.csv where it looked for them); decisions.csv, accuracy.csv, remark.csv
-    and results.xlsx where asked for.
+    interactions, labels.csv where it has true scores (`hrm`, `dawid-skene`); with a diagnosis also flags.csv and
+    unexpected.csv, pairs.csv where raters share work, bias.csv where there is more than one item or a group,
+    categories.csv where scores are ordered, change.csv, drift.csv and alarms.csv where a time or an earlier fit is
+    given; decisions.csv, accuracy.csv, remark.csv and results.xlsx where asked for.
 
     Files of these names are replaced, and those that only an earlier fit wrote are removed; anything else in the folder
     is left alone. All are complete and on disk before any is put in place, and the folder is exchanged as a whole.
@@ -106,12 +102,9 @@ def write_results(
         if xlsx:
             from raterlens.output.excel import write_workbook
 
-            found_too = () if found is None or found.diagnosis is None else found.diagnosis.warnings()
             further = () if document is None else document.cautions
-            warned = replace(fit, warnings=(*fit.warnings, *found_too, *further))
-            sheets = {} if document is None else document.files()
-            further_sheets = {_SHEETS[file]: table for file, table in sheets.items()}
-            write_workbook(warned, draft / WORKBOOK, further_sheets, None if found is None else found.raters)
+            warned = replace(fit, warnings=(*fit.warnings, *further))
+            write_workbook(warned, draft / WORKBOOK, found, diagnosed)
         written = (*FILES, *diagnosed, *([WORKBOOK] * xlsx))
         stale = {*DIAGNOSED, *DECIDED, WORKBOOK} - {*written} if (out / "fit.json").exists() else set()
         replace_files(draft, out, written, stale)
@@ -159,6 +152,8 @@ def _write_fit(fit: "Fit", draft: Path, found: "PanelFindings | None") -> None:
         )
         if part == "students" and results is not None:
             table = table.join(results, on="student", how="left", maintain_order="left")
+        if found is not None and found.diagnosis is not None:
+            table = found.diagnosis.beside(part, table)
         harmless(table).write_csv(draft / f"{part}.csv")
     (draft / "fit.json").write_text(fit.to_json(), encoding="utf-8")
 

@@ -13,13 +13,13 @@ from raterlens.base.errors import OptionError
 from raterlens.base.layers import ROLES, Axis, Layer, Line, Stroke, Text, rule
 from raterlens.base.picture import Panel, Picture
 from raterlens.base.text import counted, printable
+from raterlens.diagnostics.categories import EVERY_ITEM, score_names
 from raterlens.pictures.ranking import calibration_of, require_ability_model
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
     from raterlens.models.calibration import Calibration
 
-EVERY_ITEM = "all"
 MOST_ITEMS = 6
 """Items with thresholds of their own that have a panel."""
 
@@ -34,11 +34,6 @@ def ordered_scores(fit: Result, chart: str) -> Calibration:
         what = f"the chart {chart!r} is for ordered scores, and these have two values"
         raise OptionError(what, "use the chart 'capability'", value=fit.model, option="model")
     return known
-
-
-def score_names(known: Calibration) -> list[str]:
-    """The scores as the file has them, lowest first."""
-    return [f"{value:g}" for value in known.values]
 
 
 def categories_data(fit: Result) -> pl.DataFrame:

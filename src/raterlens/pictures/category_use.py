@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
-from scipy import sparse, special
 
-from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.layers import Axis, Bars, Layer, Marks, Overlay, Segments, Stroke
 from raterlens.base.picture import Panel, Picture, plot
 from raterlens.base.style import mark
-from raterlens.base.text import counted, distinct, printable
+from raterlens.base.text import counted, printable
+from raterlens.diagnostics.categories import category_shares
 from raterlens.diagnostics.predictions import of_abilities
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
-from raterlens.pictures.category_curves import ordered_scores, score_names
+from raterlens.pictures.category_curves import ordered_scores
 from raterlens.pictures.ranking import rater_name
 
 if TYPE_CHECKING:
-    from raterlens.diagnostics.predictions import Expectation
     from raterlens.inference.result import Result
-    from raterlens.models.calibration import Calibration
     from raterlens.ratings.coded import Ratings
 
 MOST_ROWS = 40
@@ -35,63 +29,9 @@ _ROW = 26
 
 
 def category_use_data(fit: Result, ratings: Ratings) -> pl.DataFrame:
-    """One row per rater and score: rater, label (as in the ratings), category, place (of the score), n (ratings of the
-    rater), observed and expected shares, se (of the observed share, given abilities).
-
-    Expected is what a rater with this severity and discrimination, who uses the scale as the panel does, would give for
-    this work: a rater who keeps to the middle has more observed than expected there.
-    """
+    """`category_shares` of a fit of ordered scores."""
     known = ordered_scores(fit, "category_use")
-    model = of_abilities(known, ratings)
-    observed, shares, variance = _counts(model, _usual(known, model, ratings))
-    n = observed.sum(axis=1)
-    some = np.flatnonzero(n)
-    names, each = score_names(known), np.maximum(n, 1)[:, None]
-    labels = distinct(ratings.raters.cast(pl.String))
-    columns = {
-        "observed": observed / each,
-        "expected": shares / each,
-        "se": np.sqrt(np.maximum(variance, 0.0)) / each,
-    }
-    return pl.DataFrame(
-        {
-            "rater": np.repeat(np.array(labels, object)[some], len(names)),
-            "label": np.repeat(ratings.raters.cast(pl.String).to_numpy()[some], len(names)),
-            "category": names * len(some),
-            "place": list(range(len(names))) * len(some),
-            "n": np.repeat(n[some].astype(np.int64), len(names)),
-            **{name: values[some].ravel() for name, values in columns.items()},
-        },
-        schema_overrides={"rater": pl.String, "label": pl.String},
-    )
-
-
-def _usual(known: Calibration, model: Expectation, ratings: Ratings) -> Array:
-    """(contexts, categories, nodes): the probability of each score if all raters had the panel's thresholds."""
-    if RATER_THRESHOLD in known.effects:
-        own = np.zeros_like(known.effects[RATER_THRESHOLD])
-        alike = of_abilities(replace(known, effects={**known.effects, RATER_THRESHOLD: own}), ratings)
-        return np.exp(alike.response.log_prob(alike.predictor, model.nodes.points))
-    return np.exp(model.response.log_prob(model.predictor, model.nodes.points))
-
-
-def _counts(model: Expectation, usual: Array) -> tuple[Array, Array, Array]:
-    """(raters, categories) each: scores given, scores expected over the posteriors of abilities, and their variance
-    given abilities."""
-    ratings, context = model.ratings, model.contexts.places(model.ratings)
-    log_prob = model.response.log_prob(model.predictor, model.nodes.points)
-    n_contexts, k, size = log_prob.shape
-    one = np.ones(ratings.n_ratings)
-    cell = context.astype(np.int64) * k + ratings.score
-    given = sparse.csr_array((one, (model.judged, cell)), shape=(model.n_judged, n_contexts * k))
-    posterior = special.softmax(model.prior + given @ log_prob.reshape(-1, size), axis=1)
-    seen = sparse.csr_array((one, (context, model.judged)), shape=(n_contexts, model.n_judged)) @ posterior
-    by_context = [np.einsum("cq,ckq->ck", seen, part) for part in (usual, usual * (1 - usual))]
-    found = [np.zeros((ratings.n_raters, k)) for _ in range(3)]
-    np.add.at(found[0], (ratings.rater, ratings.score), 1.0)
-    for total, part in zip(found[1:], by_context, strict=True):
-        np.add.at(total, model.contexts.rater, part)
-    return found[0], found[1], found[2]
+    return category_shares(known, of_abilities(known, ratings))
 
 
 def category_use(fit: Result, ratings: Ratings, raters: Sequence[object] | None = None) -> Picture:

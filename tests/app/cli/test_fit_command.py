@@ -19,6 +19,9 @@ from raterlens.output.folder import FILES, FLAGS
 from raterlens.output.report.reproduce import Request
 from tests.support.command_line import Captured
 
+DIAGNOSED_PANEL = ("unexpected.csv", "bias.csv", "pairs.csv")
+"""Files of a panel with several items and common work."""
+
 
 def test_fit_shows_the_table_and_writes_the_results(table: Path, tmp_path: Path, capsys: Captured) -> None:
     out = tmp_path / "results"
@@ -32,7 +35,7 @@ def test_fit_shows_the_table_and_writes_the_results(table: Path, tmp_path: Path,
         "report.html",
     ):
         assert expected in shown.out
-    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, FLAGS])
+    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, FLAGS, *DIAGNOSED_PANEL])
     raters = pl.read_csv(out / "raters.csv")
     assert raters["rater"].to_list() == ["Ann", "Bob", "Cid", "Dot"]
     assert {"kappa", "kappa_low", "kappa_high", "rho", "eta"} <= set(raters.columns)
@@ -211,6 +214,7 @@ def test_drift_and_bias_are_tested_and_written(dated: pl.DataFrame, tmp_path: Pa
     assert change.height == 12
     bias = pl.read_csv(out / "bias.csv")
     assert bias.columns[:3] == ["rater", "of", "level"]
+    bias = bias.filter(of="school")
     assert bias.height == 24
     assert (bias["n"].sum(), set(bias["level"])) == (
         dated["score"].drop_nulls().len(),
@@ -317,7 +321,8 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured)
     monkeypatch.chdir(tmp_path)
     assert main(["demo"]) == DONE
     assert str(Path("raterlens-demo") / "report.html") in capsys.readouterr().out
-    assert sorted(path.name for path in (tmp_path / "raterlens-demo").iterdir()) == sorted([*FILES, FLAGS])
+    written = sorted(path.name for path in (tmp_path / "raterlens-demo").iterdir())
+    assert written == sorted([*FILES, FLAGS, *DIAGNOSED_PANEL])
 
 
 def test_several_files_are_read_together(tmp_path, monkeypatch, capsys):

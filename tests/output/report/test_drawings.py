@@ -71,7 +71,7 @@ def test_ordered_scores_have_their_categories_and_every_rater_its_shares() -> No
     assert len(found["pictures"]["category_use"]) == 2
     assert 'class="bars"' in found["pictures"]["frames"]["categories"]
     assert 'class="now"' in found["pictures"]["frames"]["strip"]
-    shares = category_shares(fit, ratings)
+    shares = category_shares(fit.diagnose(), ratings)
     numbers = category_numbers(shares, ["R3", "R1", "nobody"])
     assert numbers is not None
     code = ratings.raters.to_list().index("R3")
@@ -83,7 +83,7 @@ def test_ordered_scores_have_their_categories_and_every_rater_its_shares() -> No
 
 def test_pass_and_fail_has_none(make_fit: MakeFit) -> None:
     fit = make_fit(3)
-    assert category_shares(fit, None) is None
+    assert category_shares(None, None) is None
     assert content(fit)["pictures"]["categories"] == ()
     assert (
         frames(fit, {"curve": None, "what_if": {"severity": (-3.0, 3.0), "kappa": [[500]]}})["categories"]

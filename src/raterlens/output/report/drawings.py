@@ -11,7 +11,7 @@ from raterlens.base.arrays import Array
 from raterlens.output.report import english as words
 from raterlens.pictures.capability_curves import abilities, curve_frame, what_if_frame
 from raterlens.pictures.category_curves import categories
-from raterlens.pictures.category_use import category_frame, category_use_data, side_by_side
+from raterlens.pictures.category_use import category_frame, side_by_side
 from raterlens.pictures.decision_chart import decisions
 from raterlens.pictures.ranking import capability
 from raterlens.pictures.severity import severity, severity_strip
@@ -19,6 +19,7 @@ from raterlens.pictures.wright import wright
 
 if TYPE_CHECKING:
     from raterlens.base.picture import Picture
+    from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.grading.decisions import Decisions
     from raterlens.inference.result import Result
     from raterlens.ratings.coded import Ratings
@@ -29,11 +30,11 @@ MAX_CATEGORY_USE = 2_000_000
 """Ratings up to which the report looks at how raters use the scale, which takes 1.4 s per million."""
 
 
-def category_shares(fit: "Result", ratings: "Ratings | None") -> pl.DataFrame | None:
+def category_shares(diagnosis: "Diagnosis | None", ratings: "Ratings | None") -> pl.DataFrame | None:
     """How raters use the scale; None for other than ordered scores, and where that would take too long."""
-    if not _ordered(fit) or ratings is None or ratings.n_ratings > MAX_CATEGORY_USE:
+    if diagnosis is None or ratings is None or ratings.n_ratings > MAX_CATEGORY_USE:
         return None
-    return category_use_data(fit, ratings)
+    return diagnosis.tables.get("category use")
 
 
 def _ordered(fit: "Result") -> bool:

@@ -181,6 +181,7 @@ SECTIONS = {
     "severity": "Severity and discrimination",
     "categories": "How the scores are used",
     "raters": "All raters",
+    "fit": "Fit statistics",
     "items": "Items",
     "interactions": "Interactions",
     "students": "Students",
@@ -228,6 +229,26 @@ CATEGORIES_LEAD = (
     "How likely each score is by ability, from a rater of average severity. A score that is nowhere the likeliest adds "
     "little; dotted lines are where a score and the next one are equally likely."
 )
+SCORES_LEAD = (
+    "The mean measure is the average of ability less severity and difficulty where the score was given, in the units "
+    "of severity: it should rise from score to score. A threshold is where a score and the one below are equally "
+    "likely (for graded scores: where half of the students reach the score). Infit and outfit are 1 where a score is "
+    "given as the model expects."
+)
+FIT = {
+    "lead": "How well the model describes each rater. Mean squares above 1 are noisier than expected, below 1 more "
+    "predictable; z beyond ±2 is rarely chance. The correlation is that of scores with ability according to the other "
+    "raters.",
+    "unexpected": "Unexpected ratings",
+    "unexpected_lead": "Scores that had a probability of at most 5 % according to the student’s other raters, the "
+    "least likely first. A few in every hundred are chance.",
+    "bias": "Rater bias by item and group",
+    "bias_lead": "How much more severe than elsewhere a rater is on one item, facet or group, the clearest first; "
+    "negative: more lenient.",
+    "pairs": "Pairs of raters",
+    "pairs_lead": "Every two raters who marked the same work, those who agree least beside what the model expects "
+    "first.",
+}
 CATEGORY_USE_LEAD = (
     "How each rater uses the scale: the thick bar is what was given, the thin one what a rater of this severity and "
     "discrimination who uses the scale as the panel does would give for the same work. Who differs most comes first."
@@ -261,6 +282,7 @@ ASSUMED = "Assumptions"
 MADE_BY = "Made by Raterlens {version}. This file is self-contained and works offline."
 NO_SCRIPT = "Sorting, searching, rater pages and downloads need JavaScript; {n} are listed here."
 
+STANDARD_ERROR = "± s.e."
 HEADINGS = {
     "rank": "Rank",
     "rater": "Rater",
@@ -273,27 +295,42 @@ HEADINGS = {
     "n": "Ratings",
     "item": "Item",
     "delta": "Difficulty",
-    "delta_se": "± Standard error",
     "prevalence": "Share of passes",
     "student": "Student",
     "theta": "Ability",
-    "theta_se": "± Standard error",
     "fair_average": "Fair average",
-    "fair_average_se": "± Standard error",
     "standard": "Standard",
     "sharpness": "Sharpness",
     "infit": "Infit",
+    "infit_z": "z",
     "outfit": "Outfit",
+    "outfit_z": "z",
+    "correlation": "Corre­lation",
+    "correlation_expected": "Expected",
+    "score": "Score",
+    "expected": "Expected",
+    "probability": "Probability, %",
+    "of": "Of",
+    "z": "z",
+    "other": "Other rater",
+    "agreement": "Agreed",
+    "agreement_expected": "Expected",
+    "cohen": "Cohen’s kappa",
+    "cohen_low": "From",
+    "cohen_high": "To",
+    "weighted_kappa": "Weighted kappa",
+    "share": "Share",
+    "measure": "Mean measure",
+    "measure_expected": "Expected",
+    "threshold": "Threshold",
     "facet": "Facet",
     "level": "Level",
     "severity": "More severe by",
-    "severity_se": "± Standard error",
     "link": "Links",
     "needed": "Needed",
     "raw": "Raw result",
     "raw_grade": "Raw grade",
     "fair": "Fair result",
-    "fair_se": "± Standard error",
     "grade": "Fair grade",
     "sure": "Probability",
     "safe": "Safe",

@@ -17,6 +17,7 @@ from raterlens.output.report.opening import opening, panel_rows
 from raterlens.output.report.page_tables import (
     MOST_STUDENTS,
     design_tables,
+    fit_tables,
     interaction_tables,
     item_table,
     student_table,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from raterlens.output.report.reproduce import Reproduction
     from raterlens.ratings.coded import Ratings
 
+OPTIONAL = ("repairs", "few", "interactions", "fit", "unexpected", "bias", "pairs", "scores")
+"""Tables that only some pages have."""
 ROWS = {"raters": FIRST_ROWS, "others": FEW_ROWS}
 
 
@@ -78,7 +81,7 @@ def content(
     found = found or panel_findings(fit, ratings, cuts=cuts, previous=document.previous)
     raters = panel_rows(fit, found)
     with in_background(lambda: (curves(fit, raters), _links(ratings))) as beside:
-        shares = category_shares(fit, ratings)
+        shares = category_shares(found.diagnosis, ratings)
         drawn = pictures(fit, shares, ranked=found.ranked)
         numbers = rater_data(fit, found, raters, lambda: beside()[0])
         numbers["categories"] = category_numbers(shares, raters["rater"].to_list())
@@ -93,7 +96,7 @@ def content(
         *(() if linking is None else linking.warnings),
     )
     decided = decision_section(document)
-    there = drawn | {"decisions": decided, "interactions": "interactions" in tables}
+    there = drawn | {"decisions": decided} | {name: name in tables for name in ("fit", "interactions")}
     return {
         "title": document.title,
         "date": document.day,
@@ -101,7 +104,7 @@ def content(
         "ranked": found.ranked,
         "rows": raters.head(FIRST_ROWS).to_dicts(),
         "n_raters": raters.height,
-        "tables": {"repairs": None, "few": None, "interactions": None, **tables},
+        "tables": dict.fromkeys(OPTIONAL) | tables,
         "warnings": tuple(dict.fromkeys(warnings)),
         "pictures": drawn,
         "decisions": decided,
@@ -136,6 +139,7 @@ def _tables(fit: "Fit", found: PanelFindings, linking: Linking | None, document:
     return {
         "items": item_table(fit, found.diagnosis),
         "students": student_table(fit, found.diagnosis),
+        **fit_tables(fit, found.diagnosis),
         **interaction_tables(fit),
         **design_tables(linking),
         **decision_tables(document),

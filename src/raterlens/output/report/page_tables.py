@@ -16,13 +16,54 @@ MOST_STUDENTS = 20_000
 """The rest is left to students.csv, so that the page stays small enough to mail."""
 
 
+MOST_LISTED = 1_000
+"""Ratings, biases and pairs of raters that the page lists; the files have all."""
+_FIT = ("infit", "infit_z", "outfit", "outfit_z", "correlation", "correlation_expected")
+_FAIR = ("fair_average", "fair_average_se")
+
+
 def item_table(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, Any]:
     """Items with difficulty, and fit statistics if they are known."""
     items = fit.table("items")
     if diagnosis is not None:
-        fits = diagnosis.tables["items"].select("item", "infit", "outfit")
-        items = items.join(fits, on="item", how="left", maintain_order="left")
-    return shown(items, ("item", "delta", "delta_se", "prevalence", "infit", "outfit", "mean_score", "n"))
+        items = diagnosis.beside("items", items)
+    return shown(items, ("item", "delta", "delta_se", "prevalence", "n", "mean_score", *_FAIR, *_FIT))
+
+
+def fit_tables(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, dict[str, Any]]:
+    """Fit statistics of raters, unexpected ratings, bias, pairs of raters, use of the scores."""
+    if diagnosis is None:
+        return {}
+    raters = diagnosis.beside("raters", fit.table("raters"))
+    bias, pairs = diagnosis.bias(), diagnosis.tables["rater pairs"]
+    if bias.height:
+        bias = bias.sort(pl.col("z").abs(), descending=True, nulls_last=True, maintain_order=True)
+    if "agreement_expected" in pairs.columns:
+        pairs = pairs.sort(pl.col("agreement") - pl.col("agreement_expected"), maintain_order=True)
+    biased = ("rater", "of", "level", "n", "mean_score", "expected", "severity", "severity_se", "z")
+    kappas = ("cohen", "cohen_low", "cohen_high", "weighted_kappa")
+    cohen = {name: name.replace("kappa", "cohen") for name in ("kappa", "kappa_low", "kappa_high")}
+    found = {
+        "fit": shown(raters, ("rater", "n", "mean_score", *_FAIR, "eta", "eta_se", *_FIT)),
+        "unexpected": shown(
+            diagnosis.tables["unexpected"].with_columns(pl.col("probability") * 100),
+            ("student", "rater", "item", "score", "expected", "z", "probability"),
+        ),
+        "bias": shown(bias.head(MOST_LISTED), biased),
+        "pairs": shown(
+            pairs.head(MOST_LISTED).rename(cohen),
+            ("rater", "other", "n", "agreement", "agreement_expected", *kappas),
+        ),
+    }
+    if "categories" in diagnosis.tables:
+        found["scores"] = shown(diagnosis.tables["categories"], _CATEGORIES)
+    return {name: table for name, table in found.items() if table["height"]}
+
+
+_CATEGORIES = (
+    *("item", "score", "n", "share", "measure", "measure_expected", "infit", "outfit"),
+    *("threshold", "threshold_se"),
+)
 
 
 def interaction_tables(fit: "Result") -> dict[str, dict[str, Any]]:
@@ -60,11 +101,15 @@ def shown(table: pl.DataFrame, columns: tuple[str, ...]) -> dict[str, Any]:
     kept = [name for name in columns if name in table.columns and _holds(table[name])]
     return {
         "columns": kept,
-        "headings": [words.HEADINGS[name] for name in kept],
+        "headings": [_heading(name) for name in kept],
         "numeric": [table[name].dtype.is_numeric() and name not in ("student", "item") for name in kept],
         "values": [_plain(table[name]) for name in kept],
         "height": table.height,
     }
+
+
+def _heading(column: str) -> str:
+    return words.STANDARD_ERROR if column.endswith("_se") else words.HEADINGS[column]
 
 
 def _holds(column: pl.Series) -> bool:
