@@ -23,6 +23,7 @@ Prior = Literal["panel", "none"]
 CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional"]
 HaloKind = Literal["none", "common", "rater"]
 SharedKind = Literal["auto", "yes", "no"]
+Repeats = Literal["draws", "separate"]
 AbilityKind = Literal["normal", "smooth"]
 Assumptions = Literal["adapt", "warn", "ignore"]
 MOST_STARTS = 1000
@@ -144,6 +145,12 @@ class FitConfig:
         "(estimated per rater). Default: none; what assumptions says where the ratings clearly show it.",
     )
     """None: none, and the policy about assumptions where the ratings clearly show one."""
+    repeats: Repeats = option(
+        "draws",
+        "A rater's repeated answers to the same question. draws: they share the rater's reading of it, and answers "
+        "that never differ count as one. separate: they are independent ratings.",
+    )
+    """Treatment of draws (`ReadConfig.draw`)."""
     interactions: str | Sequence[str] | None = option(
         None,
         "Let raters differ from item to item (rater:item) or with a further facet (rater:topic); several with commas.",

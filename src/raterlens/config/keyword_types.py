@@ -19,6 +19,7 @@ class FurtherOptions(TypedDict, total=False):
     prior: str | None
     allow_reversed: bool
     halo: str | None
+    repeats: str
     interactions: Any
     trusted: Any
     shared: bool | str

@@ -95,7 +95,7 @@ def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
 
 def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], Groups]) -> Expectation:
     """`pairs`: what returns those of a student and a rater, which are being put together."""
-    coded, model, response = placed.ratings, placed.problem.model, placed.problem.response
+    coded, model, response = placed.ratings, placed.problem.model.single, placed.problem.response.single
     known, predictor = model.known_slope, model.predictor(placed.parameters)
     if isinstance(placed.problem, SharedMarginal):
         nodes: Nodes = placed.problem.settled_nodes(placed.parameters)
@@ -112,7 +112,7 @@ def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], G
     prior = placed.problem.log_prior(placed.parameters, nodes)
     contexts = model.contexts
     if known is not None:
-        prior = prior + _told(coded, model, placed.problem.response, predictor, nodes.points)
+        prior = prior + _told(coded, model, placed.problem.response.single, predictor, nodes.points)
         predictor, contexts = predictor.first(model.n_rated), model.contexts.rated
         if isinstance(response, SharedResponse):
             response = replace(response, bias=response.bias[: model.n_rated])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import Array, Indices
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import InputError
 from raterlens.base.memo import kept_with, latest_with
 from raterlens.base.text import Message, Option, listed
@@ -26,6 +26,7 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.registry import facets_spec, own_slopes
 from raterlens.models.term import Term
 from raterlens.models.terms.difficulties import facet_name
+from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.known import KnownAnswers
 from raterlens.models.terms.piece_effect import PIECE
@@ -36,6 +37,7 @@ from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.models.terms.students import POPULATION, Population
 from raterlens.models.terms.thresholds import Thresholds
 from raterlens.ratings.coded import Codes, Ratings, level_table
+from raterlens.ratings.groupings import counted_once
 
 _MOST_ROUNDS = 8
 # Error of the log-likelihood per student, on average, that a test does not notice.
@@ -91,7 +93,8 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
     Every rater gets a slope, wherever the calibration's slopes came from, unless the model's parameters are wanted as
     they were fitted.
     """
-    coded = with_scores(ratings, calibration.scores)
+    every = with_scores(ratings, calibration.scores)
+    coded = counted_once(every) if calibration.repeats == "draws" else every
     spec = facets_spec(calibration.model)
     spec = spec if as_fitted else replace(spec, slopes=own_slopes)
     halo: HaloKind = "rater" if "halo" in calibration.effects else "none"
@@ -121,6 +124,7 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
         interactions=interacting_facets(calibration.effects),
         groups=GROUP_MEAN in calibration.effects,
         rater_thresholds="drawn" if RATER_THRESHOLD in calibration.effects else "none",
+        draws=_drawing(calibration, coded),
     )
     model, response = build(coded, options, len(calibration.scores), known_highest(calibration, coded))
     if POPULATION in calibration.effects:
@@ -130,7 +134,13 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
     if BIAS in calibration.effects:
         model = model.plus(SharedBias.of(np.ones(coded.n_raters, dtype=bool)))
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
-    return Placed(coded, marginal(coded, model, response, nobody), _parameters(calibration, coded, model))
+    return Placed(every, marginal(coded, model, response, nobody), _parameters(calibration, coded, model))
+
+
+def _drawing(calibration: Calibration, ratings: Ratings) -> Mask | None:
+    """(raters,): whose answers to the same question share more than ability."""
+    known = calibration.effects.get(DRAW)
+    return None if known is None else np.isfinite(known[level_places(calibration, ratings, "rater")])
 
 
 def placed(calibration: Calibration, ratings: Ratings) -> Placed:

@@ -106,6 +106,11 @@ def fit(
         strong for every rater, or `"rater"`, each rater's own. `fit.raters` then has its spread (`halo`), and intervals
         allow for it. `"none"` leaves it out. Where the same student, rater and item occur again, they are of the next
         reading. For method `mml` and every link but `log`.
+    repeats
+        Repeated answers of a rater to the same question (`rl.read(draw=...)`, or recognised): `"draws"`, the default,
+        lets them share the rater's reading of it, by as much as the ratings show for each rater, and counts answers
+        that never differ as one; `"separate"` takes them for independent ratings. For method `mml` and every link but
+        `log`; by others they are independent, which a warning says.
     interactions
         Raters who differ from item to item, or between levels of a further facet: `("rater", "item")`,
         `("rater", "topic")`, or a list of such terms, each of which may be written `"rater:item"`. What a rater adds

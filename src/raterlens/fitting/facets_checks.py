@@ -22,7 +22,7 @@ from raterlens.models.terms.rater_interactions import ITEM, Interaction
 from raterlens.models.terms.shared_bias import ENOUGH_KNOWN
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import components
-from raterlens.ratings.groupings import one_each, read_once
+from raterlens.ratings.groupings import inconsistent_raters, one_each, read_once
 from raterlens.ratings.packed import StoredRatings
 
 
@@ -176,6 +176,17 @@ def group_means(ratings: Ratings, config: FitConfig) -> bool:
     return True
 
 
+def drawing_raters(ratings: Ratings, config: FitConfig) -> Mask | None:
+    """(raters,): whose answers to the same question differ, and share the rater's reading of it; None where there are
+    none, or where the method or the link cannot tell. Raises where something is asked for that does not go with it."""
+    some = inconsistent_raters(ratings)
+    if not some.any():
+        return None
+    asked = Option("repeats", "draws")
+    refuse_together(asked, ((Option("shared", config.shared), config.shared == "yes"),))
+    return some if config.method == "mml" and config.link != "log" else None
+
+
 FEWEST, FEWEST_SHARING = 5, 3
 """Raters, and raters who are not trusted, below which nothing tells what they share from what each sees."""
 
@@ -196,6 +207,7 @@ def wants_shared(ratings: Ratings, config: FitConfig) -> bool:
     """Whether a shared dimension is to be tried; raises where it is asked for and cannot be had."""
     if (
         ratings.group is not None
+        or inconsistent_raters(ratings).any()
         or config.shared == "no"
         or (config.shared == "auto" and ratings.known is None and not config.trusted)
     ):

@@ -8,6 +8,7 @@ import polars as pl
 
 from raterlens.base.arrays import Array, Mask, averaged
 from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option
 from raterlens.base.threads import in_background
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
@@ -25,6 +26,7 @@ from raterlens.fitting.facets_checks import (
     check_readings,
     check_scores,
     default_yardstick,
+    drawing_raters,
     group_means,
     known_scores,
     model_options,
@@ -63,6 +65,7 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import redundancy
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups, examine, raters_apart
+from raterlens.ratings.groupings import counted_once, inconsistent_raters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +77,7 @@ class FacetsTask:
     checkpoint: Checkpoint | None
     ratings: Ratings
     coded: Ratings
-    """With each score's place among `scores`."""
+    """With each score's place among `scores`; draws that never differ count once."""
     scores: tuple[int, ...]
     options: Options
     yardstick: Yardstick
@@ -87,12 +90,17 @@ class FacetsTask:
         checkpoint = None if run.checkpoint is None else Checkpoint(run.checkpoint, resume=run.resume)
         options = model_options(config)
         scores = known_scores(config, ratings)
-        coded = with_scores(ratings, scores)
+        coded = counted_once(with_scores(ratings, scores))
         check_scores(ratings, len(scores), options, config.method)
         check_readings(ratings, config.halo)
         check_known(ratings, config)
         check_interactions(ratings, config)
-        options = replace(options, pieces=piece_effect(ratings, config), groups=group_means(ratings, config))
+        options = replace(
+            options,
+            pieces=piece_effect(ratings, config),
+            groups=group_means(ratings, config),
+            draws=drawing_raters(coded, config),
+        )
         yardstick = Yardstick.chosen(
             default_yardstick(config, options),
             ratings.raters,
@@ -249,7 +257,8 @@ class FacetsTask:
         if self.checkpoint is not None and not self.run.keep_checkpoint:
             self.checkpoint.finish()
         kept = calibration.for_keeping()
-        if self.run.client is None and self.checkpoint is None:
+        copies = self.coded.n_ratings < self.ratings.n_ratings
+        if self.run.client is None and self.checkpoint is None and not copies:
             spread = None if covariance is None else covariance.matrix
             keep_placed(kept, self.ratings, placed_estimate(estimate, self.coded, spread))
         return Found(
@@ -278,6 +287,18 @@ class FacetsTask:
         ]
         if self.ratings.piece is not None and not self.options.pieces:
             warnings.append(ONCE)
+        if self.options.draws is None and inconsistent_raters(self.coded).any():
+            warnings.append(
+                Message(
+                    "repeated answers of a rater to the same question count as independent ratings: ",
+                    Option("method", self.config.method),
+                    " and ",
+                    Option("link", self.options.link.name),
+                    " know no draws, so intervals are too narrow. Use ",
+                    Option("method", "mml"),
+                    " with another link than log",
+                )
+            )
         anchors = self.config.anchors
         between = self.scores[-1] - self.scores[0] >= len(self.scores)
         if between and (anchors is None or anchors.earlier is None):
@@ -308,6 +329,7 @@ class FacetsTask:
             scale=self.options.scale,
             scores=self.scores,
             score_step=self.ratings.score_step,
+            repeats=self.config.repeats,
             labels={
                 "rater": ratings.raters,
                 "item": ratings.items,

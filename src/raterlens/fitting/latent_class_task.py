@@ -19,6 +19,7 @@ from raterlens.models.registry import latent_class_spec
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
+from raterlens.ratings.groupings import counted_once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +46,7 @@ class LatentClassTask:
     def estimate(self) -> LatentClassEstimate:
         search = Search(self.config.max_iterations, self.run.progress)
         return estimate_latent_class(
-            self.ratings, self.model, search, starts=self.config.starts, seed=self.config.seed
+            counted_once(self.ratings), self.model, search, starts=self.config.starts, seed=self.config.seed
         )
 
     def covariance(self, estimate: LatentClassEstimate) -> Covariance | None:

@@ -1,6 +1,7 @@
 """The straight line of a fit: check the request, bind it to ratings, estimate, tabulate. Every fit is made here."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,8 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
         config = config.changed(trusted=ratings.trusted)
     check(config, run)
     ratings.check_estimable()
+    if config.repeats == "separate" and ratings.draw is not None:
+        ratings = replace(ratings, draw=None)
     with limit_blas_threads(ratings):
         task = _task(ratings, config, run)
         run.enter("fitting")

@@ -319,7 +319,7 @@ def _expected(ratings: Ratings, found: FacetsEstimate) -> sparse.csr_array:
     total = sparse.csr_array((found.model.blocks.size,) * 2)
     for _ in range(_DATA_SETS):
         drawn = redrawn(ratings, problem.model, problem.response, found.parameters, random)
-        again = marginal(drawn, problem.model, problem.response, problem.pseudo)
+        again = marginal(drawn, problem.model.single, problem.response.single, problem.pseudo)
         total = total + again.information(found.parameters, found.nodes)
     return sparse.csr_array(total / _DATA_SETS)
 

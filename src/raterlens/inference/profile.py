@@ -35,6 +35,7 @@ from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.redundancy import redundancy
 from raterlens.models.registry import facets_spec
+from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.rater_interactions import interacting_facets
 from raterlens.ratings.coded import Ratings, to_backend
 
@@ -387,8 +388,9 @@ def _check(fit: "Result", ratings: Ratings) -> Calibration:
             option="model",
         )
     interacting = {"interactions"} if interacting_facets(known.effects) else set()
-    for option in ("halo", "ability", "piece", "interactions"):
-        if option in {*known.effects, *interacting}:
+    drawing = {"repeats"} if DRAW in known.effects else set()
+    for option in ("halo", "ability", "piece", "interactions", "repeats"):
+        if option in {*known.effects, *interacting, *drawing}:
             value = getattr(fit.config, option, None)
             raise OptionError(
                 Message("profile does not know ", Option(option, value)),

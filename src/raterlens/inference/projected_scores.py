@@ -140,12 +140,12 @@ def _posteriors(at: Placed) -> Iterator[tuple[slice, Array, Array]]:
 
 def _rises_of_students(at: Placed, readings: Readings) -> Array:
     """(students,): each one's derivative of the log-likelihood in the variance, at 0."""
-    problem, ratings, t = at.problem, at.ratings, at.rough_nodes.points
+    model, response = at.problem.model.single, at.problem.response.single
+    ratings, t = at.ratings, at.rough_nodes.points
     first, second = (
-        found.reshape(-1, len(t))
-        for found in problem.response.shift_derivatives(problem.model.predictor(at.parameters), t)
+        found.reshape(-1, len(t)) for found in response.shift_derivatives(model.predictor(at.parameters), t)
     )
-    cell = problem.model.contexts.places(ratings) * problem.response.n_categories + ratings.score
+    cell = model.contexts.places(ratings) * response.n_categories + ratings.score
     cell, own = cell[readings.order], np.zeros(ratings.n_students)
     compiled = compiled_code_pays(len(cell) * len(t))
     for rows, posterior, _ in _posteriors(at):

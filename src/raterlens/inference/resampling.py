@@ -12,7 +12,8 @@ from scipy import special
 from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Response
+from raterlens.models.responses import Predictor, Response
+from raterlens.models.terms.draws import DRAW, Draws
 from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.halo import HALO
 from raterlens.models.terms.known import KNOWN
@@ -20,7 +21,7 @@ from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Ratings, renumbered
-from raterlens.ratings.groupings import by_piece, readings_of
+from raterlens.ratings.groupings import by_piece, questions, readings_of
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -34,6 +35,7 @@ def redrawn(
 ) -> Ratings:
     """New abilities from the population, new impressions where the model has them, and new scores from
     the model, for every rating and known answer."""
+    model, response = model.single, response.single
     if KNOWN in model:
         return _with_answers_redrawn(ratings, model, response, parameters, random)
     return replace(ratings, score=_scores(ratings, model, response, parameters, random))
@@ -72,6 +74,9 @@ def _scores(
     if BIAS in model:
         bias = (model.design("loading") @ parameters)[contexts]
         impression = bias * random.standard_normal(ratings.n_students)[ratings.student]
+    if DRAW in model:
+        predictor, own = _given_readings(ratings, model, parameters, random)
+        impression = impression + own
     ability = ability[ratings.student]
     if PIECE in model:
         pieces = by_piece(ratings)
@@ -86,6 +91,18 @@ def _scores(
         passed = random.random(len(context))[:, None] > np.cumsum(chance, axis=1)[:, :-1]
         score[rows] = passed.sum(axis=1)
     return score
+
+
+def _given_readings(
+    ratings: Ratings, model: FacetsModel, parameters: Array, random: Generator
+) -> tuple[Predictor, Array]:
+    """The predictor of one answer given the rater's reading of the question, and what that adds to each rating."""
+    term, plain = model.term(DRAW, Draws), model.predictor(parameters)
+    x = term.effect(parameters[model.blocks[DRAW]])
+    stretch = np.exp(np.append(x, 0.0))[model.contexts.rater]
+    asked = questions(ratings)
+    own = np.append(term.spread(x), 0.0)[ratings.rater] * random.standard_normal(len(asked.first))[asked.of]
+    return Predictor(stretch * plain.slope, stretch[:, None] * plain.intercepts), own
 
 
 def resampled(ratings: Ratings, random: Generator) -> Ratings:

@@ -23,7 +23,9 @@ from raterlens.likelihood.readings import HaloMarginal
 from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.build import as_modelled
 from raterlens.models.facets import FacetsModel
+from raterlens.models.outcomes import with_outcomes
 from raterlens.models.responses import Adjacent, Predictor, Response
+from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.halo import HALO
 from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.shared_bias import BIAS
@@ -50,6 +52,8 @@ def marginal(
     if BIAS in model:
         return SharedMarginal(ratings, model, response, pseudo)
     ratings = as_modelled(ratings, model)
+    if DRAW in model:
+        ratings, model, response = with_outcomes(ratings, model, response)
     if HALO in model:
         return HaloMarginal(ratings, model, response, pseudo, client)
     if isinstance(response, Adjacent):

@@ -34,7 +34,7 @@ from raterlens.likelihood.engines.contract import (
 )
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import DrawnPrior, PanelPrior
-from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
+from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response
 from raterlens.models.terms.piece_effect import PIECE
@@ -196,7 +196,7 @@ class FacetsMarginal(ABC):
     def _value(self, parameters: Array, nodes: Nodes) -> Value:
         found = self.derivatives(parameters, nodes)
         gradient = self.model.pullback(parameters, found.d_slope, found.d_intercepts, found.d_halo)
-        extra, extra_gradient = self.pseudo.value(self.model, self.response, parameters)
+        extra, extra_gradient = self.pseudo.value(self.model.single, self.response.single, parameters)
         people = self.model.people(parameters, nodes.points)
         if found.everyone is not None and people is not None:
             at, by = people
@@ -246,18 +246,12 @@ class FacetsMarginal(ABC):
     ) -> sparse.csr_array:
         """Second derivatives in the contexts' slopes and intercepts, with those of the half ratings, of the map to
         parameters and of the students' distribution."""
-        model, predictor = self.model, self.model.predictor(parameters)
-        d_slope, d_intercepts = found.d_slope, found.d_intercepts
-        if self.pseudo.counts.any():
-            pseudo = self.pseudo.spread()
-            curvature = curvature + context_curvature(self.response, predictor, PSEUDO_NODES, pseudo)
-            at_nodes = self.response.counted_scores(predictor, PSEUDO_NODES.points, pseudo)
-            d_slope = d_slope + at_nodes @ self.response.lever @ PSEUDO_NODES.points
-            d_intercepts = d_intercepts + at_nodes.sum(axis=1)
-        jacobian = self.jacobian(parameters)
+        model, jacobian = self.model, self.jacobian(parameters)
         second = jacobian.T @ curvature @ jacobian
         if not model.straight:
-            second = second + model.second(parameters, d_slope, d_intercepts)
+            second = second + model.second(parameters, found.d_slope, found.d_intercepts)
+        if self.pseudo.counts.any():
+            second = second + self.pseudo.curvature(model.single, self.response.single, parameters)
         people = model.people(parameters, nodes.points)
         if found.everyone is None or people is None:
             return sparse.csr_array(second)

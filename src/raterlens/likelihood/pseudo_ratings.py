@@ -7,8 +7,10 @@ in the familiar half-count correction of a proportion. Nobody is dropped, everyb
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from raterlens.base.arrays import Array
+from raterlens.likelihood.derivatives import context_curvature
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
@@ -50,6 +52,16 @@ class Pseudo:
         d_slope, d_intercepts = np.zeros_like(whole.slope), np.zeros_like(whole.intercepts)
         d_slope[rows], d_intercepts[rows] = at_nodes @ response.lever @ t, at_nodes.sum(axis=1)
         return value, model.pullback(parameters, d_slope, d_intercepts)
+
+    def curvature(self, model: FacetsModel, response: Response, parameters: Array) -> sparse.csr_array:
+        """(parameters, parameters): second derivatives of their expected log-probability."""
+        if not self.counts.any():
+            return sparse.csr_array((model.blocks.size, model.blocks.size))
+        counts, predictor, jacobian = self.spread(), model.predictor(parameters), model.jacobian(parameters)
+        at_nodes = response.counted_scores(predictor, PSEUDO_NODES.points, counts)
+        d_slope, d_intercepts = at_nodes @ response.lever @ PSEUDO_NODES.points, at_nodes.sum(axis=1)
+        second = jacobian.T @ context_curvature(response, predictor, PSEUDO_NODES, counts) @ jacobian
+        return sparse.csr_array(second + model.second(parameters, d_slope, d_intercepts))
 
     def spread(self) -> Array:
         """(contexts, categories, nodes)"""

@@ -316,8 +316,8 @@ class HaloMarginal(FacetsMarginal):
 
         The steps are powers of the square root of 2, so that the rule stays as it is where a spread changes a little.
         """
-        most = self.response.n_categories - 1
-        each = _LOGISTIC * most**2 if self.response.by_sums else _ANY
+        most = self.response.single.n_categories - 1
+        each = (_LOGISTIC * most**2 if self.response.single.by_sums else _ANY) * self.response.longest
         told = each * float(np.max(self.kinds.members.sum(axis=1)))
         width = min(1 / np.sqrt(1 + spread**2 * told), 1 / max(most * spread, 1.0))
         halvings = np.ceil(-2 * np.log2(width) - 1e-9)

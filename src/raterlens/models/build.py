@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from raterlens.base.arrays import Array, Indices
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.capability.links import Link
 from raterlens.config import HaloKind
 from raterlens.models.capped_log import Capped
@@ -14,6 +14,7 @@ from raterlens.models.registry import FacetsSpec
 from raterlens.models.responses import Adjacent, Graded, Linked, Response
 from raterlens.models.term import Term
 from raterlens.models.terms.difficulties import Difficulties, FacetLevels
+from raterlens.models.terms.draws import FLATTENING, Draws
 from raterlens.models.terms.group_means import GroupMeans
 from raterlens.models.terms.halo import Halo
 from raterlens.models.terms.item_slopes import ItemSlopes
@@ -53,6 +54,8 @@ class Options:
     """Whether groups of students have means of their own."""
     rater_thresholds: Literal["none", "drawn", "free"] = "none"
     """Whether raters have thresholds of their own around those of all, from a distribution or each by itself."""
+    draws: Mask | None = None
+    """(raters,): whose answers to the same question share more than ability; None: nobody's."""
 
 
 def build(
@@ -108,6 +111,8 @@ def _terms(
     if options.rater_thresholds != "none" and n_steps > 1:
         graded, drawn = options.scale == "graded", options.rater_thresholds == "drawn"
         yield RaterThresholds(n, n_steps, graded, drawn)
+    if options.draws is not None and options.draws.any():
+        yield Draws.of(options.draws, FLATTENING[options.link.name])
 
 
 def with_known(model: FacetsModel, response: Response, ratings: Ratings, slope: float) -> FacetsModel:

@@ -77,6 +77,9 @@ class Calibration:
     score_step: float = 1.0
     """The file's score is the code times this: 0.5 where half marks were doubled."""
 
+    repeats: str = "draws"
+    """Treatment of repeated answers: as draws, or as separate ratings."""
+
     @property
     def values(self) -> Array:
         """(scores,): the scores as the file has them."""
@@ -273,6 +276,7 @@ class Calibration:
             "curve_covariance": None if self.curve_covariance is None else self.curve_covariance.tolist(),
             "between_variance": self.between_variance,
             "score_step": self.score_step,
+            "repeats": self.repeats,
             "limits": None
             if self.limits is None
             else {name: values.tolist() for name, values in asdict(self.limits).items()},
@@ -316,6 +320,7 @@ class Calibration:
             None if content.get("curve_covariance") is None else np.array(content["curve_covariance"], float),
             content.get("between_variance", 0.0),
             content.get("score_step", 1.0),
+            content.get("repeats", "separate"),
         )
 
 

@@ -35,7 +35,7 @@ from raterlens.models.terms.thresholds import THRESHOLD, Thresholds
 from raterlens.ratings.design import components
 
 Wanted = TypeVar("Wanted", bound=Term)
-_MAPPED = tuple(name for name in get_args(PredictorName) if name not in ("loading", "halo"))
+_MAPPED = tuple(name for name in get_args(PredictorName) if name not in ("loading", "halo", "draw"))
 """The predictors of slopes and intercepts."""
 _PRODUCTS = frozenset({"log_slope", "difficulty", "mean", "log_sd"})
 """Those that multiply others."""
@@ -60,6 +60,11 @@ class FacetsModel:
 
     def __contains__(self, name: str) -> bool:
         return name in self.blocks
+
+    @property
+    def single(self) -> "FacetsModel":
+        """Model of one answer, where ratings stand for several."""
+        return self
 
     def term(self, name: str, kind: type[Wanted]) -> Wanted:
         """The term of this name."""

@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 # Nothing here, nor in the modules of the models, imports NumPy at its top: the command line lists models without it.
 
 COMMON = frozenset(
-    {"model", "assumptions", "method", "link", "starts", "seed", "standard_errors", "max_iterations"}
+    {
+        "model",
+        "assumptions",
+        "method",
+        "link",
+        "repeats",
+        "starts",
+        "seed",
+        "standard_errors",
+        "max_iterations",
+    }
 )
 """Options that every model takes."""
 _FACETS = frozenset(option.name for option in fields(FitConfig)) - COMMON

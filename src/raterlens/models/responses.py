@@ -60,6 +60,16 @@ class Response:
     """The log-likelihood has a corner, and no second derivative there."""
 
     @property
+    def single(self) -> "Response":
+        """Response of one answer, where outcomes stand for several."""
+        return self
+
+    @property
+    def longest(self) -> int:
+        """Most answers that an outcome stands for."""
+        return 1
+
+    @property
     def n_categories(self) -> int:
         raise NotImplementedError
 

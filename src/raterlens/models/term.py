@@ -9,8 +9,9 @@ of a model add to it. With them a rating depends on ability through
     intercepts = lever base - steps
 
 Whatever is not linear is in these four lines; a term says which predictor its parameters enter, by which constant
-sparse design. `loading` and `halo` are predictors of what a likelihood integrates over besides ability: how much a
-context follows what raters share, and the variance of the impression that the scores of a reading share.
+sparse design. `loading`, `halo` and `draw` are predictors of what a likelihood integrates over besides ability: how
+much a context follows what raters share, the variance of the impression that the scores of a reading share, and how
+much all answers to a question share.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
 
 PredictorName = Literal[
-    "slope", "log_slope", "intercept", "difficulty", "mean", "log_sd", "steps", "loading", "halo"
+    "slope", "log_slope", "intercept", "difficulty", "mean", "log_sd", "steps", "loading", "halo", "draw"
 ]
 Designs = Mapping[PredictorName, sparse.csr_array]
 Offsets = Mapping[PredictorName, Array]

@@ -1,5 +1,6 @@
 """Pieces of work, repeated ratings and readings, times and groups: what ratings belong to."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.arrays import Indices, run_starts
+from raterlens.base.arrays import Indices, Mask, run_starts
 from raterlens.base.errors import InputError, choose
 from raterlens.base.text import counted, shortened
 from raterlens.ratings.coded import Codes, Facet, Ratings, Tally
@@ -78,6 +79,46 @@ def with_draws(ratings: Ratings) -> Ratings:
         return ratings
     labels = pl.Series(DRAW, np.arange(1, int(again.max()) + 2))
     return replace(ratings, draw=Facet(DRAW, again.astype(np.int32), labels))
+
+
+class Questions(NamedTuple):
+    """Ratings by what was asked: a student's work (or one piece of it), rated by a rater on an item."""
+
+    of: Indices
+    """(ratings,): the question that each rating answers; questions stand in the order of students."""
+    first: Indices
+    """(questions,): the first answer to each, in the order of the rows."""
+    differ: Mask
+    """(questions,): whether its answers differ."""
+
+
+def questions(ratings: Ratings) -> Questions:
+    """Answers to the same question are draws."""
+    whose = ratings.student if ratings.piece is None else by_piece(ratings).ratings.student
+    code = whose.astype(np.int64) * math.prod(ratings.sizes) + ratings.context_codes()
+    _, first, of = np.unique(code, return_index=True, return_inverse=True)
+    differ = np.zeros(len(first), dtype=bool)
+    differ[of[ratings.score != ratings.score[first][of]]] = True
+    return Questions(of, first, differ)
+
+
+def inconsistent_raters(ratings: Ratings) -> Mask:
+    """(raters,): who was asked several times and did not always answer the same."""
+    found = np.zeros(ratings.n_raters, dtype=bool)
+    if ratings.draw is not None:
+        asked = questions(ratings)
+        found[ratings.rater[asked.first[asked.differ]]] = True
+    return found
+
+
+def counted_once(ratings: Ratings) -> Ratings:
+    """Ratings in which raters whose draws never differ answer each question once: their further answers are copies."""
+    if ratings.draw is None:
+        return ratings
+    asked = questions(ratings)
+    keep = inconsistent_raters(ratings)[ratings.rater]
+    keep[asked.first] = True
+    return ratings if keep.all() else ratings.subset(keep, keep_levels=True)
 
 
 def occurrence(

@@ -57,6 +57,7 @@ VALUES: dict[str, Any] = {
     "population": "normal 0.5 1.2",
     "origin": "absolute",
     "halo": "rater",
+    "repeats": "separate",
     "interactions": ("rater:item", "rater:a, b"),
     "known": "gold",
     "known_slope": 3.5,

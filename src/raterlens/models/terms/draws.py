@@ -1,0 +1,81 @@
+"""Draws: what all answers of a rater to one question share besides ability, the rater's reading of it.
+
+    S = q_r (a_r theta - eta_r - delta_i) + tau_r u,      u ~ N(0, 1), one for each student, rater and item
+
+q = sqrt(1 + c tau^2) makes a and eta those of a single answer, whatever tau: averaged over u, an answer follows its
+predictor about as it would with tau = 0. So raters who were asked once are compared with raters who were asked often,
+and what is known of a and eta hardly depends on tau. The parameters are log q: like tau^2 near 0, and like log tau far
+from it.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from raterlens.base.arrays import Array, Mask
+from raterlens.models.contexts import Contexts
+from raterlens.models.term import RATING_INFORMATION, Beginning, Designs, rows_of
+from raterlens.models.terms.per_rater import Linear, RaterTerm
+
+if TYPE_CHECKING:
+    from raterlens.models.facets import FacetsModel
+
+DRAW = "draw"
+LARGEST_SPREAD = 64.0
+"""At 64, two answers to a question differ in about one per cent of the cases."""
+FLATTENING = {"logit": 0.346, "probit": 1.0, "cloglog": 0.6, "cauchit": 0.3}
+"""c, by link; exact for the probit, 1 / 1.7^2 for the logit."""
+# Away from 0, where the likelihood is level in tau.
+_START = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws(RaterTerm):
+    """log q_r of the raters who were asked several times and did not always answer the same."""
+
+    effect: Linear
+    flattening: float
+    name: str = DRAW
+    variance = True
+
+    @staticmethod
+    def of(some: Mask, flattening: float) -> "Draws":
+        """`some`: (raters,), whose answers differ."""
+        n = int(some.sum())
+        own = sparse.csr_array((np.ones(n), (np.flatnonzero(some), np.arange(n))), shape=(len(some), n))
+        return Draws(Linear(own), flattening)
+
+    @property
+    def some(self) -> Mask:
+        """(raters,): who has a spread."""
+        return np.asarray(np.diff(self.effect.design.indptr) > 0)
+
+    def designs(self, rows: Contexts) -> Designs:
+        return {"draw": rows_of(self.effect.design, rows.rater)}
+
+    def spread(self, log_stretch: Array) -> Array:
+        """tau"""
+        return np.sqrt(np.maximum(np.expm1(2 * log_stretch), 0.0) / self.flattening)
+
+    def start(self, given: Beginning) -> Array:
+        return np.full(self.size, _START)
+
+    def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
+        given = np.bincount(model.contexts.rater, model.contexts.given.sum(axis=1), model.n_raters)
+        return np.asarray(RATING_INFORMATION * given[self.some], np.float64)
+
+    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
+        most = 0.5 * np.log1p(self.flattening * LARGEST_SPREAD**2)
+        return np.zeros(self.size), np.full(self.size, most)
+
+    def at_limit(self, x: Array) -> Mask:
+        return np.asarray(x >= self.bounds(allow_reversed=True)[1])
+
+    def table(self, x: Array) -> Array:
+        """NaN for raters without a spread."""
+        return np.where(self.some, self.effect(x), np.nan)
+
+    def parameters(self, table: Array) -> Array:
+        return table[self.some]

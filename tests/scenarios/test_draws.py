@@ -1,0 +1,101 @@
+"""Raters who answer the same question several times."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.base.errors import OptionError
+from raterlens.ratings.groupings import inconsistent_raters
+
+NUMBERS = [
+    "kappa",
+    "kappa_low",
+    "kappa_high",
+    "sharpness",
+    "sharpness_low",
+    "sharpness_high",
+    "eta",
+    "eta_low",
+]
+
+
+def verdicts(spread, draws, *, students=150, raters=5, seed=1) -> pl.DataFrame:
+    """Verdicts of judges whose readings of an answer vary by `spread` besides its quality."""
+    random = np.random.default_rng(seed)
+    slope, severity = np.linspace(0.9, 2.0, raters), np.linspace(-0.6, 0.6, raters)
+    spread = np.broadcast_to(np.asarray(spread, float), raters)
+    stretch = np.sqrt(1 + 0.346 * spread**2)
+    ability, reading = random.standard_normal((students, 1)), random.standard_normal((students, raters))
+    logit = stretch * (slope * ability - severity) + spread * reading
+    passed = random.random((students, raters, draws)) < 1 / (1 + np.exp(-logit))[..., None]
+    student, rater, draw = np.indices(passed.shape)
+    return pl.DataFrame(
+        {
+            "student": student.ravel(),
+            "rater": [f"j{r}" for r in rater.ravel()],
+            "score": passed.ravel().astype(int),
+            "epoch": draw.ravel(),
+        }
+    )
+
+
+def numbers(fit) -> np.ndarray:
+    return fit.raters.select(name for name in NUMBERS if name in fit.raters.columns).to_numpy()
+
+
+def copied(table, rater, times, flips=0.0) -> pl.DataFrame:
+    own, random = table.filter(pl.col("rater") == rater), np.random.default_rng(0)
+    copies = []
+    for k in range(1, times + 1):
+        flip = random.random(own.height) < flips
+        score = np.where(flip, 1 - own["score"].to_numpy(), own["score"].to_numpy())
+        copies.append(own.with_columns(score=score, epoch=pl.lit(k, pl.Int64)))
+    return pl.concat([table, *copies])
+
+
+def test_copies_of_a_judges_verdicts_change_nothing():
+    table = verdicts(0.0, 1)
+    once = rl.fit(rl.read(table.drop("epoch")), model="gmf")
+    often = rl.fit(rl.read(copied(table, "j3", 5), draw="epoch"), model="gmf")
+    np.testing.assert_allclose(numbers(often), numbers(once), rtol=0, atol=1e-6)
+    assert often.raters.filter(pl.col("rater") == "j3")["n"].item() == 900
+
+
+def test_near_copies_change_little_where_separate_ratings_change_much():
+    table = verdicts(0.0, 1)
+    once = rl.fit(rl.read(table.drop("epoch")), model="gmf", reference="perfect")
+    ratings = rl.read(copied(table, "j3", 4, flips=0.001), draw="epoch")
+    assert inconsistent_raters(ratings).sum() == 1
+    often = rl.fit(ratings, model="gmf", reference="perfect")
+    separate = rl.fit(ratings, model="gmf", reference="perfect", repeats="separate")
+    np.testing.assert_allclose(often.raters["sharpness"], once.raters["sharpness"], rtol=0.02)
+    np.testing.assert_allclose(often.raters["kappa"], once.raters["kappa"], rtol=0.02)
+    assert (separate.raters["sharpness"] / once.raters["sharpness"] - 1).abs().max() > 0.2
+
+
+def test_slopes_are_those_of_single_answers_whatever_the_spread():
+    ratings = rl.read(verdicts([0.0, 1.0, 1.0, 3.0, 3.0], 4, students=400), draw="epoch")
+    fit = rl.fit(ratings, model="gmf")
+    assert fit.calibration is not None
+    assert fit.calibration.covariance is not None
+    error = np.sqrt(fit.calibration.covariance.diagonal()[:5])
+    assert np.abs((fit.calibration.effects["slope"] - np.linspace(0.9, 2.0, 5)) / error).max() < 3
+    stretch = np.exp(fit.calibration.effects["draw"])
+    np.testing.assert_allclose(np.sqrt((stretch**2 - 1) / 0.346), [0, 1, 1, 3, 3], atol=0.6)
+
+
+def test_a_saved_fit_scores_the_same_ratings_alike(tmp_path):
+    ratings = rl.read(verdicts(2.0, 3, students=60), draw="epoch")
+    fit = rl.fit(ratings, model="gmf")
+    fit.save(tmp_path / "fit.json")
+    again = rl.load(tmp_path / "fit.json").score(ratings)
+    np.testing.assert_allclose(again["theta"], fit.students["theta"], atol=1e-6)
+
+
+def test_methods_that_know_no_draws_say_so():
+    ratings = rl.read(verdicts(1.0, 3, students=60), draw="epoch")
+    fit = rl.fit(ratings, model="gmf", method="laplace")
+    assert any("count as independent" in str(warning) for warning in fit.warnings)
+    with pytest.raises(OptionError, match="shared"):
+        rl.fit(ratings, model="gmf", shared="yes", trusted=["j1"])
