@@ -1,13 +1,15 @@
-"""The record of what is fitted: its defaults, its checks, and how it travels."""
+"""Options of a fit, anchors and interactions."""
 
 import json
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
+from typing import Any
 
 import pytest
 
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.config import Anchors, EarlierScale, FitConfig, fit_config
+from raterlens.config.fit_config import facets_of, interaction_terms
 
 
 @pytest.mark.parametrize(
@@ -63,3 +65,36 @@ def test_a_request_survives_json():
 
 def test_every_field_has_a_default():
     assert FitConfig() == FitConfig(**{f.name: f.default for f in fields(FitConfig)})
+
+
+@pytest.mark.parametrize("earlier", [None, EarlierScale((0, 1, 2), 1.5, -0.25, "standard")])
+def test_anchors_survive_json(earlier):
+    anchors = Anchors(raters={"AM": (None, 0.5)}, facets={"topic": {"sport": 0.1}}, earlier=earlier)
+    again = Anchors.from_plain(json.loads(json.dumps(asdict(anchors))))
+    assert again == anchors
+    assert again.raters["AM"] == (None, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("given", "terms"),
+    [
+        (None, None),
+        ((), None),
+        ("rater:item", ("rater:item",)),
+        (("rater", "item"), ("rater:item",)),
+        (("topic", "rater"), ("rater:topic",)),
+        ([("rater", "item"), "topic:rater", "rater:item"], ("rater:item", "rater:topic")),
+        (("rater:item", "rater:topic"), ("rater:item", "rater:topic")),
+        ("rater:part: two", ("rater:part: two",)),
+    ],
+)
+def test_terms(given: Any, terms: tuple[str, ...] | None) -> None:
+    assert interaction_terms(given) == terms
+    assert interaction_terms(terms) == terms
+    assert facets_of(terms) == tuple(term.removeprefix("rater:") for term in terms or ())
+
+
+@pytest.mark.parametrize("given", ["item", "item:topic", "rater:", "rater:rater", ("a", "b"), 3, [3]])
+def test_what_is_no_interaction(given: Any) -> None:
+    with pytest.raises(OptionError, match=r"is not a rater interaction; use"):
+        interaction_terms(given)

@@ -1,10 +1,16 @@
-"""Scores: whole numbers, pass and fail, missing ones left out and counted."""
+"""Scores: words, halves, per cent, marks and ranks to whole numbers; columns by it."""
+
+from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from raterlens.base.errors import RaterlensError
+from raterlens.base.errors import InputError, RaterlensError
+from raterlens.config import ReadConfig
 from raterlens.reading.read import read
+from raterlens.reading.scores import parse_scores, scale_of, suggested_bands, suggested_cut
 from tests.support.reading_tables import LONG
 
 
@@ -98,3 +104,95 @@ def test_51_categories_are_the_most() -> None:
     assert read(frame).n_categories == 51
     with pytest.raises(RaterlensError, match=r"score 51 .* is above 50, too many categories to model"):
         read(frame.with_columns(score=scores.replace(50, 51)))
+
+
+def scored(values: list[Any], name: str = "score", **options: Any) -> tuple[list[int], list[bool]]:
+    """Scores by the likeliest answer, and which findings are certain."""
+    column, config = pl.Series(name, values, strict=False), ReadConfig(**options)
+    coding, found = scale_of([column], [name], config)
+    for option in (option for finding in found for option in finding.options):
+        config = config.changed(**{option.name: option.value})
+    coding, _ = scale_of([column], [name], config)
+    return parse_scores(column, coding, str).tolist(), [finding.certain for finding in found]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["2,5", "1", "0,5"], [5, 2, 1]),
+        ([0.5, 1.0, None], [1, 2, -1]),
+        (["good", "bad", "-"], [1, 0, -1]),
+        (["A", "F", "B-"], [2, 0, 1]),
+        (["3/4", "1/4"], [3, 1]),
+        ([0.25, 1.0, 0.0], [1, 4, 0]),
+        ([0, 100, 50, 25], [0, 4, 2, 1]),
+        (["50%", "0 %", "100%"], [1, 0, 2]),
+        ([-1, 1], [0, 1]),
+        (["'3", " 4"], [3, 4]),
+        ([True, False], [1, 0]),
+    ],
+)
+def test_what_is_certain(values: list[Any], expected: list[int]) -> None:
+    assert scored(values)[0] == expected
+    assert all(scored(values)[1])
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "expected"),
+    [
+        (["1", "3", "99"], "score", [1, 3, -1]),
+        (["1", "6", "2"], "Note", [5, 0, 4]),
+        (["good", "satisfactory", "bad"], "score", [1, 1, 0]),
+        (["A", "B", "D"], "answer", [3, 2, 0]),
+        ([-2, 0, 2], "score", [0, 2, 4]),
+    ],
+)
+def test_what_is_asked(values: list[Any], name: str, expected: list[int]) -> None:
+    assert scored(values, name) == (expected, [False])
+
+
+def test_bands_suit_the_data() -> None:
+    low, high = (list(range(start, start + 41)) for start in (5, 59))
+    assert [set(scored(values)[0]) for values in (low, high)] == [set(low), {0, 1, 2, 3, 4}]
+    _, found = scale_of([pl.Series("score", high)], ["score"], ReadConfig())
+    assert found[0].options[0].value == "68,76,84,92"
+    assert found[0].alternative is not None
+    assert found[0].alternative.value == 80
+
+
+def test_what_the_user_says_goes_first() -> None:
+    assert scored(["good", "bad", "so-so"], map="good=2,bad=0,so-so=1") == ([2, 0, 1], [])
+    assert scored([1, 2, 3], map={"3": None}) == ([1, 2, -1], [])
+    assert scored([10, 55, 90], bands=[50, 80]) == ([0, 1, 2], [])
+    assert scored(["10,5", "55"], cut=50)[0] == [0, 1]
+    assert scored([0.5, 1.0], cut=1)[0] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "values", [["A", "B", "tie"], ["model_a", "model_b"], ["A>B", "B>A"], ["win", "lose", "tie"]]
+)
+def test_pairs_are_refused_with_the_reason(values: list[str]) -> None:
+    with pytest.raises(
+        InputError, match=r"compare two answers with each other.*let the judges score each answer"
+    ):
+        scored(values, "winner")
+
+
+@given(st.dictionaries(st.integers(0, 1000).map(lambda n: n / 10), st.integers(1, 50), min_size=2))
+def test_every_band_has_scores_and_the_cut_has_both_sides(counts: dict[float, int]) -> None:
+    values = sorted(counts)
+    edges = suggested_bands(counts)
+    assert edges == sorted(set(edges))
+    assert {sum(value >= edge for edge in edges) for value in values} == set(range(len(edges) + 1))
+    cut = suggested_cut(counts)
+    assert values[0] < cut <= values[-1]
+
+
+def test_round_numbers() -> None:
+    assert suggested_bands({float(n): 1 for n in range(30, 91)}) == [40.0, 55.0, 65.0, 80.0]
+    assert suggested_cut({0.12: 1, 0.48: 5, 0.9: 1}) == 0.5
+
+
+def test_scores_next_to_each_other_and_at_both_ends_of_what_is_a_number() -> None:
+    assert suggested_cut({0.0: 1, 5e-324: 1}) == 5e-324
+    assert -1.7e308 < suggested_cut({-1.7e308: 1, 0.0: 2, 1.7e308: 1}) <= 1.7e308

@@ -9,14 +9,18 @@ from importlib.metadata import entry_points
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from raterlens.app.cli import main as cli
 from raterlens.app.cli import start
-from raterlens.app.cli.main import AT_FAULT, FAILED, bug_message, main, print_json
+from raterlens.app.cli.main import AT_FAULT, DONE, FAILED, bug_message, main, print_json
+from raterlens.app.cli.serve_command import serve, server_settings
+from raterlens.app.web.settings import Settings
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
-from tests.support.command_line import RUN, Captured, small_table
+from raterlens.output.report.reproduce import as_flag
+from tests.support.command_line import RUN, Captured, run, small_table
 
 
 def raising(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,3 +158,101 @@ def test_an_error_that_a_library_makes_of_a_signal_is_the_signal(
     monkeypatch.setattr("raterlens.app.cli.main.app", ended)
     assert main(["fit", "x.csv"]) == code
     assert capsys.readouterr().err == f"raterlens: {said}\n"
+
+
+@pytest.fixture
+def foreign(ratings: pl.DataFrame, tmp_path: Path) -> Path:
+    """Labels that a plain terminal cannot show, or must not obey."""
+    names = {"Ann": "Åsa 王", "Bob": "[red]Bob[/red]", "Cid": "Cid\x1b[2J", "Dot": "D" * 90}
+    path = tmp_path / "foreign.csv"
+    ratings.with_columns(pl.col("rater").replace(names)).write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "terminal",
+    [
+        {"PYTHONIOENCODING": "ascii", "COLUMNS": "30"},
+        {"COLUMNS": "5", "TERM": "dumb"},
+        pytest.param({"PYTHONIOENCODING": "latin-1", "NO_COLOR": "1"}, marks=pytest.mark.nightly),
+        pytest.param(
+            {"PYTHONIOENCODING": "utf-8", "FORCE_COLOR": "1", "COLUMNS": "300"}, marks=pytest.mark.nightly
+        ),
+    ],
+    ids=lambda terminal: " ".join(f"{key}={value}" for key, value in terminal.items()),
+)
+def test_odd_terminals(foreign: Path, terminal: dict[str, str]) -> None:
+    done = run("fit", foreign, **terminal)
+    assert (done.returncode, done.stderr) == (DONE, b"")
+    assert b"\x1b[2J" not in done.stdout
+
+
+def test_labels_are_not_markup(foreign: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    main(["fit", str(foreign)])
+    shown = capsys.readouterr().out
+    assert "[red]Bob[/red]" in shown
+    assert "Åsa 王" in shown
+
+
+def test_json_survives_a_plain_terminal(foreign: Path) -> None:
+    done = run("fit", foreign, "--json", PYTHONIOENCODING="ascii")
+    assert done.stderr == b""
+    assert "Åsa 王" in json.loads(done.stdout)["tables"]["raters"]["rater"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (Settings(port=70_000), "--port 70000 is out of range; give a number from 0 to 65,535"),
+        (Settings(max_rows=0), "--max-rows 0 is out of range; give a number of at least 1"),
+        (Settings(max_memory=-1.0), "--max-memory=-1 is out of range; give a number of at least 0.1"),
+        (Settings(max_minutes=0.0), "--max-minutes 0 is out of range; give a number of at least 0.01"),
+        (Settings(fits=0), "--fits 0 is out of range; give a number of at least 1"),
+    ],
+)
+def test_limits_out_of_range(limits: Settings, message: str) -> None:
+    with pytest.raises(OptionError) as refused:
+        server_settings(limits)
+    assert refused.value.worded(as_flag) == message
+
+
+def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("raterlens.app.cli.serve_command.find_spec", lambda name: None)
+    with pytest.raises(OptionError, match=r"pip install 'raterlens\[web\]'"):
+        serve()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["studie1"], "unknown study 'studie1'; did you mean 'study1'?"),
+        (["noise", "--replications", "0"], "--replications 0; give a whole number of at least 1"),
+        (["noise", "--workers", "0"], "--workers 0"),
+        (["noise", "--seed", "-1"], "--seed=-1"),
+        (["noise", "--data", "x.csv"], "the study 'noise' simulates its ratings"),
+        (["writing"], "the study 'writing' needs the dataset data.cqc04; name the file with --data"),
+        (["writing", "--data", "nothing.rda"], "no such file: 'nothing.rda'"),
+    ],
+)
+def test_mistakes_are_answered_before_any_work(arguments, message, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["study", *arguments, "--out", str(out)]) == 2
+    assert message in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_help_lists_the_studies(capsys):
+    assert main(["study", "--help"]) == 0
+    text = capsys.readouterr().out
+    for name in ("study1", "study2", "writing", "figures", "noise"):
+        assert f"  {name}" in text
+
+
+def test_a_study_writes_rows_page_and_figures(tmp_path, capsys):
+    assert main(["study", "noise", "--replications", "1", "--workers", "1", "--out", str(tmp_path)]) == 0
+    assert "noise.md" in capsys.readouterr().out
+    names = {path.name for path in tmp_path.iterdir()}
+    files = {"noise.md", "noise.json", "noise.parquet", "noise-accuracy.csv", "noise.svg", "noise.png"}
+    assert names == files
+    assert "![" in (tmp_path / "noise.md").read_text(encoding="utf-8")
