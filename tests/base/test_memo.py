@@ -2,7 +2,7 @@ import gc
 import weakref
 
 import raterlens as rl
-from raterlens.base.memo import forget, kept_with, latest_with
+from raterlens.base.memo import kept_with
 
 
 class Owner:
@@ -13,21 +13,6 @@ def test_it_is_made_once_per_owner_and_key():
     one, two, answers = Owner(), Owner(), iter(range(9))
     asked = [(one, "a"), (one, "a"), (one, "b"), (two, "a"), (one, "a")]
     assert [kept_with(owner, key, lambda: next(answers)) for owner, key in asked] == [0, 0, 1, 2, 0]
-
-
-def test_only_the_latest_is_kept_of_what_is_large():
-    one, two, answers = Owner(), Owner(), iter(range(9))
-    asked = [(one, "a"), (one, "a"), (two, "b"), (one, "b"), (one, "a"), (two, "b")]
-    found = [latest_with(owner, "large", key, lambda: next(answers)) for owner, key in asked]
-    assert found == [0, 0, 1, 2, 3, 1]
-
-
-def test_what_is_forgotten_is_made_again():
-    owner, answers = Owner(), iter(range(9))
-    assert latest_with(owner, "large", "a", lambda: next(answers)) == 0
-    forget(owner, "large")
-    forget(owner, "other")
-    assert latest_with(owner, "large", "a", lambda: next(answers)) == 1
 
 
 def test_it_goes_with_its_owner():

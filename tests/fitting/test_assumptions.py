@@ -48,7 +48,7 @@ def test_a_named_model_is_fitted_as_it_is_with_a_warning(halo):
     assert fit.config.given() == {"model": "gmf"}
     (said,) = (text for text in fit.warnings if "halo" in text)
     assert "p < 0.001" in said
-    assert "Use halo='common', or halo='none' to keep the assumption" in str(said)
+    assert "Use halo='ability', or halo='none' to keep the assumption" in str(said)
     assert not outcome(fit, "halo")["taken"]
     assert not any("halo" in text for text in rl.fit(halo, model="gmf", halo="none").warnings)
     ignored = rl.fit(halo, model="gmf", assumptions="ignore")
@@ -58,23 +58,46 @@ def test_a_named_model_is_fitted_as_it_is_with_a_warning(halo):
 
 def test_without_a_model_the_data_decide_and_the_fit_says_what_it_took(halo):
     fit = rl.fit(halo)
-    assert fit.config.given() == {"model": "gmf", "prior": "panel", "halo": "common"}
+    assert fit.config.given() == {
+        "model": "gmf",
+        "prior": "panel",
+        "halo": "ability",
+        "interactions": ("rater:item",),
+    }
     found = outcome(fit, "halo")
     assert found["taken"]
     assert found["p"] < CLEAR
-    by_hand = rl.fit(halo, model="gmf", prior="panel", halo="common")
+    by_hand = rl.fit(halo, model="gmf", prior="panel", halo="ability", interactions="rater:item")
     assert fit.loglik == pytest.approx(by_hand.loglik, abs=1e-3)
     assert "differ by" in outcome(fit, "panel prior")["words"]
     kept = rl.fit(halo, halo="none", prior="none")
-    assert kept.config.given() == {"model": "gmf", "prior": "none", "halo": "none"}
+    assert (kept.config.halo, kept.config.prior) == ("none", "none")
     assert kept.assumptions.filter(pl.col("assumption").is_in(["halo", "panel prior"])).is_empty()
+
+
+def test_terms_that_were_named_count_as_being_there(halo):
+    """Item slopes are added only beside halo and rater x item: tested where the request has them by name."""
+    fit = rl.fit(halo, halo="ability", interactions="rater:item", prior="none", ability="normal")
+    words = str(outcome(fit, "item slopes")["words"])
+    assert words.startswith("No clear evidence")
+    assert "It is added only beside" not in words
+    without = rl.fit(sloped(ordered=False), halo="none", interactions="rater:item", prior="none")
+    assert "It is added only beside halo, which the model does not have" in str(
+        outcome(without, "item slopes")["words"]
+    )
 
 
 def test_nothing_is_added_to_what_the_plain_model_drew(plain):
     fit = rl.fit(plain)
-    assert fit.config.given() == {"model": "gmf", "prior": "panel"}
-    assert fit.assumptions["assumption"].to_list() == ["panel prior", "halo", "item slopes", "ability shape"]
-    assert fit.assumptions["taken"].to_list() == [True, False, False, False]
+    assert fit.config.given() == {"model": "gmf", "prior": "panel", "interactions": ("rater:item",)}
+    assert fit.assumptions["assumption"].to_list() == [
+        "panel prior",
+        "rater x item",
+        "halo",
+        "item slopes",
+        "ability shape",
+    ]
+    assert fit.assumptions["taken"].to_list() == [True, True, False, False, False]
     named = rl.fit(plain, model="gmf", assumptions="adapt")
     assert named.loglik == pytest.approx(fit.loglik, abs=1e-9)
 
@@ -140,7 +163,7 @@ def test_item_slopes_are_advised_alone_for_pass_or_fail_only(monkeypatch):
     assert shared.warnings == ()
     assert outcome(shared, "item slopes")["words"] == "Not tested: partial credit would look like it."
     assert "ability shape" not in shared.assumptions["assumption"]
-    monkeypatch.setattr(assumptions, "MOST_ADAPTED", 100)
+    monkeypatch.setattr(assumptions, "ADAPTED_RATINGS", 100)
     (said,) = rl.fit(ordered, scale="partial credit", standard_errors=False).warnings
     assert said.endswith("that show it best")  # since nothing can be added
 
@@ -180,25 +203,25 @@ def test_what_cannot_be_seen_is_not_tested():
 
 
 def test_beyond_the_limit_terms_are_not_added_but_said(halo, monkeypatch):
-    monkeypatch.setattr(assumptions, "MOST_ADAPTED", 100)
+    monkeypatch.setattr(assumptions, "ADAPTED_RATINGS", 100)
     fit = fit_with_assumptions(halo, FitConfig())
     assert fit.config.given() == {"model": "gmf"}
     assert outcome(fit, "all")["words"] == (
         "No term was added: 2,000 ratings are more than the 100 up to which terms are."
     )
-    assert any("halo='common'" in text for text in fit.warnings)
+    assert any("halo='ability'" in text for text in fit.warnings)
 
 
 def test_many_ratings_are_tested_on_some_students(halo, monkeypatch):
     whole = outcome(rl.fit(halo, model="gmf"), "halo")
-    monkeypatch.setattr(assumptions, "MOST_TESTED", 1000)
+    monkeypatch.setattr(assumptions, "TESTED_RATINGS", 1000)
     assert 0 < outcome(rl.fit(halo, model="gmf"), "halo")["statistic"] < whole["statistic"]
 
 
 def test_refitting_adds_nothing_unless_asked(halo):
     fit = rl.fit(halo, model="gmf")
     assert "assumptions" not in fit.refit().tables
-    assert fit.refit(assumptions="adapt").config.halo == "common"
+    assert fit.refit(assumptions="adapt").config.halo == "ability"
 
 
 def test_outcomes_are_saved_with_the_fit(halo, tmp_path):

@@ -5,14 +5,21 @@ import pytest
 from scipy import sparse, stats
 
 import raterlens as rl
-from raterlens.estimation.scoring import Placed, place
-from raterlens.inference.projected_scores import effect_score, halo_score, projected_score, shape_score
+from raterlens.estimation.scoring import place
+from raterlens.inference.projected_scores import (
+    ScoredFit,
+    effect_score,
+    halo_score,
+    projected_score,
+    shape_score,
+)
 
 
-def at(fit: rl.Fit) -> Placed:
+def at(fit: rl.Fit) -> ScoredFit:
     assert fit.calibration is not None
     assert fit.ratings is not None
-    return place(fit.calibration, fit.ratings, as_fitted=True)
+    placed = place(fit.calibration, fit.ratings, as_fitted=True)
+    return ScoredFit.of(placed, fit.calibration, fit.ratings)
 
 
 def test_a_projected_score_is_that_of_added_variables_in_regression():
@@ -52,10 +59,11 @@ def test_halo_is_seen_as_by_the_likelihood_ratio(steps):
         students=300, raters=6, items=4, raters_per_student=2, halo=0.3, thresholds=steps, seed=3
     ).ratings
     fit = rl.fit(ratings, model="gmf", assumptions="ignore")
-    found = halo_score(at(fit))
-    assert found is not None
-    ratio = 2 * (fit.refit(halo="common").loglik - fit.loglik)
-    assert found.statistic == pytest.approx(np.sqrt(ratio), abs=0.6)
+    for kind, near in (("common", 0.6), ("ability", 1.0)):
+        found = halo_score(at(fit), on_ability=kind == "ability")
+        assert found is not None
+        ratio = 2 * (fit.refit(halo=kind).loglik - fit.loglik)
+        assert found.statistic == pytest.approx(np.sqrt(ratio), abs=near)
 
 
 def test_shape_and_item_slopes_are_seen_as_by_the_likelihood_ratio():
@@ -69,8 +77,7 @@ def test_shape_and_item_slopes_are_seen_as_by_the_likelihood_ratio():
     assert found is not None
     assert found.df == 2
     assert found.statistic == pytest.approx(2 * (fit.refit(ability="smooth").loglik - fit.loglik), rel=0.4)
-    assert fit.calibration is not None
-    slopes = effect_score(at(fit), fit.calibration, ratings, "item_slope", np.zeros(3))
+    slopes = effect_score(at(fit), "item_slope", np.zeros(3))
     assert slopes is not None
     assert slopes.df == 2
     assert slopes.statistic == pytest.approx(2 * (fit.refit(item_slopes=True).loglik - fit.loglik), abs=1.0)
@@ -82,9 +89,8 @@ def test_scores_of_students_with_halo_add_up_to_the_gradient():
         students=60, raters=3, items=3, raters_per_student=2, halo=0.8, thresholds=[-0.5, 0.5], seed=3
     ).ratings
     fit = rl.fit(ratings, model="gmf", halo="rater", assumptions="ignore")
-    placed = at(fit)
+    placed, nodes = at(fit).placed, at(fit).nodes
     x = placed.parameters + np.random.default_rng(1).normal(0, 0.1, len(placed.parameters))
-    nodes = placed.rough_nodes
     found = np.asarray(placed.problem.student_scores(x, nodes).sum(axis=0)).ravel()
     for parameter in range(len(x)):
         step = 1e-5 * np.eye(len(x))[parameter]

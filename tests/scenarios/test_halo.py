@@ -1,6 +1,7 @@
 """Fits with a reading effect, on disk, anchored, scored, saved and refused; and on real marking."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import raterlens as rl
 from raterlens.app.cli.main import DONE, main
 from raterlens.base.errors import InputError, OptionError
+from raterlens.estimation.scoring import place
 
 ESTIMATES = {"rtol": 1e-5, "atol": 1e-6}
 
@@ -50,6 +52,55 @@ def test_kappa_averages_over_the_reading_effect():
         p = 1 / (1 + np.exp(-(1.5 * t + np.sqrt(variance) * u)))
         assert value == pytest.approx(np.sqrt(2 * np.pi) * 1.5 * np.sum(weight * p * (1 - p)), abs=1e-8)
     np.testing.assert_allclose(found, [0.665, 0.605, 0.493], atol=1e-3)
+
+
+def test_halo_on_the_ability_scale_is_a_reading_effect_as_large_as_the_slope(drawn, tmp_path):
+    """S = a_r (theta + omega u) has tau_r = a_r omega: the likelihood written for effects in logits gives the same."""
+    fit = rl.fit(drawn.ratings, model="gmf", halo="ability")
+    (omega,) = fit.raters["halo"].unique()
+    assert fit.raters["halo_low"][0] < omega < fit.raters["halo_high"][0]
+    known = fit.calibration
+    assert known is not None
+    effects = dict(known.effects)
+    (variance,) = effects.pop("impression")
+    assert variance == pytest.approx(omega**2)
+    in_logits = replace(
+        known, effects={**effects, "halo": known.effects["slope"] ** 2 * variance}, covariance=None
+    )
+    assert place(in_logits, drawn.ratings).loglik() == pytest.approx(fit.loglik, abs=1e-6)
+    panel, other = known.panel(), in_logits.panel()
+    np.testing.assert_allclose(panel.halo, other.halo)
+    scored = fit.score(drawn.ratings)
+    np.testing.assert_allclose(scored["theta"], fit.students["theta"], **ESTIMATES)
+    again = rl.load(fit.save(tmp_path / "fit.json"))
+    np.testing.assert_allclose(again.capability()["kappa"], fit.raters["kappa"], **ESTIMATES)
+    with pytest.raises(OptionError, match="does not go with ability='smooth'"):
+        rl.fit(drawn.ratings, model="gmf", halo="ability", ability="smooth")
+
+
+def test_errors_of_capability_under_halo_on_the_ability_scale_are_by_the_delta_method(drawn):
+    """The variances a^2 omega^2 move with slopes and omega^2: covariances by differences of the same numbers."""
+    known = rl.fit(drawn.ratings, model="gmf", halo="ability", item_slopes=True).calibration
+    assert known is not None
+    item = known.labels["item"][1]
+    n, spread, panel = len(known.effects["slope"]), known.covariance, known.panel(item)
+    names = ("slope", "severity", "impression", "difficulty", "item_slope")
+    at = np.concatenate([known.effects[name] for name in names])
+
+    def halo_and_slope(x):
+        edges = np.cumsum([len(known.effects[name]) for name in names])[:-1]
+        moved = dict(zip(names, np.split(x, edges), strict=True))
+        there = replace(known, effects={**known.effects, **moved}, covariance=None).panel(item)
+        return np.concatenate([there.slope, there.severity, there.halo])
+
+    step = 1e-5
+    by = [
+        (halo_and_slope(at + step * e) - halo_and_slope(at - step * e)) / (2 * step) for e in np.eye(len(at))
+    ]
+    jacobian = np.array(by).T
+    expected = jacobian @ spread @ jacobian.T
+    np.testing.assert_allclose(panel.halo_covariance, expected[2 * n :], rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(panel.covariance, expected[: 2 * n, : 2 * n], rtol=1e-5, atol=1e-8)
 
 
 def test_each_rater_by_itself(drawn):

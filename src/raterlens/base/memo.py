@@ -28,28 +28,6 @@ def kept_with(owner: object, key: Hashable, make: Callable[[], Value]) -> Value:
     return found[key]  # type: ignore[no-any-return]  # a key always has the same type of value
 
 
-def latest_with(owner: object, what: str, key: Hashable, make: Callable[[], Value]) -> Value:
-    """As `kept_with`, for what is large: only the last one is kept, whatever its key.
-
-    Examples
-    --------
-    >>> class Ratings: ...
-    >>> ratings = Ratings()
-    >>> [latest_with(ratings, "answer", key, lambda: key) for key in (1, 2, 1)]
-    [1, 2, 1]
-    """
-    found = _kept.setdefault(owner, {})
-    before = found.get(what)
-    if before is None or before[0] != key:
-        before = found[what] = key, make()
-    return before[1]
-
-
-def forget(owner: object, what: Hashable) -> None:
-    """Keep it no longer."""
-    _kept.get(owner, {}).pop(what, None)
-
-
 def digest(*parts: object) -> str:
     """A short name for arrays and texts."""
     found = hashlib.blake2b(digest_size=16)

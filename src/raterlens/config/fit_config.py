@@ -21,7 +21,7 @@ Scale = Literal[
 ]
 Prior = Literal["panel", "none"]
 CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional"]
-HaloKind = Literal["none", "common", "rater"]
+HaloKind = Literal["none", "common", "rater", "ability"]
 SharedKind = Literal["auto", "yes", "no"]
 Repeats = Literal["draws", "separate"]
 AbilityKind = Literal["normal", "smooth"]
@@ -141,8 +141,9 @@ class FitConfig:
     allow_reversed: bool = option(False, "Allow negative slopes: raters who score against ability.")
     halo: HaloKind | None = option(
         None,
-        "Halo effect within one rater's scores of one student: none, common (equally strong for all raters) or rater "
-        "(estimated per rater). Default: none; what assumptions says where the ratings clearly show it.",
+        "Halo effect within one rater's scores of one student: none, common (equally strong in logits for all raters), "
+        "rater (estimated per rater) or ability (equally strong on the ability scale). Default: none; what assumptions "
+        "says where the ratings clearly show it.",
     )
     """None: none, and the policy about assumptions where the ratings clearly show one."""
     repeats: Repeats = option(

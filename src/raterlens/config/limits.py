@@ -22,3 +22,16 @@ READ_AT_ONCE = 1 << 23
 none is mapped: where another program cuts a mapped file short, the system ends the process."""
 VIEW_ROWS, VIEW_SECONDS = 1_000_000, 60.0
 """Rows that a view of a database may always have, and else as many as the file has bytes; and seconds without a row."""
+
+ADAPTED_RATINGS = 50_000
+"""Ratings up to which `assumptions="adapt"` adds terms. A fit with spreads costs several times a plain one, some thirty
+inversions of the information; and the more ratings per rater, the less the terms change."""
+ADAPTED_PARAMETERS = 1_000
+"""Thresholds of raters, or cells of raters and items, up to which `adapt` adds them: their information is a matrix,
+inverted some fifteen times."""
+CONFIRMED_RATINGS = 10_000
+"""Ratings up to which a warning about an assumption is confirmed by the likelihood ratio: with few students the score
+tests say "clear" too often, and another fit is quick."""
+TESTED_RATINGS, TESTED_PARAMETERS = 100_000, 2_000
+"""Ratings beyond which assumptions are tested on those of some students, drawn at random: what is clear from fewer; and
+parameters of a fit up to which it is tested, since students' scores are projected on those of all parameters."""

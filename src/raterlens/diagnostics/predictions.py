@@ -27,7 +27,6 @@ from raterlens.models.registry import latent_class_spec
 from raterlens.models.responses import Adjacent, Linked, Predictor, Response
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.models.terms.halo import HALO
-from raterlens.models.terms.piece_effect import PIECE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping import Groups, grouped
 
@@ -103,7 +102,7 @@ def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], G
     else:
         widest = _WIDEST_STEP if known is None else min(_WIDEST_STEP, 1 / known)
         nodes = _nodes(placed.abilities(), widest)
-    if HALO in model or PIECE in model:
+    if HALO in model or model.nested:
         # Of single scores: what those of a reading share besides ability is left to the halo that is looked for.
         variance = model.piece_variance(placed.parameters) * predictor.slope**2
         if HALO in model:

@@ -20,7 +20,6 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.facets import FacetsModel
 from raterlens.models.terms.halo import HALO
-from raterlens.models.terms.piece_effect import PIECE
 
 # Of the information of complete data, so much may be missing at most.
 _MISSING = 0.9
@@ -80,7 +79,7 @@ def own_curvature(
 ) -> OwnCurvature | None:
     """None for models without parameters of single raters or with pieces, and on very fine grids."""
     own = problem.model.of_single_raters
-    if not own.size or len(nodes.points) > _MOST_NODES or PIECE in problem.model:
+    if not own.size or len(nodes.points) > _MOST_NODES or problem.model.nested:
         return None
     found = problem.derivatives(parameters, nodes)
     blocks = _own_information(problem, parameters, own, nodes, moments, found.counts)
@@ -199,7 +198,7 @@ _LEAST_JOINT = 1e-3
 
 def worth_joining(model: FacetsModel) -> bool:
     """Whether raters share thresholds, and the model is small enough."""
-    return model.thresholds is not None and PIECE not in model and model.blocks.size <= _MOST_PARAMETERS
+    return model.thresholds is not None and not model.nested and model.blocks.size <= _MOST_PARAMETERS
 
 
 def joint_inverse(

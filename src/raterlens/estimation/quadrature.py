@@ -20,7 +20,6 @@ from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.terms.halo import HALO, Halo
-from raterlens.models.terms.piece_effect import PIECE
 
 # Standard errors from the optimum, by the gradient, within which the rough grid has done its work.
 _NEAR = 0.1
@@ -98,7 +97,7 @@ def fit_mml(
         return found.inverse(information, problem.prior, parameters)
 
     first_curvature = partial(_first_inverse, problem, space.information)
-    tables = None if PIECE in problem.model else problem.tables
+    tables = None if problem.model.nested else problem.tables
     nodes = first_nodes(widths)
     if tables is not None:
         nodes = nested(nodes, widths, lambda coarse: tables(start, coarse).cells)

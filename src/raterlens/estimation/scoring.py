@@ -7,15 +7,13 @@ import polars as pl
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import InputError
-from raterlens.base.memo import kept_with, latest_with
 from raterlens.base.text import Message, Option, listed
 from raterlens.capability.links import get_link
 from raterlens.config import HaloKind
-from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
 from raterlens.estimation.starting_values import starting_widths
-from raterlens.likelihood.engines.contract import Matrix, Moments
-from raterlens.likelihood.forms import CellMarginal, EssayMarginal, marginal
+from raterlens.likelihood.engines.contract import Moments
+from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.grid import first_nodes, nested, nodes_for
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
@@ -28,6 +26,7 @@ from raterlens.models.term import Term
 from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.group_means import GROUP_MEAN
+from raterlens.models.terms.halo import HALO, IMPRESSION
 from raterlens.models.terms.known import KnownAnswers
 from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.rater_interactions import interacting_facets
@@ -42,11 +41,9 @@ from raterlens.ratings.groupings import counted_once
 _MOST_ROUNDS = 8
 # Error of the log-likelihood per student, on average, that a test does not notice.
 _ROUGH = 1e-4
-# Ratings and parameters up to which an estimation is kept with its ratings, for tests of its assumptions.
-_MOST_KEPT, _MOST_PARAMETERS = 2_000_000, 1_000
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Placed:
     """A calibrated panel on ratings: the model with everything fixed, ready to ask for abilities."""
 
@@ -56,8 +53,6 @@ class Placed:
     parameters: Array
     moments: Moments | None = None
     """Moments of the students' abilities, if known at least roughly."""
-    covariance: Array | None = None
-    """Covariance of the parameters, if a fit has just found it."""
 
     def abilities(self) -> Moments:
         """Posterior means and standard deviations, in units of the fit's population of students."""
@@ -65,12 +60,8 @@ class Placed:
             return self.problem.moments(self.parameters, own)
         return _abilities(self.problem, self.parameters, starting_widths(self.ratings))
 
-    @property
     def rough_nodes(self) -> Nodes:
-        """A grid for tests, which need not be exact: found once, for all who ask."""
-        return kept_with(self, "rough nodes", self._rough_nodes)
-
-    def _rough_nodes(self) -> Nodes:
+        """A grid for tests, which need not be exact."""
         moments = self.moments
         if moments is None:
             moments = _rough_abilities(self.problem, self.parameters, starting_widths(self.ratings))
@@ -97,7 +88,8 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
     coded = counted_once(every) if calibration.repeats == "draws" else every
     spec = facets_spec(calibration.model)
     spec = spec if as_fitted else replace(spec, slopes=own_slopes)
-    halo: HaloKind = "rater" if "halo" in calibration.effects else "none"
+    halo: HaloKind = "rater" if HALO in calibration.effects else "none"
+    halo = "ability" if IMPRESSION in calibration.effects else halo
     link = get_link(calibration.link)
     smooth = SHAPE in calibration.effects
     pieces = PIECE in calibration.effects
@@ -141,32 +133,6 @@ def _drawing(calibration: Calibration, ratings: Ratings) -> Mask | None:
     """(raters,): whose answers to the same question share more than ability."""
     known = calibration.effects.get(DRAW)
     return None if known is None else np.isfinite(known[level_places(calibration, ratings, "rater")])
-
-
-def placed(calibration: Calibration, ratings: Ratings) -> Placed:
-    """`place` as fitted, once for several who ask; of a fit that has just been made, what it was made with
-    (`keep_placed`)."""
-    return latest_with(ratings, "placed", calibration, lambda: place(calibration, ratings, as_fitted=True))
-
-
-def placed_estimate(estimate: FacetsEstimate, coded: Ratings, spread: Matrix | None = None) -> Placed | None:
-    """An estimation, for tests of its assumptions; None where it is too large, or not of the kind that they take.
-
-    `coded`: the ratings with each score's place among those of the fit; `spread`: the covariance of the parameters,
-    where it was found.
-    """
-    problem = estimate.problem
-    plain = problem.prior is None and problem.drawn is None and PIECE not in problem.model
-    if not plain or not isinstance(problem, CellMarginal | EssayMarginal) or coded.n_ratings > _MOST_KEPT:
-        return None
-    small = spread if isinstance(spread, np.ndarray) and len(spread) <= _MOST_PARAMETERS else None
-    return Placed(coded, problem, estimate.parameters, estimate.moments, small)
-
-
-def keep_placed(calibration: Calibration, ratings: Ratings, found: Placed | None) -> None:
-    """Keep an estimation for the tests of its assumptions, which are about to ask the same ratings."""
-    if found is not None:
-        latest_with(ratings, "placed", calibration, lambda: found)
 
 
 def score(calibration: Calibration, ratings: Ratings) -> pl.DataFrame:

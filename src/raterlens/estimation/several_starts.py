@@ -19,7 +19,6 @@ from raterlens.estimation.starting_values import information_scale
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.terms.halo import HALO
-from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.slopes import NO_SLOPE
 from raterlens.ratings.coded import Ratings
@@ -235,7 +234,7 @@ def best_of_several(method: Method, task: Task) -> FacetsEstimate:
     found = off_the_level(method, task)
     model = task.problem.model
     # An evaluation with pieces, reading effects or an estimated distribution takes too long for all starts.
-    plain = HALO not in model and PIECE not in model and SHAPE not in model
+    plain = HALO not in model and not model.nested and SHAPE not in model
     few = plain and task.ratings.n_ratings <= FEW_RATINGS and model.of_single_raters.shape[1] == 2
     few_ratings = task.ratings if few else None
     others = maxima(

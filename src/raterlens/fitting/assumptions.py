@@ -7,7 +7,7 @@ which take no fit, say which are worth one. `ignore` tests nothing. Every outcom
 
 Which terms, and in which order, was measured on real ratings by what was held out: benchmarks/truth/held_out_terms.py.
 Halo comes first; item slopes only beside thresholds of each item, halo and rater x item, without which they follow what
-two criteria share within a reading; the students' distribution last, since whatever else is wrong bends it.
+two criteria share within a reading; the students' distribution last, since anything else that is wrong bends it.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,16 +23,27 @@ from raterlens.base.errors import RaterlensError
 from raterlens.base.text import Message, Option
 from raterlens.capability.population import AbilityShape
 from raterlens.config import FitConfig
+from raterlens.config.fit_config import facets_of
+from raterlens.config.limits import (
+    ADAPTED_PARAMETERS,
+    ADAPTED_RATINGS,
+    CONFIRMED_RATINGS,
+    TESTED_PARAMETERS,
+    TESTED_RATINGS,
+)
 from raterlens.diagnostics.differences import p_words
 from raterlens.estimation.scoring import Placed, place
 from raterlens.fitting.facets_checks import check_interactions
-from raterlens.fitting.line import carry_out, check
-from raterlens.fitting.steps import Run
-from raterlens.inference.projected_scores import ScoreTest, effect_score, halo_score, shape_score
+from raterlens.fitting.facets_task import FacetsTask
+from raterlens.fitting.line import carry_out, check, checked
+from raterlens.fitting.steps import Earlier, Run
+from raterlens.inference.projected_scores import ScoredFit, ScoreTest, effect_score, halo_score, shape_score
 from raterlens.inference.result import Result, differences
 from raterlens.likelihood.cells import readings_in
+from raterlens.models.calibration import Calibration
 from raterlens.models.registry import MODELS, FacetsSpec
 from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.rater_interactions import ITEM
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Ratings
@@ -45,21 +56,6 @@ CLEAR = 0.001
 """From this p-value down a term is added, or missed."""
 PROMISING = 0.05
 """From this p-value of the score test down, the likelihood ratio is asked: it takes another fit."""
-MOST_ADAPTED = 50_000
-"""Ratings up to which `adapt` adds terms. A fit with spreads costs several times a plain one, some thirty inversions of
-the information; and with more ratings per rater they change little."""
-MOST_THRESHOLDS = 1_000
-"""Thresholds of raters up to which they are added: their information is a matrix, inverted some fifteen times."""
-MOST_PATTERNS = 1_000
-"""Ratings up to which item slopes are added beside halo: a reading's probability then has a table for every pattern of
-its scores, not one for their sum."""
-MOST_CONFIRMED = 10_000
-"""Ratings up to which a warning is confirmed by the likelihood ratio: with few students the score tests say "clear" too
-often, and another fit is quick."""
-MOST_TESTED = 100_000
-"""Ratings beyond which tests use those of some students, drawn at random: what is clear from fewer."""
-_MOST_PARAMETERS = 2_000
-"""Parameters of a fit up to which it is tested: students' scores are projected on those of all parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +84,41 @@ class Term:
     """The harm that leaving it out does."""
     keep: Option | None = None
     """How to say that it is not wanted."""
-    score: Callable[[Placed, Result, Ratings], ScoreTest | None] | None = None
+    score: Callable[[ScoredFit], ScoreTest | None] | None = None
     needs: tuple[str, ...] = ()
-    """Terms beside which alone it is added."""
-    most: int = MOST_ADAPTED
-    """Ratings up to which it is added."""
+    """Terms beside which alone it is added, as far as the ratings could show them."""
     last: bool = False
     """Whether it is tested only where nothing else is wrong: whatever is looks like it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trial:
+    """A model estimated on ratings, without errors and tables: all that tests need of it."""
+
+    config: FitConfig
+    loglik: float
+    n_parameters: int
+    converged: bool
+    calibration: Calibration
+    placed: Placed
+    ratings: Ratings
+
+    @staticmethod
+    def of(config: FitConfig, ratings: Ratings, run: Run) -> "_Trial":
+        config, ratings = checked(config, ratings, run)
+        task = FacetsTask.of(ratings, config, run)
+        found = task.estimate()
+        placed = Placed(task.coded, found.problem, found.parameters, found.moments)
+        number, calibration = task.n_parameters(found), task.calibration(found)
+        return _Trial(config, found.loglik, number, found.record.converged, calibration, placed, ratings)
+
+    @property
+    def model(self) -> str:
+        return self.config.model_name
+
+    @property
+    def tested(self) -> ScoredFit:
+        return ScoredFit.of(self.placed, self.calibration, self.ratings)
 
 
 def result_under_policy(ratings: Ratings, config: FitConfig, run: Run) -> Result:
@@ -124,8 +148,8 @@ def _not_adapted(ratings: Ratings, config: FitConfig, run: Run) -> str | None:
         return f"method {config.method!r} has none"
     if run.client is not None or run.checkpoint is not None or isinstance(ratings, StoredRatings):
         return "the fit goes over parts of the ratings"
-    if ratings.n_ratings > MOST_ADAPTED:
-        return f"{ratings.n_ratings:,} ratings are more than the {MOST_ADAPTED:,} up to which terms are"
+    if ratings.n_ratings > ADAPTED_RATINGS:
+        return f"{ratings.n_ratings:,} ratings are more than the {ADAPTED_RATINGS:,} up to which terms are"
     return None
 
 
@@ -150,7 +174,7 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
     # Tests are made with thresholds that raters share: their own have a spread.
     scale = next((term.options["scale"] for term in spreads if term.name == CREDIT), config.scale)
     plain = config.changed(scale=scale, standard_errors=False, reference=None)  # which may follow from errors
-    added, tested = _tested(ratings, plain, run, [term.name for term in spreads])
+    added, tested = _tested(ratings, plain, run, {*_named(config), *(term.name for term in spreads)})
     config = config.changed(**wanted, **added)
     if run.start is not None and any(
         getattr(run.start.config, name) != getattr(config, name)
@@ -162,31 +186,56 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
     return _recorded(found, [*outcomes, *tested])
 
 
+def _named(config: FitConfig) -> set[str]:
+    """Terms that the request has by name."""
+    return {
+        name
+        for name, there in (
+            (CREDIT, config.shared_scale == "partial credit"),
+            (HALO, config.halo not in (None, "none")),
+            (RATER_ITEM, ITEM in facets_of(config.interactions)),
+        )
+        if there
+    }
+
+
 def _tested(
-    ratings: Ratings, config: FitConfig, run: Run, taken: list[str]
+    ratings: Ratings, config: FitConfig, run: Run, there: set[str]
 ) -> tuple[dict[str, Any], list[Outcome]]:
     """Options of the tested terms that are clear, and what became of each."""
     run.enter("testing assumptions")
     run = replace(run, on_stage=None, start=None)
-    found: Result | None = None
+    found: _Trial | None = None
     added: dict[str, Any] = {}
     outcomes: list[Outcome] = []
     for term in TESTED:
-        if not term.applies(ratings, config):
+        if not term.applies(ratings, config if found is None else found.config):
             continue
-        found = found or carry_out(config, ratings, run)
+        found = found or _Trial.of(config, ratings, run)
         if not _testable(found, ratings):
             continue
         if term.last and (wrong := [one.assumption for one in outcomes if _suspected(one)]):
-            words = f"Not tested: {' and '.join(wrong)} would look like it."
+            words = f"Not tested: {_and(wrong)} would look like it."
             outcomes.append(Outcome(term.name, None, None, False, words))
             continue
-        there = [*taken, *(one.assumption for one in outcomes if one.taken)]
-        lacking = [name for name in term.needs if name not in there]
+        lacking = [name for name in term.needs if name not in there and _possible(name, ratings)]
         found, outcome = _tried(term, found, ratings, run, lacking)
         outcomes.append(outcome)
-        added |= term.options if outcome.taken else {}
+        if outcome.taken:
+            added |= term.options
+            there = {*there, term.name}
     return added, outcomes
+
+
+def _possible(name: str, ratings: Ratings) -> bool:
+    """Whether the ratings could show the term."""
+    if name == CREDIT:
+        return _ordered(ratings)
+    return _shows_halo(ratings) if name == HALO else True
+
+
+def _and(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _suspected(outcome: Outcome) -> bool:
@@ -195,27 +244,26 @@ def _suspected(outcome: Outcome) -> bool:
 
 
 def _tried(
-    term: Term, found: Result, ratings: Ratings, run: Run, lacking: list[str]
-) -> tuple[Result, Outcome]:
+    term: Term, found: _Trial, ratings: Ratings, run: Run, lacking: list[str]
+) -> tuple[_Trial, Outcome]:
     """The fit with the term where it is clear and may be added, else the fit as it was."""
-    at, some = _placed(found, ratings)
-    score = None if term.score is None else term.score(at, found, some)
-    if score is not None and (score.p > PROMISING or lacking or ratings.n_ratings > term.most):
+    score = None if term.score is None else term.score(found.tested)
+    if score is not None and (score.p > PROMISING or lacking):
         outcome = _outcome(term, score.statistic, score.p, taken=False)
         if lacking and score.p < CLEAR:
-            why = f" It is added only beside {' and '.join(lacking)}, which are not in the model."
+            why = f" It is added only beside {_and(lacking)}, which the model does not have."
             outcome = replace(outcome, words=outcome.words + why)
         return found, outcome
     if lacking:
-        return found, Outcome(term.name, None, None, False, f"Not tested without {' and '.join(lacking)}.")
+        return found, Outcome(term.name, None, None, False, f"Not tested without {_and(lacking)}.")
     larger, ratio, p = _ratio(term, found, ratings, run)
     return larger if p < CLEAR else found, _outcome(term, ratio, p, taken=p < CLEAR)
 
 
-def _ratio(term: Term, found: Result, ratings: Ratings, run: Run) -> tuple[Result, float, float]:
-    """The fit with the term, without standard errors, and its likelihood ratio with the p-value."""
+def _ratio(term: Term, found: Earlier, ratings: Ratings, run: Run) -> tuple[_Trial, float, float]:
+    """The fit with the term, and its likelihood ratio with the p-value."""
     another = term.last or "scale" in term.options or found.config.covariates is not None
-    larger = carry_out(
+    larger = _Trial.of(
         found.config.changed(**term.options, standard_errors=False, reference=None),
         ratings,
         replace(run, start=None if another else found, on_stage=None),
@@ -263,22 +311,24 @@ def _look(found: Result, ratings: Ratings, run: Run) -> list[Outcome]:
     if not terms:
         return []
     run.enter("testing assumptions")
-    at, some = _placed(found, ratings)
+    assert found.calibration is not None
+    some = ratings if ratings.n_ratings <= TESTED_RATINGS else ratings.sample(TESTED_RATINGS)
+    at = ScoredFit.of(place(found.calibration, some, as_fitted=True), found.calibration, some)
     outcomes: list[Outcome] = []
     wrong: list[str] = []
     for term in terms:
         if term.last and wrong:
             continue
-        if term.score is None or (score := term.score(at, found, some)) is None:
+        if term.score is None or (score := term.score(at)) is None:
             continue
         unsure = [*wrong, *([CREDIT] if _may_miss_thresholds(found.config, ratings, outcomes) else [])]
         if score.p < PROMISING and (like := [name for name in unsure if name in term.needs]):
-            words = f"Not tested: {' and '.join(like)} would look like it."
+            words = f"Not tested: {_and(like)} would look like it."
             wrong.append(term.name)
             outcomes.append(Outcome(term.name, None, None, False, words))
             continue
         statistic, p = score.statistic, score.p
-        if p < CLEAR and ratings.n_ratings <= MOST_CONFIRMED:
+        if p < CLEAR and ratings.n_ratings <= CONFIRMED_RATINGS:
             statistic, p = _ratio(term, found, ratings, run)[1:]
         outcomes.append(_outcome(term, statistic, p, taken=False))
         wrong += [term.name] if _suspected(outcomes[-1]) else []
@@ -315,26 +365,19 @@ def _advice(term: Term, outcome: Outcome, *, alone: bool, more: bool) -> str:
 # -- both ------------------------------------------------------------------------------------------------------
 
 
-def _testable(found: Result, ratings: Ratings) -> bool:
+def _testable(found: Earlier, ratings: Ratings) -> bool:
     """Whether terms can be tested in this fit."""
     known, config = found.calibration, found.config
     return (
         known is not None
         and config.method == "mml"
-        and found.link != "log"
+        and known.link != "log"
         and config.covariance in ("observed", "expected")
-        and found.n_parameters <= _MOST_PARAMETERS
+        and found.n_parameters <= TESTED_PARAMETERS
         and not isinstance(ratings, StoredRatings)
         and PIECE not in known.effects
         and BIAS not in known.effects
     )
-
-
-def _placed(found: Result, ratings: Ratings) -> tuple[Placed, Ratings]:
-    """The fit on its ratings, or with many on those of some students."""
-    assert found.calibration is not None
-    some = ratings if ratings.n_ratings <= MOST_TESTED else ratings.sample(MOST_TESTED)
-    return place(found.calibration, some, as_fitted=True), some
 
 
 def _outcome(term: Term, statistic: float, p: float, *, taken: bool) -> Outcome:
@@ -362,40 +405,44 @@ def _ordered(ratings: Ratings) -> bool:
     return int(np.count_nonzero(ratings.score_counts)) > 2
 
 
-def _reads(ratings: Ratings, config: FitConfig) -> bool:
-    if config.halo is not None or ratings.known is not None:
-        return False
+def _shows_halo(ratings: Ratings) -> bool:
     readings = readings_in(ratings)
     return readings.long and readings.second
+
+
+def _may_have_halo(ratings: Ratings, config: FitConfig) -> bool:
+    return config.halo is None and ratings.known is None and _shows_halo(ratings)
+
+
+def _on_ability(ratings: Ratings, config: FitConfig) -> bool:
+    """Whether halo can be on the ability scale, where it predicts better: pieces and groups take its place there."""
+    plain = config.ability != "smooth" and config.covariance == "observed"
+    return plain and ratings.piece is None and ratings.group is None
 
 
 def _may_have_own_scales(ratings: Ratings, config: FitConfig) -> bool:
     thresholds = ratings.n_raters * (int(np.count_nonzero(ratings.score_counts)) - 2)
     unsaid = config.scale is None and config.anchors is None and config.link in (None, "logit")
-    return unsaid and ratings.known is None and 0 < thresholds <= MOST_THRESHOLDS
+    return unsaid and ratings.known is None and 0 < thresholds <= ADAPTED_PARAMETERS
 
 
 def _by_abilities(ratings: Ratings, config: FitConfig) -> bool:
     said = (config.ability, config.anchors, config.covariates, config.trusted, ratings.known, ratings.group)
-    return all(one is None for one in said)
+    return all(one is None for one in said) and config.halo != "ability"
 
 
-def _slopes_score(at: Placed, found: Result, ratings: Ratings) -> ScoreTest | None:
-    assert found.calibration is not None
-    null = np.zeros_like(found.calibration.effects["difficulty"])
-    return effect_score(at, found.calibration, ratings, "item_slope", null)
+def _slopes_score(at: ScoredFit) -> ScoreTest | None:
+    return effect_score(at, "item_slope", np.zeros_like(at.calibration.effects["difficulty"]))
 
 
-def _thresholds_score(at: Placed, found: Result, ratings: Ratings) -> ScoreTest | None:
+def _thresholds_score(at: ScoredFit) -> ScoreTest | None:
     """Where some item never got the highest scores, it would have no threshold for them: not tested then."""
-    assert found.calibration is not None
-    shared = found.calibration.effects["threshold"]
-    highest = np.zeros(ratings.n_items, dtype=np.int64)
-    np.maximum.at(highest, at.ratings.item, at.ratings.score)
+    shared, coded = at.calibration.effects["threshold"], at.placed.ratings
+    highest = np.zeros(coded.n_items, dtype=np.int64)
+    np.maximum.at(highest, coded.item, coded.score)
     if (highest < shared.shape[1]).any():
         return None
-    null = np.repeat(shared, len(found.calibration.labels["item"]), axis=0)
-    return effect_score(at, found.calibration, ratings, "threshold", null)
+    return effect_score(at, "threshold", np.repeat(shared, len(at.calibration.labels["item"]), axis=0))
 
 
 PANEL, CREDIT, RATER_ITEM, HALO = "panel prior", "partial credit", "rater x item", "halo"
@@ -437,21 +484,37 @@ SPREADS = (
     Term(
         RATER_ITEM,
         {"interactions": ("rater:item",)},
-        lambda ratings, config: config.interactions is None and _ordered(ratings) and config.anchors is None,
+        lambda ratings, config: (
+            config.interactions is None
+            and config.anchors is None
+            and 1 < ratings.n_items <= ADAPTED_PARAMETERS // ratings.n_raters
+        ),
         "Raters are more severe on some items than on others",
     ),
 )
 """Terms with a spread, which says how much of them there is: in from the start under `adapt`."""
 
+_HALO_SEEN = "One rater's scores of the same student are correlated beyond ability (halo, {p})"
+_HALO_MISSED = "Intervals of severity, capability and ability are too narrow"
+
 TESTED = (
     Term(
         HALO,
-        {"halo": "common"},
-        _reads,
-        "One rater's scores of the same student are correlated beyond ability (halo, {p})",
-        "Intervals of severity, capability and ability are too narrow",
+        {"halo": "ability"},
+        lambda ratings, config: _on_ability(ratings, config) and _may_have_halo(ratings, config),
+        _HALO_SEEN,
+        _HALO_MISSED,
         Option("halo", "none"),
-        lambda at, found, ratings: halo_score(at),
+        lambda at: halo_score(at, on_ability=True),
+    ),
+    Term(
+        HALO,
+        {"halo": "common"},
+        lambda ratings, config: not _on_ability(ratings, config) and _may_have_halo(ratings, config),
+        _HALO_SEEN,
+        _HALO_MISSED,
+        Option("halo", "none"),
+        halo_score,
     ),
     Term(
         "item slopes",
@@ -462,7 +525,6 @@ TESTED = (
         None,
         _slopes_score,
         (CREDIT, HALO, RATER_ITEM),
-        MOST_PATTERNS,
     ),
     Term(
         "ability shape",
@@ -471,7 +533,7 @@ TESTED = (
         "Abilities are not normally distributed ({p})",
         "Assuming normal abilities biases severity and capability here",
         Option("ability", "normal"),
-        lambda at, found, ratings: shape_score(at),
+        shape_score,
         last=True,
     ),
 )

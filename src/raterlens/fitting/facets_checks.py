@@ -148,6 +148,28 @@ def piece_effect(ratings: Ratings, config: FitConfig) -> bool:
     return True
 
 
+def check_impressions(ratings: Ratings, config: FitConfig, run: Run) -> None:
+    """Raise on what does not go with halo on the ability scale, which takes the place of pieces of work."""
+    if config.halo != "ability":
+        return
+    if isinstance(ratings, StoredRatings):
+        raise OptionError(
+            Message(Option("halo", "ability"), " with packed ratings, which are not read at once"),
+            Message("use ", Option("halo", "common"), ", or read the table itself"),
+            option="halo",
+        )
+    refuse_together(
+        Option("halo", "ability"),
+        (
+            (Option("piece"), ratings.piece is not None),
+            (Option("group"), ratings.group is not None),
+            (Option("covariance", config.covariance), config.covariance != OBSERVED),
+            (Option("ability", config.ability), config.ability == "smooth"),
+            (Option("client"), run.client is not None),
+        ),
+    )
+
+
 def group_means(ratings: Ratings, config: FitConfig) -> bool:
     """Whether groups of students have means of their own: wherever groups are named. Raises on options that do not go
     with it, and where there is a single group."""

@@ -16,11 +16,12 @@ from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Where
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Search
-from raterlens.estimation.scoring import keep_placed, placed_estimate, with_scores
+from raterlens.estimation.scoring import with_scores
 from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
 from raterlens.estimation.shared_ratio import ROUGH, judged, settled
 from raterlens.fitting.facets_checks import (
     ONCE,
+    check_impressions,
     check_interactions,
     check_known,
     check_readings,
@@ -93,6 +94,7 @@ class FacetsTask:
         coded = counted_once(with_scores(ratings, scores))
         check_scores(ratings, len(scores), options, config.method)
         check_readings(ratings, config.halo)
+        check_impressions(ratings, config, run)
         check_known(ratings, config)
         check_interactions(ratings, config)
         options = replace(
@@ -235,7 +237,7 @@ class FacetsTask:
             return inverted(information, redundant, held, in_place=True)
 
     def found(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Found:
-        calibration, reach = self._calibration(estimate, covariance), self._reach(estimate, covariance)
+        calibration, reach = self.calibration(estimate, covariance), self._reach(estimate, covariance)
         if reach is not None:
             calibration = replace(calibration, limits=reach.limits)
         if not self.config.standard_errors:  # they were needed only for how large the largest slope is
@@ -252,22 +254,15 @@ class FacetsTask:
             tables["shared"] = estimate.shared.table()
         if estimate.spreads:
             tables["spreads"] = spread_table(estimate.spreads)
-        redundant = redundancy(estimate.model, estimate.parameters, estimate.held)
-        of_drawn = estimate.model.of_drawn
         if self.checkpoint is not None and not self.run.keep_checkpoint:
             self.checkpoint.finish()
-        kept = calibration.for_keeping()
-        copies = self.coded.n_ratings < self.ratings.n_ratings
-        if self.run.client is None and self.checkpoint is None and not copies:
-            spread = None if covariance is None else covariance.matrix
-            keep_placed(kept, self.ratings, placed_estimate(estimate, self.coded, spread))
         return Found(
             link=self.options.link.name,
             loglik=estimate.loglik,
             sigma=raters.sigma,
             sigma_se=raters.sigma_se,
             alpha=raters.alpha,
-            n_parameters=int((~estimate.held & ~of_drawn).sum()) - len(redundant) + len(estimate.spreads),
+            n_parameters=self.n_parameters(estimate),
             optimiser=estimate.record,
             warnings=(
                 *self._warnings(estimate, covariance, tables["raters"]),
@@ -275,8 +270,14 @@ class FacetsTask:
             ),
             tables=tables,
             yardstick=self.yardstick,
-            calibration=kept,
+            calibration=calibration.for_keeping(),
         )
+
+    def n_parameters(self, estimate: FacetsEstimate) -> int:
+        """Parameters that are estimated, with a spread for those of each drawn term."""
+        redundant = redundancy(estimate.model, estimate.parameters, estimate.held)
+        free = ~estimate.held & ~estimate.model.of_drawn
+        return int(free.sum()) - len(redundant) + len(estimate.spreads)
 
     def _warnings(
         self, estimate: FacetsEstimate, covariance: Covariance | None, raters: pl.DataFrame
@@ -313,7 +314,7 @@ class FacetsTask:
             )
         return warnings
 
-    def _calibration(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Calibration:
+    def calibration(self, estimate: FacetsEstimate, covariance: Covariance | None = None) -> Calibration:
         """The effects of an estimate, by name."""
         model, x, ratings = estimate.model, estimate.parameters, self.coded
         at = model.effects

@@ -63,13 +63,7 @@ def _anchors_of(fit: Result) -> Anchors:
 
 def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
     """Fit the ratings as requested."""
-    config = config.changed(model=config.model_name)
-    if config.trusted is None and ratings.trusted:
-        config = config.changed(trusted=ratings.trusted)
-    check(config, run)
-    ratings.check_estimable()
-    if config.repeats == "separate" and ratings.draw is not None:
-        ratings = replace(ratings, draw=None)
+    config, ratings = checked(config, ratings, run)
     with limit_blas_threads(ratings):
         task = _task(ratings, config, run)
         run.enter("fitting")
@@ -98,6 +92,18 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
         yardstick=found.yardstick,
         calibration=found.calibration,
     )
+
+
+def checked(config: FitConfig, ratings: Ratings, run: Run) -> tuple[FitConfig, Ratings]:
+    """The request with what the ratings say themselves, and these as it takes them; raises on what cannot be done."""
+    config = config.changed(model=config.model_name)
+    if config.trusted is None and ratings.trusted:
+        config = config.changed(trusted=ratings.trusted)
+    check(config, run)
+    ratings.check_estimable()
+    if config.repeats == "separate" and ratings.draw is not None:
+        ratings = replace(ratings, draw=None)
+    return config, ratings
 
 
 def check(config: FitConfig, run: Run) -> None:

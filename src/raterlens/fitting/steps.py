@@ -18,8 +18,22 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from raterlens.config import FitConfig
-    from raterlens.inference.result import Result
     from raterlens.ratings.coded import Ratings
+
+
+class Earlier(Protocol):
+    """A fit of ratings, to begin another from."""
+
+    @property
+    def config(self) -> "FitConfig": ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def calibration(self) -> Calibration | None: ...
+    @property
+    def loglik(self) -> float: ...
+    @property
+    def n_parameters(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +44,7 @@ class Run:
     checkpoint: Path | str | None = None
     resume: bool = False
     client: "Client | None" = None
-    start: "Result | None" = None
+    start: Earlier | None = None
     """An earlier fit to begin from."""
     dense_parameters: int = 5_000
     """Up to that many, covariances are computed in full, which takes 200 MB and seconds; beyond, by raters' blocks."""

@@ -108,7 +108,8 @@ def rater_effects(known: Calibration) -> tuple[RaterEffects, RaterEffects]:
     slope, severity = known.effects["slope"], known.effects["severity"]
     aside = known.panel().aside
     kept = ~aside if not aside.all() else np.ones_like(aside)
-    halo = known.effects.get("halo", np.zeros_like(slope))
+    halo = known.halo_of(slope)
+    halo = np.zeros_like(slope) if halo is None else halo
     who = np.arange(len(slope)) if RATER_THRESHOLD in known.effects else None
     return RaterEffects(slope, severity, halo, who), RaterEffects(
         *(each[kept].mean(keepdims=True) for each in (slope, severity, halo))

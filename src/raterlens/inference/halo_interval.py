@@ -17,7 +17,6 @@ from raterlens.inference.covariance import Covariance, in_full
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.redundancy import redundancy
 from raterlens.models.terms.halo import HALO, LARGEST_HALO, Halo
-from raterlens.models.terms.piece_effect import PIECE
 
 _TWO_SIDED, _ONE_SIDED = 1.9600, 1.6449
 # Parameters and readings up to which the adjustment is made: it takes the information twice more, and matters less the
@@ -70,7 +69,7 @@ def _adjustment(found: FacetsEstimate, spread: Covariance) -> tuple[float, float
     place = model.blocks["halo"].start
     variance = float(in_full(spread.matrix)[place, place]) if model.term(HALO, Halo).size == 1 else 0.0
     few = model.blocks.size <= _MOST_PARAMETERS and problem.kinds.n_groups <= _MOST_READINGS
-    few = few and PIECE not in model  # whose information comes from differences
+    few = few and not model.nested  # whose information comes from differences
     if not few or variance <= 0 or x[place] <= 0:
         return 0.0, 1.0
     step = min(_STEP * float(np.sqrt(variance)), float(x[place]) / 2)

@@ -4,8 +4,9 @@ null value?
 The scores of students in the new parameters, at the null value, are projected on their scores in the fitted parameters,
 which have absorbed some of what the term would explain. What is left of them tells how large their sum is by chance.
 
-An impression u of variance v shifts the predictors of all ratings of a reading (halo). With g the derivative of a
-rating's log-probability in such a shift, and g' the second, the log-likelihood of a reading rises as v leaves 0 by
+An impression u of variance v shifts the predictors of all ratings of a reading (halo): by u itself, or on the scale of
+ability by u times the slope. With g the derivative of a rating's log-probability in u, and g' the second, the
+log-likelihood of a reading rises as v leaves 0 by
 
     d log P / d v = ((sum of g)^2 + sum of g') / 2
 
@@ -26,6 +27,7 @@ from raterlens.capability.population import AbilityShape
 from raterlens.estimation.scoring import Placed, place
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.cells import reading_columns
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
 
@@ -70,35 +72,55 @@ def projected_score(own: Array, fitted: sparse.csr_array, *, one_sided: bool = F
     return ScoreTest(statistic, df, float(special.fdtrc(df, spare, statistic / df)))
 
 
-def halo_score(at: Placed) -> ScoreTest | None:
-    """A variance of the impressions that readings leave, the same for all raters."""
-    nodes, readings = at.rough_nodes, Readings.of(at.ratings)
-    own = _rises_of_students(at, readings)
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredFit:
+    """A fit on ratings, ready for tests of what it leaves out."""
+
+    placed: Placed
+    calibration: Calibration
+    ratings: Ratings
+    """As they were read."""
+    nodes: Nodes
+    fitted: sparse.csr_array
+    """(students, parameters): scores in the fitted parameters."""
+
+    @staticmethod
+    def of(placed: Placed, calibration: Calibration, ratings: Ratings) -> "ScoredFit":
+        nodes = placed.rough_nodes()
+        fitted = placed.problem.student_scores(placed.parameters, nodes)
+        return ScoredFit(placed, calibration, ratings, nodes, fitted)
+
+    def posteriors(self) -> Iterator[tuple[slice, Array, Array]]:
+        """Posteriors of abilities, some students at a time."""
+        problem = self.placed.problem
+        return problem.engine.posteriors(problem.tables(self.placed.parameters, self.nodes), self.nodes)
+
+
+def halo_score(at: ScoredFit, *, on_ability: bool = False) -> ScoreTest | None:
+    """A variance of the impressions that readings leave, the same for all raters, in logits or on the ability scale."""
+    own = _rises_of_students(at, Readings.of(at.placed.ratings), on_ability=on_ability)
     if own.sum() <= 0:
         return ScoreTest(float(own.sum() / max(np.linalg.norm(own), 1e-150)), 1, 1.0)
-    fitted = at.problem.student_scores(at.parameters, nodes)
-    return projected_score(own[:, None], fitted, one_sided=True)
+    return projected_score(own[:, None], at.fitted, one_sided=True)
 
 
-def shape_score(at: Placed) -> ScoreTest | None:
+def shape_score(at: ScoredFit) -> ScoreTest | None:
     """The two parameters of a smooth distribution of abilities."""
-    nodes = at.rough_nodes
-    scores = AbilityShape.of(0.0, 0.0).scores(nodes.points)
-    own = np.concatenate([posterior @ scores.T for _, posterior, _ in _posteriors(at)])
-    return projected_score(own, at.problem.student_scores(at.parameters, nodes))
+    scores = AbilityShape.of(0.0, 0.0).scores(at.nodes.points)
+    own = np.concatenate([posterior @ scores.T for _, posterior, _ in at.posteriors()])
+    return projected_score(own, at.fitted)
 
 
-def effect_score(
-    at: Placed, known: Calibration, ratings: Ratings, block: str, null: Array
-) -> ScoreTest | None:
+def effect_score(at: ScoredFit, block: str, null: Array) -> ScoreTest | None:
     """A block of the model that the fit does not have, at its null value."""
+    known = at.calibration
     scale = "partial credit" if block == "threshold" else known.scale
     effects = {**known.effects, block: null}
-    larger = place(replace(known, effects=effects, scale=scale, covariance=None), ratings, as_fitted=True)
-    nodes, problem = at.rough_nodes, larger.problem
-    own = problem.student_scores(larger.parameters, nodes)[:, problem.model.blocks[block]].toarray()
+    larger = place(replace(known, effects=effects, scale=scale, covariance=None), at.ratings, as_fitted=True)
+    problem = larger.problem
+    own = problem.student_scores(larger.parameters, at.nodes)[:, problem.model.blocks[block]].toarray()
     own = own[:, (own != 0).any(axis=0)]
-    return projected_score(own, at.problem.student_scores(at.parameters, nodes)) if own.size else None
+    return projected_score(own, at.fitted) if own.size else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,23 +154,20 @@ class Readings:
         return bool((np.diff(self.of_student) > 1).any())
 
 
-def _posteriors(at: Placed) -> Iterator[tuple[slice, Array, Array]]:
-    """Posteriors of abilities on rough nodes, some students at a time."""
-    nodes = at.rough_nodes
-    yield from at.problem.engine.posteriors(at.problem.tables(at.parameters, nodes), nodes)
-
-
-def _rises_of_students(at: Placed, readings: Readings) -> Array:
+def _rises_of_students(at: ScoredFit, readings: Readings, *, on_ability: bool) -> Array:
     """(students,): each one's derivative of the log-likelihood in the variance, at 0."""
-    model, response = at.problem.model.single, at.problem.response.single
-    ratings, t = at.ratings, at.rough_nodes.points
+    model, response = at.placed.problem.model.single, at.placed.problem.response.single
+    ratings, t = at.placed.ratings, at.nodes.points
+    predictor = model.predictor(at.placed.parameters)
+    by = predictor.slope[:, None, None] if on_ability else np.ones((1, 1, 1))
     first, second = (
-        found.reshape(-1, len(t)) for found in response.shift_derivatives(model.predictor(at.parameters), t)
+        (by**power * found).reshape(-1, len(t))
+        for power, found in enumerate(response.shift_derivatives(predictor, t), start=1)
     )
     cell = model.contexts.places(ratings) * response.n_categories + ratings.score
     cell, own = cell[readings.order], np.zeros(ratings.n_students)
     compiled = compiled_code_pays(len(cell) * len(t))
-    for rows, posterior, _ in _posteriors(at):
+    for rows, posterior, _ in at.posteriors():
         if compiled:
             from raterlens.kernels.reading_rise import rises  # may be missing
 

@@ -11,13 +11,13 @@ from scipy import special
 
 from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError
+from raterlens.models.build import as_modelled
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.terms.draws import DRAW, Draws
 from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.halo import HALO
 from raterlens.models.terms.known import KNOWN
-from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Ratings, renumbered
@@ -78,8 +78,8 @@ def _scores(
         predictor, own = _given_readings(ratings, model, parameters, random)
         impression = impression + own
     ability = ability[ratings.student]
-    if PIECE in model:
-        pieces = by_piece(ratings)
+    if model.nested:
+        pieces = by_piece(as_modelled(ratings, model))
         own = np.sqrt(model.piece_variance(parameters)) * random.standard_normal(len(pieces.student))
         ability = ability + own[pieces.ratings.student]
     for first in range(0, ratings.n_ratings, _BLOCK):

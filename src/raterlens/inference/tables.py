@@ -20,7 +20,7 @@ from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
-from raterlens.models.terms.halo import HALO
+from raterlens.models.terms.halo import HALO, IMPRESSION
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.rater_interactions import ITEM, Interaction
@@ -61,8 +61,8 @@ def tabulate(
             {"theta": found.moments.mean, "theta_se": theta_se},
         ),
     }
-    if HALO in found.model:
-        halos = halo_estimates(found, spread)
+    if HALO in found.model or IMPRESSION in found.model:
+        halos = halo_estimates(found, spread) if HALO in found.model else _impressions(found, spread)
         tables["raters"] = tables["raters"].with_columns(
             pl.Series(name, each) for name, each in halos.items()
         )
@@ -166,7 +166,20 @@ def _piece_table(ratings: Ratings, found: FacetsEstimate) -> pl.DataFrame:
 
 def _piece_effect(found: FacetsEstimate, spread: Covariance | None) -> pl.DataFrame:
     """omega with its error and interval, and how far one piece speaks for its student."""
-    place = found.model.blocks[PIECE].start
+    omega = _spread_around_ability(found, PIECE, spread)
+    return pl.DataFrame({**omega, "speaks": 1 / np.sqrt(1 + omega["spread"] ** 2)})
+
+
+def _impressions(found: FacetsEstimate, spread: Covariance | None) -> dict[str, Array]:
+    """Columns of the table of raters, the same for each: the spread of impressions, in units of ability."""
+    each = _spread_around_ability(found, IMPRESSION, spread).values()
+    names = ("halo", "halo_se", "halo_low", "halo_high")
+    return {name: np.full(found.model.n_raters, value) for name, value in zip(names, each, strict=True)}
+
+
+def _spread_around_ability(found: FacetsEstimate, name: str, spread: Covariance | None) -> dict[str, float]:
+    """omega with its error and interval."""
+    place = found.model.blocks[name].start
     variance = float(found.parameters[place])
     error = np.nan if spread is None else float(np.sqrt(max(spread.matrix.diagonal()[place], 0.0)))
     omega = float(np.sqrt(variance))
@@ -175,8 +188,7 @@ def _piece_effect(found: FacetsEstimate, spread: Covariance | None) -> pl.DataFr
         low, high = max(omega - 1.96 * se, 0.0), omega + 1.96 * se
     else:
         low, high = 0.0, float(np.sqrt(variance + 1.96 * error))
-    speaks = 1 / np.sqrt(1 + variance)
-    return pl.DataFrame({"spread": omega, "spread_se": se, "low": low, "high": high, "speaks": speaks})
+    return {"spread": omega, "spread_se": se, "low": low, "high": high}
 
 
 def rater_table(

@@ -27,7 +27,6 @@ from raterlens.models.outcomes import with_outcomes
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.halo import HALO
-from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Ratings
 
@@ -74,7 +73,7 @@ class CellMarginal(FacetsMarginal):
     ) -> None:
         super().__init__(ratings, model, response, pseudo)
         cells_of = partial(rating_cells, n_categories=response.n_categories, n_groups=model.n_groups)
-        self.engine = cell_engine(ratings, model.contexts, cells_of, client, pieces=PIECE in model)
+        self.engine = cell_engine(ratings, model.contexts, cells_of, client, pieces=model.nested is not None)
 
     def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
         log_prob = self.response.log_prob(self.model.predictor(parameters), nodes.points)
@@ -116,7 +115,7 @@ class EssayMarginal(FacetsMarginal):
             n_groups=model.n_groups,
         )
         self.engine, self.kinds = kind_engine(
-            ratings, model.contexts, grouping, client, pieces=PIECE in model
+            ratings, model.contexts, grouping, client, pieces=model.nested is not None
         )
         members = self.kinds.members
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.

@@ -37,7 +37,6 @@ from raterlens.likelihood.panel_prior import DrawnPrior, PanelPrior
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response
-from raterlens.models.terms.piece_effect import PIECE
 from raterlens.ratings.coded import Ratings
 
 
@@ -121,7 +120,7 @@ class FacetsMarginal(ABC):
 
     def inner(self, parameters: Array, nodes: Nodes) -> Nodes:
         """Where tables are wanted: at the nodes, or where pieces differ at what they may be worth."""
-        if PIECE not in self.model:
+        if not self.model.nested:
             return nodes
         points = points_of(nodes, self.model.piece_variance(parameters))
         return Nodes(points, np.zeros_like(points))
@@ -129,7 +128,7 @@ class FacetsMarginal(ABC):
     def fine_enough(self, nodes: Nodes, parameters: Array) -> Nodes:
         """A grid that will do for abilities, or a finer one that will do for pieces, too."""
         variance = self.model.piece_variance(parameters)
-        return fine_enough(nodes, variance) if PIECE in self.model else nodes
+        return fine_enough(nodes, variance) if self.model.nested else nodes
 
     def widths(self, parameters: Array, nodes: Nodes) -> Moments:
         """Widths that the grid has to resolve: of the students' posteriors, or those of their pieces."""
@@ -137,7 +136,7 @@ class FacetsMarginal(ABC):
 
     def _peopled(self, tables: Tables, parameters: Array, nodes: Nodes) -> Tables:
         """With a cell for each group of students, which its students have once: how they are distributed."""
-        if PIECE in self.model:
+        if self.model.nested:
             return replace(tables, piece_variance=self.model.piece_variance(parameters))
         people = self.model.people(parameters, nodes.points)
         if people is None:
@@ -159,7 +158,7 @@ class FacetsMarginal(ABC):
     @property
     def nests(self) -> bool:
         """Whether students with narrow posteriors may have nodes between the nodes: tables are smooth there."""
-        return PIECE not in self.model
+        return not self.model.nested
 
     def moments(self, parameters: Array, nodes: Nodes, *, pieces: bool = False) -> Moments:
         """Means and standard deviations of the students' abilities, or of what their pieces of work are worth."""
@@ -204,8 +203,8 @@ class FacetsMarginal(ABC):
             extra -= float(pull @ parameters[at]) / 2
             each = np.einsum("gkq,gq->gk", by.scores, found.everyone)
             gradient[at] = np.bincount(by.parameter.ravel(), each.ravel(), at.stop - at.start) - pull
-        if found.d_piece is not None:
-            gradient[self.model.blocks[PIECE]] = found.d_piece
+        if found.d_piece is not None and self.model.nested is not None:
+            gradient[self.model.blocks[self.model.nested]] = found.d_piece
         return Value(found.loglik, found.loglik + extra, gradient + extra_gradient)
 
     def derivatives(self, parameters: Array, nodes: Nodes) -> Derivatives:
@@ -269,8 +268,8 @@ class FacetsMarginal(ABC):
     def scores(self, parameters: Array, nodes: Nodes) -> CellScores:
         """Each cell's part in a student's score, by the cells of the engine."""
         scores, model = self._scores(parameters, self.inner(parameters, nodes)), self.model
-        if PIECE in model:
-            return replace(scores, piece=model.blocks[PIECE].start)
+        if model.nested is not None:
+            return replace(scores, piece=model.blocks[model.nested].start)
         people = model.people(parameters, nodes.points)
         if people is None:
             return scores

@@ -32,7 +32,6 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response
-from raterlens.models.terms.piece_effect import PIECE
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -207,7 +206,9 @@ class HaloMarginal(FacetsMarginal):
         grouped = partial(
             readings, n_categories=response.n_categories, by_total=self.sums, n_groups=model.n_groups
         )
-        self.engine, self.kinds = kind_engine(ratings, model.contexts, grouped, client, pieces=PIECE in model)
+        self.engine, self.kinds = kind_engine(
+            ratings, model.contexts, grouped, client, pieces=model.nested is not None
+        )
         self._averaged: tuple[Array, Array, Averaged] | None = None
         self.example = self._contexts_of(self.kinds)
         """(kinds,): one of its contexts."""

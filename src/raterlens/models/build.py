@@ -16,7 +16,7 @@ from raterlens.models.term import Term
 from raterlens.models.terms.difficulties import Difficulties, FacetLevels
 from raterlens.models.terms.draws import FLATTENING, Draws
 from raterlens.models.terms.group_means import GroupMeans
-from raterlens.models.terms.halo import Halo
+from raterlens.models.terms.halo import IMPRESSION, Halo, Impressions, readings_as_pieces
 from raterlens.models.terms.item_slopes import ItemSlopes
 from raterlens.models.terms.known import KNOWN, KnownAnswers
 from raterlens.models.terms.per_rater import Linear
@@ -43,7 +43,8 @@ class Options:
     covariates: Array | None = None
     """(raters, columns), a column of ones first: slopes and severities are explained by them."""
     halo: HaloKind = "none"
-    """Whether the scores of a reading share more than ability, as much by every rater (`common`) or not (`rater`)."""
+    """Whether the scores of a reading share more than ability: in logits, as much by every rater (`common`) or not
+    (`rater`), or on the scale of ability."""
     smooth: bool = False
     """Whether the shape of the students' distribution is estimated, or taken for normal."""
     pieces: bool = False
@@ -87,7 +88,9 @@ def _terms(
     n, on_ability = contexts.n_raters, options.spec.difficulty_on_ability_scale
     yield Slopes(options.spec.slopes(n, options.covariates))
     yield Severities(Linear.own(n) if options.covariates is None else Linear.explained(options.covariates))
-    if options.halo != "none":
+    if options.halo == "ability":
+        yield Impressions()
+    elif options.halo != "none":
         yield Halo(Linear.common(n) if options.halo == "common" else Linear.own(n))
     yield Difficulties(contexts.n_items, on_ability)
     if options.item_slopes:
@@ -123,7 +126,10 @@ def with_known(model: FacetsModel, response: Response, ratings: Ratings, slope: 
 
 
 def as_modelled(ratings: Ratings, model: FacetsModel) -> Ratings:
-    """The ratings as an engine takes them: with the known answers where the model has them."""
+    """The ratings as an engine takes them: with the known answers where the model has them, and with each reading as a
+    piece of work where raters' impressions differ from ability."""
+    if IMPRESSION in model:
+        return readings_as_pieces(ratings)
     return ratings.with_answers() if KNOWN in model else ratings
 
 

@@ -38,13 +38,14 @@ class Calibration:
     """`rater`, `item`, and `facet NAME` for each further facet."""
     effects: Mapping[str, Array]
     """`slope` and `severity` per rater, `difficulty` per item; where the model has them `halo` (per rater, the
-    variance of the reading effect), `bias` (per rater, how much it follows what raters share), `item_slope` (its
-    logarithm), `facet NAME`, `interaction NAME` of shape (raters, levels), `threshold` of shape (scales, steps) with
-    NaN beyond an item's highest score, `known` (items, steps), the thresholds of known answers, `population`, the
-    students' mean and standard deviation where they are not 0 and 1, and `ability`, the shape of their distribution
-    (`ability_shape.py`) where it is not normal."""
+    variance of the reading effect), `impression` (the variance of impressions around ability), `bias` (per rater, how
+    much it follows what raters share), `item_slope` (its logarithm), `facet NAME`, `interaction NAME` of shape (raters,
+    levels), `threshold` of shape (scales, steps) with NaN beyond an item's highest score, `known` (items, steps), the
+    thresholds of known answers, `population`, the students' mean and standard deviation where they are not 0 and 1, and
+    `ability`, the shape of their distribution where it is not normal."""
     covariance: Array | sparse.csr_array | None
-    """Covariance of slopes, severities, halos or biases, difficulties and item slopes; None without standard errors."""
+    """Covariance of slopes, severities, halos, impressions or biases, difficulties and item slopes; None without
+    standard errors."""
     falling: Array
     """How fast the log-likelihood falls as a slope that is held at 0 rises."""
     covariates: tuple[str, ...] = ()
@@ -108,20 +109,16 @@ class Calibration:
     def panel(self, item: str | None = None) -> Panel:
         """The raters on an average item, or on the one named."""
         a, b = self.effects["slope"], self.effects["severity"]
-        n, spread = len(a), self.covariance
-        halo, of_halo = self._besides(), None
+        n, spread, m = len(a), self.covariance, self._n_besides
         if item is None:
-            own_spread = None if spread is None else spread[: 2 * n, : 2 * n]
-            if spread is not None and halo is not None:
-                of_halo = self._of_besides(spread[2 * n : 3 * n, : 3 * n])
-            return self._panel(a, b, own_spread, of_halo)
+            return self._panel(a, b, None if spread is None else spread[: 2 * n + m, : 2 * n + m])
         place = self._item(item)
         difficulty = float(self.effects["difficulty"][place])
         stretch = float(np.exp(self.effects["item_slope"][place])) if self.item_slopes else 1.0
         on_ability = facets_spec(self.model).difficulty_on_ability_scale
         weight = a if on_ability else np.ones(n)
         if spread is not None:
-            # Rows: slope a g, severity b + w delta, and halo; columns: a, b, halo, delta, log g.
+            # Rows: slope a g, severity b + w delta, and what is besides; columns: a, b, that, delta, log g.
             own, n_items = sparse.eye_array(n), len(self.effects["difficulty"])
             blocks = [
                 [stretch * own, None, None],
@@ -130,10 +127,10 @@ class Calibration:
             if self.item_slopes:
                 blocks[0].append(_column(stretch * a, place, n_items))
                 blocks[1].append(None)
-            if halo is not None:
+            if m:
                 for row in blocks:
                     row.insert(2, None)
-                blocks.append([None, None, own, *[None] * (len(blocks[0]) - 3)])
+                blocks.append([None, None, sparse.eye_array(m), *[None] * (len(blocks[0]) - 3)])
             through = sparse.block_array(blocks, format="csr")
             whole = through @ (through @ spread).T
             if self.item_variance is not None:
@@ -143,50 +140,67 @@ class Calibration:
                 whole = whole + (
                     np.diag(own_error) if isinstance(whole, np.ndarray) else sparse.diags_array(own_error)
                 )
-            spread = whole[: 2 * n, : 2 * n]
-            of_halo = None if halo is None else self._of_besides(whole[2 * n :])
+            spread = whole
         severity = b + weight * difficulty
         if (interaction := self.effects.get(block_of(ITEM))) is not None:
             severity = severity + interaction[:, place]
-        return self._panel(stretch * a, severity, spread, of_halo, stretch)
+        return self._panel(stretch * a, severity, spread, stretch)
 
     def _panel(
         self,
         slope: Array,
         severity: Array,
-        spread: Covarying | None,
-        of_halo: Covarying | None,
+        spread: Array | sparse.csr_array | None,
         stretch: float = 1.0,
     ) -> Panel:
+        """`spread`: covariance of slopes, severities and what moves scores besides ability."""
+        n, besides = len(slope), self._besides(slope)
+        of_besides: Covarying | None = None
+        if spread is not None and besides is not None:
+            through = self._through_besides(slope)
+            of_besides = (through @ (through @ spread).T)[2 * n :]
         return Panel(
             slope,
             severity,
-            spread,
+            None if spread is None else spread[: 2 * n, : 2 * n],
             self.falling / stretch,
             self.at_limit,
             self.apart,
-            self._besides(),
-            of_halo,
+            besides,
+            of_besides,
             self._largest(stretch),
             self.extreme,
             None if self.limits is None else self.limits.stretched(stretch),
         )
 
-    def _besides(self) -> Array | None:
-        """(raters,): the variance of what moves scores besides ability, which capability is averaged over: a reading's
-        impression, or what raters share."""
-        bias = self.effects.get("bias")
-        return self.effects.get("halo") if bias is None else bias**2
+    @property
+    def _n_besides(self) -> int:
+        """Parameters of what moves scores besides ability: a reading's impression, or what raters share."""
+        return sum(len(self.effects[name]) for name in ("halo", "impression", "bias") if name in self.effects)
 
-    def _of_besides(self, rows: Covarying) -> Covarying:
-        """(raters, 3 raters): covariances of these variances, from those of the effects."""
+    def halo_of(self, slope: Array) -> Array | None:
+        """(raters,): the variance of the reading effect in logits, of raters with these slopes; None without one."""
+        impression = self.effects.get("impression")
+        return self.effects.get("halo") if impression is None else slope**2 * float(impression[0])
+
+    def _besides(self, slope: Array) -> Array | None:
+        """(raters,): the variance of what moves scores besides ability, which capability is averaged over."""
         bias = self.effects.get("bias")
-        if bias is None:
-            return rows
-        n = len(bias)
-        across = sparse.diags_array(np.concatenate([np.ones(2 * n), 2 * bias]))
-        found: Covarying = sparse.diags_array(2 * bias) @ rows @ across
-        return found
+        return self.halo_of(slope) if bias is None else bias**2
+
+    def _through_besides(self, slope: Array) -> sparse.csr_array:
+        """Slopes, severities and these variances by slopes, severities and the parameters that they follow from."""
+        n = len(slope)
+        by_slope, own = None, sparse.eye_array(n)
+        if "impression" in self.effects:
+            by_slope = sparse.diags_array(2 * slope * float(self.effects["impression"][0]))
+            own = sparse.csr_array((slope**2)[:, None])
+        elif (bias := self.effects.get("bias")) is not None:
+            own = sparse.diags_array(2 * bias)
+        each = sparse.eye_array(n)
+        return sparse.csr_array(
+            sparse.block_array([[each, None, None], [None, each, None], [by_slope, None, own]], format="csr")
+        )
 
     def _largest(self, stretch: float = 1.0) -> float | None:
         return None if self.spread is None else stretch * self.spread.largest
@@ -347,7 +361,7 @@ _LABELLED = {
     "difficulty": "item",
     "item_slope": "item",
 }
-COVARYING = ("slope", "severity", "halo", "bias", "difficulty", "item_slope")
+COVARYING = ("slope", "severity", "halo", "impression", "bias", "difficulty", "item_slope")
 
 
 def _column(values: Array, place: int, width: int) -> sparse.csr_array:

@@ -22,7 +22,7 @@ from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.responses import Predictor
 from raterlens.models.term import Beginning, People, PredictorName, Term
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
-from raterlens.models.terms.halo import HALO
+from raterlens.models.terms.halo import HALO, IMPRESSION
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.known import KNOWN, KnownAnswers
 from raterlens.models.terms.per_rater import Effect, Linear, RaterTerm
@@ -236,9 +236,14 @@ class FacetsModel:
         means, n = parameters[self.blocks[GROUP_MEAN]], self.term(GROUP_MEAN, GroupMeans).n_students
         return float(np.average((means - np.average(means, weights=n)) ** 2, weights=n))
 
+    @property
+    def nested(self) -> str | None:
+        """The term by which the quality of a piece, or a rater's impression of it, differs from ability, if any."""
+        return next((name for name in (PIECE, IMPRESSION) if name in self), None)
+
     def piece_variance(self, parameters: Array) -> float:
-        """omega^2, in units of the variance of abilities; 0 where pieces are not told apart."""
-        return float(parameters[self.blocks[PIECE]][0]) if PIECE in self else 0.0
+        """omega^2, in units of the variance of abilities; 0 where nothing differs from ability."""
+        return 0.0 if self.nested is None else float(parameters[self.blocks[self.nested]][0])
 
     def population(self, parameters: Array) -> tuple[float, float]:
         """Mean and standard deviation of the students; 0 and 1 but where anchors hold the scale."""

@@ -10,7 +10,7 @@ where K_qk is the probability of psi_k at theta_q: on the nodes of ability thems
 to 1; or, where omega is small beside any step, Gauss-Hermite points around each node.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +21,7 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.engines.contract import (
     CellScores,
+    Engine,
     Expected,
     Matrix,
     Moments,
@@ -28,7 +29,7 @@ from raterlens.likelihood.engines.contract import (
     Tables,
     Weighting,
 )
-from raterlens.likelihood.engines.numpy import rows_of_students
+from raterlens.likelihood.engines.numpy import NumpyEngine, rows_of_students
 from raterlens.likelihood.nodes import Nodes
 from raterlens.ratings.coded import Codes
 
@@ -42,7 +43,7 @@ MOST_IN_MATRIX = 1_000
 """Nodes by nodes."""
 # What rounding leaves of a convolution, relative to its largest value.
 _ROUNDING = 1e-15
-# Numbers in one block of pieces by points.
+# Numbers in one part of the patterns by points.
 _BLOCK = 2**19
 
 
@@ -180,41 +181,63 @@ def fine_enough(nodes: Nodes, variance: float) -> Nodes:
 
 
 class PieceEngine:
-    """Evaluates tables over pieces' counts, and pieces over students."""
+    """Evaluates tables over pieces' counts, and pieces over students.
 
-    def __init__(self, counts: sparse.csr_array, sums: sparse.csr_array | None, student: Codes) -> None:
+    Pieces with the same ratings are one pattern: what is integrated over the worth of a piece is a table of patterns,
+    which are the cells of an ordinary engine of students.
+    """
+
+    def __init__(
+        self,
+        counts: sparse.csr_array,
+        sums: sparse.csr_array | None,
+        student: Codes,
+        engine_for: Callable[[sparse.csr_array], Engine] = NumpyEngine,
+    ) -> None:
         """`student` of every piece, in ascending order; each has at least one."""
-        self._counts, self._sums, self._student = counts, sums, student
-        self._first = np.flatnonzero(np.diff(student, prepend=-1))
+        shown_by, self._pattern = _patterns(counts, sums)
+        self._counts, self._sums = counts[shown_by], None if sums is None else sums[shown_by]
+        self._student = student
+        cells = sparse.coo_array((np.ones(len(student)), (student, self._pattern)))
+        self._students = engine_for(sparse.csr_array(cells))
 
     @property
     def n_students(self) -> int:
-        return len(self._first)
+        return self._students.n_students
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        loglik, d_variance, counts = 0.0, 0.0, np.zeros_like(tables.cells)
         known = kernel(nodes, tables.piece_variance)
-        mean = np.empty(len(self._student))
-        for block in self._blocks(tables, nodes, known):
-            loglik += float(block.loglik.sum())
-            share = block.share(known)
-            counts += _rows(self._counts, block.pieces).T @ share
-            mean[block.pieces] = share @ known.points
-            d_variance += known.rise(block.over, block.given, block.averaged)
+        parts = self._parts(tables, known)
+        found = self._students.evaluate(_table(parts), nodes)
+        d_variance, counts, mean = 0.0, np.zeros_like(tables.cells), np.empty(len(found.counts))
+        for part in parts:
+            over = found.counts[part.rows] / part.averaged
+            share = known.back(over) * part.given
+            counts += _rows(self._counts, part.rows).T @ share
+            mean[part.rows] = share @ known.points
+            d_variance += known.rise(over, part.given, part.averaged)
         linear = None if self._sums is None else self._sums.T @ mean
-        return Expected(loglik, counts, linear, d_variance)
+        return Expected(found.loglik, counts, linear, d_variance)
 
     def moments(self, tables: Tables, nodes: Nodes, *, pieces: bool = False) -> Moments:
         known = kernel(nodes, tables.piece_variance)
-        blocks = self._blocks(tables, nodes, known)
-        if pieces:
-            return Moments.joined(Moments.by(block.share(known), known.points) for block in blocks)
-        return Moments.joined(Moments.by(block.posterior, nodes.points) for block in blocks)
+        parts = self._parts(tables, known)
+        if not pieces:
+            return self._students.moments(_table(parts), nodes)
+        given, averaged = (
+            np.concatenate(each) for each in zip(*((p.given, p.averaged) for p in parts), strict=True)
+        )
+        found = []
+        for rows, posterior, _ in self._students.posteriors(_table(parts), nodes):
+            own = slice(*np.searchsorted(self._student, [rows.start, rows.stop]))
+            pattern = self._pattern[own]
+            over = posterior[self._student[own] - rows.start] / averaged[pattern]
+            found.append(Moments.by(known.back(over) * given[pattern], known.points))
+        return Moments.joined(found)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         known = kernel(nodes, tables.piece_variance)
-        for block in self._blocks(tables, nodes, known):
-            yield block.students, block.posterior, block.loglik
+        return self._students.posteriors(_table(self._parts(tables, known)), nodes)
 
     def covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         """Covariance that abilities and the worth of pieces leave open: given ability, the covariance of a
@@ -226,136 +249,137 @@ class PieceEngine:
 
     def add_covariances(self, tables: Tables, nodes: Nodes, scores: CellScores, totals: list[Array]) -> None:
         """The same, to the first of the totals."""
-        for block, column, within in self._within(tables, nodes, scores):
-            _add_blocks(totals[0], within.covariances(column, scores.piece))
-            _add_blocks(totals[0], within.over_abilities(self._student[block.pieces], column, scores.piece))
+        known = kernel(nodes, tables.piece_variance)
+        parts = self._parts(tables, known)
+        expected, within = self._students.evaluate(_table(parts), nodes).counts, []
+        for part, column, scored in self._within(parts, known, scores):
+            _add_blocks(totals[0], scored.covariances(expected[part.rows], column, scores.piece))
+            within.append((column, scored))
+        over = self._students.covariance(_table(parts), nodes, _expected_scores(within, scores))
+        totals[0] += over if isinstance(over, np.ndarray) else over.toarray()
 
     def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
-        shape, found, totals = (self.n_students, scores.n_parameters), [], []
-        for block, column, within in self._within(tables, nodes, scores):
-            whose, weight = self._student[block.pieces], weights(block.posterior)
-            totals.append(weight.sum(axis=1))
-            of_pieces = weight[whose - whose[0]]
-            at, values = within.summed(of_pieces)
-            found.append((whose[at], column, values))
-            found.append((whose, np.full(len(whose), scores.piece), within.summed_spread(of_pieces)))
-        row, column, value = (np.concatenate(each) for each in zip(*found, strict=True))
-        summed = sparse.csr_array(sparse.coo_array((value, (row, column)), shape=shape))
-        return Summed(summed, np.concatenate(totals))
+        known = kernel(nodes, tables.piece_variance)
+        parts = self._parts(tables, known)
+        within = [(column, scored) for _, column, scored in self._within(parts, known, scores)]
+        return self._students.scores(_table(parts), nodes, _expected_scores(within, scores), weights)
 
     def _within(
-        self, tables: Tables, nodes: Nodes, scores: CellScores
-    ) -> "Iterator[tuple[_Block, Indices, _Within]]":
-        """Blocks, with the scores of their pieces and the parameters that these are by."""
-        known, size = kernel(nodes, tables.piece_variance), scores.n_parameters
+        self, parts: "list[_Part]", known: Kernel, scores: CellScores
+    ) -> "Iterator[tuple[_Part, Indices, _Within]]":
+        """Parts, with the scores of their patterns and the parameters that these are by."""
+        size = scores.n_parameters
         at_points = Nodes(known.points, np.zeros_like(known.points))
         cells, table, parameter = rows_of_students(self._counts, self._sums, at_points, scores)
-        for block in self._blocks(tables, nodes, known):
-            own = _rows(cells, block.pieces).tocoo()
+        for part in parts:
+            own = _rows(cells, part.rows).tocoo()
             keys, place = np.unique(own.row.astype(np.int64) * size + parameter[own.col], return_inverse=True)
-            of_piece, column = np.divmod(keys, size)
+            pattern, column = np.divmod(keys, size)
             spread = sparse.csr_array((own.data, (place, own.col)), shape=(len(keys), cells.shape[1]))
-            yield block, column, _Within(block, known, of_piece, np.asarray(spread @ table))
+            yield part, column, _Within(part, known, pattern, np.asarray(spread @ table))
 
-    def _blocks(self, tables: Tables, nodes: Nodes, known: Kernel) -> "Iterator[_Block]":
-        edges = np.append(self._first, len(self._student))
-        size = max(1, _BLOCK // len(known.points))
-        start = 0
-        while start < self.n_students:
-            stop = max(start + 1, int(np.searchsorted(edges, edges[start] + size, "right")) - 1)
-            pieces = slice(int(edges[start]), int(edges[stop]))
-            given = _rows(self._counts, pieces) @ tables.cells
+    def _parts(self, tables: Tables, known: Kernel) -> "list[_Part]":
+        size, n = max(1, _BLOCK // len(known.points)), self._counts.shape[0]
+        found = []
+        for first in range(0, n, size):
+            rows = slice(first, min(first + size, n))
+            given = _rows(self._counts, rows) @ tables.cells
             if self._sums is not None:
-                given += np.multiply.outer(_rows(self._sums, pieces) @ tables.linear, known.points)
+                given += np.multiply.outer(_rows(self._sums, rows) @ tables.linear, known.points)
             top = given.max(axis=1)
             given -= top[:, None]
             np.exp(given, out=given)
             averaged = np.maximum(known.averaged(given), np.finfo(float).tiny)
-            logs = np.log(averaged)
-            logs += top[:, None]
-            joint = np.add.reduceat(logs, edges[start:stop] - edges[start], axis=0)
-            joint += nodes.log_weights
-            highest = joint.max(axis=1)
-            joint -= highest[:, None]
-            np.exp(joint, out=joint)
-            total = joint.sum(axis=1)
-            joint /= total[:, None]
-            whose = np.repeat(np.arange(stop - start), np.diff(edges[start : stop + 1]))
-            over = joint[whose] / averaged
-            yield _Block(slice(start, stop), pieces, joint, highest + np.log(total), given, averaged, over)
-            start = stop
+            found.append(_Part(rows, given, averaged, np.log(averaged) + top[:, None]))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some of the patterns, integrated over what a piece is worth."""
+
+    rows: slice
+    given: Array
+    """(patterns, points): probability of the ratings, up to a factor."""
+    averaged: Array
+    """(patterns, nodes): the same, given ability."""
+    log: Array
+    """(patterns, nodes): its logarithm, with the factor."""
+
+
+def _table(parts: list[_Part]) -> Tables:
+    return Tables(parts[0].log if len(parts) == 1 else np.concatenate([part.log for part in parts]))
+
+
+def _patterns(counts: sparse.csr_array, sums: sparse.csr_array | None) -> tuple[Indices, Indices]:
+    """A piece that shows each pattern of ratings, and (pieces,) the pattern of each."""
+    keys = np.zeros(counts.shape[0], np.uint64)
+    random = np.random.default_rng(0)
+    for each in (counts, sums):
+        if each is not None:
+            key = random.integers(2**64, size=each.shape[1], dtype=np.uint64)
+            own = each.data.astype(np.int64).astype(np.uint64) * key[each.indices]
+            keys += np.diff(np.append(np.uint64(0), np.cumsum(own))[each.indptr])
+    _, shown_by, pattern = np.unique(keys, return_index=True, return_inverse=True)
+    return shown_by, pattern
+
+
+def _expected_scores(within: "list[tuple[Indices, _Within]]", scores: CellScores) -> CellScores:
+    """Scores of the patterns given ability, the variance's own last."""
+    parameter, table, size = [], [], []
+    for column, scored in within:
+        own = np.concatenate([scored.of_pattern, np.arange(len(scored.d))])
+        order = np.argsort(own, kind="stable")
+        parameter.append(np.concatenate([column, np.full(len(scored.d), scores.piece)])[order])
+        table.append(np.concatenate([scored.mean, scored.d])[order])
+        size.append(np.bincount(own))
+    first = np.concatenate([[0], np.cumsum(np.concatenate(size))])
+    none = sparse.csr_array((1, scores.n_parameters))
+    steepest = np.full(len(first) - 1, np.inf)
+    return CellScores(first, np.concatenate(parameter), np.concatenate(table), none, steepest)
 
 
 class _Within:
-    """Scores of the pieces of a block, given the abilities of their students."""
+    """Scores of some patterns, given ability."""
 
-    def __init__(self, block: "_Block", known: Kernel, of_piece: Indices, score: Array) -> None:
-        """`score`: (rows, points), each of a piece and one parameter, piece after piece."""
+    def __init__(self, part: _Part, known: Kernel, of_pattern: Indices, score: Array) -> None:
+        """`score`: (rows, points), each of a pattern and one parameter, pattern after pattern."""
         # A convolution wants numbers above 0.
-        self._least = score.min(axis=1, keepdims=True)
-        score = score - self._least
-        self._block, self._known, self._of_piece, self._score = block, known, of_piece, score
+        least = score.min(axis=1, keepdims=True)
+        score = score - least
+        self._part, self._known, self._score, self.of_pattern = part, known, score, of_pattern
         mean, self._variance = known.usual
-        given, averaged = block.given, block.averaged
+        given, averaged = part.given, part.averaged
         off = known.off(given, averaged)
-        self._d = off - mean
-        """(pieces, nodes): expected D, the derivative of the kernel's logarithm by the variance."""
+        self.d = off - mean
+        """(patterns, nodes): expected D, the derivative of the kernel's logarithm by the variance."""
         squares = known.by_square.over_points(given) / known.weights.totals / averaged
         self._d_square = squares - 2 * mean * off + mean**2
-        weighed = given[of_piece] * score
-        self._mean = known.averaged(weighed) / averaged[of_piece]
+        weighed = given[of_pattern] * score
+        self._mean = known.averaged(weighed) / averaged[of_pattern]
+        self.mean = self._mean + least
         """(rows, nodes): expected scores."""
-        self._with_d = known.off(weighed, averaged[of_piece]) - mean * self._mean
-        self._posterior = block.over * averaged
-        """(pieces, nodes): of the piece's student."""
+        self._with_d = known.off(weighed, averaged[of_pattern]) - mean * self._mean
 
-    def summed(self, weight: Array) -> tuple[Indices, Array]:
-        """(rows,): the piece of each, and its expected scores, summed over nodes with weights (pieces, nodes)."""
-        return self._of_piece, np.asarray(
-            np.einsum("rq,rq->r", weight[self._of_piece], self._mean + self._least)
-        )
-
-    def summed_spread(self, weight: Array) -> Array:
-        """(pieces,): the same of D."""
-        return np.asarray(np.einsum("pq,pq->p", weight, self._d))
-
-    def covariances(self, column: Indices, piece: int) -> "Iterator[tuple[Indices, Array]]":
-        """Covariances of the scores of each piece, with the variance's own: parameters (pieces, rows), (pieces, rows,
-        rows)."""
-        share = self._block.share(self._known)
-        posterior, d = self._posterior, self._d
+    def covariances(self, expected: Array, column: Indices, piece: int) -> "Iterator[tuple[Indices, Array]]":
+        """Covariances of the scores of each pattern, with the variance's own, summed over (patterns, nodes) expected
+        pieces: parameters (patterns, rows), (patterns, rows, rows)."""
+        share = self._known.back(expected / self._part.averaged) * self._part.given
+        d = self.d
         corner = np.sum(
-            posterior * (self._d_square - d**2 - 2 * d / self._known.variance - self._variance), axis=1
+            expected * (self._d_square - d**2 - 2 * d / self._known.variance - self._variance), axis=1
         )
-        for some, rows in _alike(self._of_piece, len(posterior)):
+        for some, rows in _alike(self.of_pattern, len(expected)):
             score, mean = self._score[rows], self._mean[rows]
             found = np.zeros((len(some), rows.shape[1] + 1, rows.shape[1] + 1))
             found[:, :-1, :-1] = (score * share[some][:, None]) @ score.transpose(0, 2, 1)
-            weighed = mean * posterior[some][:, None]
+            weighed = mean * expected[some][:, None]
             found[:, :-1, :-1] -= weighed @ mean.transpose(0, 2, 1)
-            beside = np.einsum("nq,nrq->nr", posterior[some], self._with_d[rows])
+            beside = np.einsum("nq,nrq->nr", expected[some], self._with_d[rows])
             beside -= np.einsum("nrq,nq->nr", weighed, d[some])
             found[:, -1, :-1] = found[:, :-1, -1] = beside
             found[:, -1, -1] = corner[some]
             yield np.concatenate([column[rows], np.full((len(some), 1), piece)], axis=1), found
-
-    def over_abilities(
-        self, student: Codes, column: Indices, piece: int
-    ) -> "Iterator[tuple[Indices, Array]]":
-        """The same of each student, over abilities, of the expected scores of all pieces."""
-        whose = student - student[0]
-        size = int(column.max(initial=piece)) + 1
-        row_student = np.concatenate([whose[self._of_piece], whose])
-        row_column = np.concatenate([column, np.full(len(whose), piece)])
-        keys, place = np.unique(row_student.astype(np.int64) * size + row_column, return_inverse=True)
-        summed = sparse.csr_array((np.ones(len(place)), (place, np.arange(len(place)))))
-        means = np.asarray(summed @ np.concatenate([self._mean, self._d]))
-        of_student, columns = np.divmod(keys, size)
-        posterior = self._block.posterior
-        for some, rows in _alike(of_student, len(posterior)):
-            off = means[rows] - means[rows] @ posterior[some][..., None]
-            weighed = off * posterior[some][:, None]
-            yield columns[rows], weighed @ off.transpose(0, 2, 1)
 
 
 def _alike(of: Indices, n: int) -> "Iterator[tuple[Indices, Indices]]":
@@ -371,27 +395,6 @@ def _add_blocks(total: Array, blocks: "Iterator[tuple[Indices, Array]]") -> None
         np.add.at(total, (place[:, :, None], place[:, None, :]), found)
 
 
-def _rows(of: sparse.csr_array, pieces: slice) -> sparse.csr_array:
+def _rows(of: sparse.csr_array, rows: slice) -> sparse.csr_array:
     """SciPy takes longer to copy a small matrix than to multiply it."""
-    return of if pieces == slice(0, of.shape[0]) else of[pieces]
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """Consecutive students and their pieces."""
-
-    students: slice
-    pieces: slice
-    posterior: Array
-    """(students, nodes)"""
-    loglik: Array
-    given: Array
-    """(pieces, points): probability of the ratings, up to a factor."""
-    averaged: Array
-    """(pieces, nodes): the same, given ability."""
-    over: Array
-    """(pieces, nodes): posterior of the student over what is averaged."""
-
-    def share(self, known: Kernel) -> Array:
-        """(pieces, points): posterior of what the piece is worth."""
-        return known.back(self.over) * self.given
+    return of if rows == slice(0, of.shape[0]) else of[rows]

@@ -58,7 +58,7 @@ def cell_engine(
         return cells_by_parts(ratings, contexts, cells_of, pieces=pieces)
     if pieces:
         split = by_piece(ratings)
-        return PieceEngine(cells_of(split.ratings, contexts), None, split.student)
+        return PieceEngine(cells_of(split.ratings, contexts), None, split.student, engine_for)
     return engine_for(cells_of(ratings, contexts))
 
 
@@ -82,6 +82,6 @@ def kind_engine(
     if pieces:
         split = by_piece(ratings)
         found = kinds_of(split.ratings, contexts)
-        return PieceEngine(found.counts, found.sums, split.student), found.kinds
+        return PieceEngine(found.counts, found.sums, split.student, engine_for), found.kinds
     found = kinds_of(ratings, contexts)
     return engine_for(found.counts, found.sums), found.kinds

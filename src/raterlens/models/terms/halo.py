@@ -1,19 +1,29 @@
-"""Halo: what all scores of a reading share besides ability, the impression of one student by one rater."""
+"""Halo: what all scores of a reading share besides ability, the impression of one student by one rater.
 
-from dataclasses import dataclass
+    S = a_r theta - b_r - delta_i + tau_r u         `halo`: in logits, u ~ N(0, 1) for each reading
+    S = a_r (theta + omega u) - b_r - delta_i       `impression`: on the scale of ability
+
+An impression on the scale of ability is as if each reading were a piece of work of its own.
+"""
+
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.models.contexts import Contexts
 from raterlens.models.term import RATING_INFORMATION, Beginning, Designs, rows_of
 from raterlens.models.terms.per_rater import Linear, RaterTerm
+from raterlens.models.terms.piece_effect import Pieces
+from raterlens.ratings.coded import Facet, Ratings
+from raterlens.ratings.groupings import readings_of
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
 
-HALO = "halo"
+HALO, IMPRESSION = "halo", "impression"
 # Of the spread: at 10, the scores of a reading are almost identical.
 LARGEST_HALO = 10.0
 # Away from 0, where the likelihood is level in the spread.
@@ -47,3 +57,17 @@ class Halo(RaterTerm):
 
     def at_limit(self, x: Array) -> Mask:
         return np.asarray(x >= LARGEST_HALO**2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Impressions(Pieces):
+    """omega^2, the variance of a rater's impressions around ability, the same for all raters."""
+
+    name: str = IMPRESSION
+
+
+def readings_as_pieces(ratings: Ratings) -> Ratings:
+    """The ratings with each reading in the place of a piece of work."""
+    reading, number = readings_of(ratings.student, ratings.rater, ratings.item)
+    labels = pl.Series("reading", np.arange(number))
+    return replace(ratings, piece=Facet("reading", reading.astype(np.int32), labels))
