@@ -40,6 +40,8 @@ LEAST_SPREAD, LARGEST_SPREAD = 0.01, 5.0
 _FIRST = 0.4
 # Rounds at most, and the change of a logarithm of a spread that ends them.
 _ROUNDS, _SAME = 40, 0.03
+# Of such steps: how alike two may be, and how far they are followed at once.
+_CLOSEST, _JUMP = 0.8, 1.5
 # Of that logarithm: for a parabola, and how far its top may be.
 _STEP, _FURTHEST = 0.1, 0.3
 _NOTHING = 1e-3
@@ -138,14 +140,14 @@ class _Terms:
 
     def best(self, spreads: Array) -> _At:
         """The mode at spreads that follow from themselves, from these on; 0 where they vanish."""
-        at = self._at(spreads, self._none)
+        at, before = self._at(spreads, self._none), np.zeros(len(spreads))
         for _ in range(_ROUNDS):
             following = np.where(at.following < LEAST_SPREAD, 0.0, np.minimum(at.following, LARGEST_SPREAD))
             with np.errstate(divide="ignore", invalid="ignore"):
-                moved = np.abs(np.log(following / at.spreads))
-            if np.nan_to_num(moved, nan=0.0, posinf=1.0).max(initial=0.0) < _SAME:
+                step = np.log(following / at.spreads)
+            if np.nan_to_num(np.abs(step), nan=0.0, posinf=1.0).max(initial=0.0) < _SAME:
                 break
-            at = self._at(following, at)
+            at, before = self._at(_further(at.spreads, following, step, before), at), step
         return self._at_the_top(at)
 
     def _at_the_top(self, at: _At) -> _At:
@@ -217,6 +219,17 @@ class _Terms:
         free = np.flatnonzero(~fixed)
         whole = (information + constraints.T @ constraints)[np.ix_(free, free)]
         return float(np.linalg.slogdet(whole)[1]) / 2
+
+
+def _further(spreads: Array, following: Array, step: Array, before: Array) -> Array:
+    """Spreads where the steps that are getting shorter lead in the end (Aitken), in logarithms: near 0 each round only
+    divides a spread by the same number."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.clip(step / before, 0.0, _CLOSEST)
+    jump = np.clip(step / (1 - share), -_JUMP, _JUMP)
+    steady = np.isfinite(jump) & (before != 0) & (step * before > 0)
+    found = np.where(steady, spreads * np.exp(np.where(steady, jump, 0.0)), following)
+    return np.where(found < LEAST_SPREAD, 0.0, np.minimum(found, LARGEST_SPREAD))
 
 
 def with_marginal(found: FacetsEstimate, information: Information) -> FacetsEstimate:

@@ -214,7 +214,7 @@ class Calibration:
     def own_curves(self, item: str | None = None) -> OwnCurves | None:
         """The curve of each rater, where they use the scale in their own ways."""
         moved = self.effects.get(RATER_THRESHOLD)
-        if moved is None:
+        if moved is None or not moved.any():  # a spread of 0
             return None
         contrasts = (
             RaterThresholds(len(moved), moved.shape[1], self.scale == "graded").contrasts.T * NEARBY / 2
