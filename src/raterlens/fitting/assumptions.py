@@ -417,7 +417,7 @@ def _may_have_halo(ratings: Ratings, config: FitConfig) -> bool:
 def _on_ability(ratings: Ratings, config: FitConfig) -> bool:
     """Whether halo can be on the ability scale, where it predicts better: pieces and groups take its place there."""
     plain = config.ability != "smooth" and config.covariance == "observed"
-    return plain and ratings.piece is None and ratings.group is None
+    return plain and ratings.piece is None and ratings.group is None and ratings.draw is None
 
 
 def _may_have_own_scales(ratings: Ratings, config: FitConfig) -> bool:

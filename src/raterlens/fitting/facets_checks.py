@@ -148,7 +148,7 @@ def piece_effect(ratings: Ratings, config: FitConfig) -> bool:
     return True
 
 
-def check_impressions(ratings: Ratings, config: FitConfig, run: Run) -> None:
+def check_impressions(ratings: Ratings, config: FitConfig) -> None:
     """Raise on what does not go with halo on the ability scale, which takes the place of pieces of work."""
     if config.halo != "ability":
         return
@@ -163,9 +163,9 @@ def check_impressions(ratings: Ratings, config: FitConfig, run: Run) -> None:
         (
             (Option("piece"), ratings.piece is not None),
             (Option("group"), ratings.group is not None),
+            (Option("draw"), ratings.draw is not None),
             (Option("covariance", config.covariance), config.covariance != OBSERVED),
             (Option("ability", config.ability), config.ability == "smooth"),
-            (Option("client"), run.client is not None),
         ),
     )
 

@@ -94,7 +94,7 @@ class FacetsTask:
         coded = counted_once(with_scores(ratings, scores))
         check_scores(ratings, len(scores), options, config.method)
         check_readings(ratings, config.halo)
-        check_impressions(ratings, config, run)
+        check_impressions(ratings, config)
         check_known(ratings, config)
         check_interactions(ratings, config)
         options = replace(

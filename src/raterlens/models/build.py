@@ -88,10 +88,9 @@ def _terms(
     n, on_ability = contexts.n_raters, options.spec.difficulty_on_ability_scale
     yield Slopes(options.spec.slopes(n, options.covariates))
     yield Severities(Linear.own(n) if options.covariates is None else Linear.explained(options.covariates))
-    if options.halo == "ability":
-        yield Impressions()
-    elif options.halo != "none":
-        yield Halo(Linear.common(n) if options.halo == "common" else Linear.own(n))
+    if options.halo != "none":
+        in_logits = Linear.common(n) if options.halo == "common" else Linear.own(n)
+        yield Impressions() if options.halo == "ability" else Halo(in_logits)
     yield Difficulties(contexts.n_items, on_ability)
     if options.item_slopes:
         yield ItemSlopes(contexts.n_items)
