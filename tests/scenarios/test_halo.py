@@ -203,7 +203,7 @@ def test_the_flag_of_halo_says_what_was_done_about_intervals(drawn, fit):
 def test_the_command_allows_for_clear_halo_unless_told_otherwise(drawn, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     drawn.ratings.table().write_csv("ratings.csv")
-    for words, kind in (([], "common"), (["--halo", "none"], "none")):
+    for words, kind in (([], "ability"), (["--halo", "none"], "none")):
         assert main(["fit", "ratings.csv", "--json", *words]) == DONE
         assert json.loads(capsys.readouterr().out)["config"]["halo"] == kind
     assert main(["fit", "ratings.csv"]) == DONE
