@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BY_FILE = -n 2 --dist loadfile --no-loadscope-reorder
 SIDE_BY_SIDE = OPENBLAS_NUM_THREADS=1
 
-.PHONY: help demo test test-all suite suite-all coverage test-lowest lint browser docs pictures bench bench-large bench-quick fuzz sanitize mutants clean
+.PHONY: help demo test test-all suite suite-all coverage test-lowest test-writers lint browser docs pictures bench bench-large bench-quick fuzz sanitize mutants clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -70,6 +70,17 @@ test-lowest: .venv-lowest/.installed  ## Test with the oldest versions that pypr
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
 	VIRTUAL_ENV=.venv-lowest .venv-lowest/bin/uv pip install --quiet --resolution lowest-direct --editable '.[dev]'
+	@touch $@
+
+# Files by the tools that write them, in a separate environment: their dependencies are many. Their warnings are theirs.
+test-writers: .venv-writers/.installed  ## Read files as Label Studio, Argilla, DeepEval, Inspect AI and MLflow write them
+	$(SIDE_BY_SIDE) .venv-writers/bin/pytest -q -W default -p no:asyncio -p no:deepeval \
+	  tests/reading/formats/test_tool_writers.py tests/scenarios/test_eval_tools.py
+
+.venv-writers/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-writers
+	.venv-writers/bin/python -m pip install --quiet --disable-pip-version-check uv
+	VIRTUAL_ENV=.venv-writers .venv-writers/bin/uv pip install --quiet --editable '.[dev,writers]'
 	@touch $@
 
 # The documentation site in site/. It runs every block that has changed, and stops at a broken link or a failing block. Works
@@ -142,4 +153,4 @@ $(VENV)/.installed-bench: $(INSTALLED_FROM) | $(BIN)/python
 	@touch $@ $(VENV)/.installed $(VENV)/.installed-dev
 
 clean:  ## Remove environments and caches
-	rm -rf $(VENV) .venv-lowest .venv-mutants .docs_cache .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf $(VENV) .venv-lowest .venv-writers .venv-mutants .docs_cache .pytest_cache .mypy_cache .ruff_cache .coverage

@@ -173,3 +173,15 @@ def test_accuracy_differs_by_system_where_it_does():
     plain, _ = panel(n=600, n_known=200)
     same = accuracy_by_system(estimate_truth(plain, np.arange(600) % 2))
     assert stats.combine_pvalues(same.p[:, 0]).pvalue > 0.001
+
+
+def test_the_better_a_judge_the_higher_both_ends() -> None:
+    """Also where it is nearly always right: 100 verdicts, each end beside that of Clopper and Pearson."""
+    n = 100
+    share = np.array([0.5, 0.9, 0.99, 0.999])
+    found = share_measure(share, share * (1 - share) / n)
+    assert (np.diff(found.low) > 0).all()
+    assert (np.diff(found.high) > 0).all()
+    exact = stats.beta.ppf(0.025, share * n, n * (1 - share) + 1)
+    np.testing.assert_allclose(found.low, exact, atol=0.05)
+    assert found.low[-1] > 0.96

@@ -49,7 +49,7 @@ def test_shares_and_differences_are_those_of_the_truth(bias):
     assert (found.n_known, found.rates["known"].sum()) == (150, 150)
     for system, share in GOOD.items():
         assert rates[system]["low"] < share < rates[system]["high"]
-        assert rates[system]["high"] - rates[system]["low"] < 0.25
+        assert rates[system]["high"] - rates[system]["low"] < 0.26
     # judges' verdicts favour the worst
     assert rates["c"]["observed"] < rates["c"]["rate"] - 0.1
     pair = found.differences.filter(system="c", other="a").row(0, named=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import sparse, special, stats
 from scipy.sparse import csgraph
 
 from raterlens.base.arrays import Array, Indices, Mask
@@ -109,18 +109,18 @@ def measure_judges(truth: Truth, draws: int = DRAWS) -> JudgeMeasures:
 
 
 def share_measure(share: Array, variance: Array) -> Measure:
-    """A 95 % interval that stays inside 0 and 1: normal on the logit scale."""
+    """A 95 % interval that stays inside 0 and 1, and is narrow near them: that of the beta distribution with this mean
+    and variance."""
     inside = np.clip(share, 1e-9, 1 - 1e-9)
-    centre = np.log(inside / (1 - inside))
-    half = NORMAL * np.sqrt(variance) / (inside * (1 - inside))
-    return Measure(share, 1 / (1 + np.exp(half - centre)), 1 / (1 + np.exp(-half - centre)))
+    size = np.maximum(inside * (1 - inside) / np.maximum(variance, 1e-12) - 1, 1e-3)
+    low, high = (special.betaincinv(size * inside, size * (1 - inside), end) for end in (0.025, 0.975))
+    return Measure(share, np.minimum(low, share), np.maximum(high, share))
 
 
 def _j_measure(j: Array, variance: Array) -> Measure:
-    """The same inside -1 and 1, on Fisher's scale."""
-    inside = np.clip(j, -1 + 1e-9, 1 - 1e-9)
-    half = NORMAL * np.sqrt(variance) / (1 - inside**2)
-    return Measure(j, np.tanh(np.arctanh(inside) - half), np.tanh(np.arctanh(inside) + half))
+    """The same between -1 and 1."""
+    found = share_measure((1 + j) / 2, variance / 4)
+    return Measure(j, 2 * found.low - 1, 2 * found.high - 1)
 
 
 def _pooled(k: Array, n: Array) -> Array:

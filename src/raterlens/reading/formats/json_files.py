@@ -100,7 +100,11 @@ def _plain_table(records: list[dict[str, Any]], path: Path) -> Table:
 
 def _exported(records: list[dict[str, Any]], name: str) -> Table | None:
     """The table that a tool's export makes, where it is one."""
-    if not records or not any(mark.strip('"') in key for mark in _TOOLS for key in records[0]):
+    if not records:
+        return None
+    within = records[0].get("info")  # where traces of MLflow have it
+    keys = [*records[0], *(within if isinstance(within, dict) else ())]
+    if not any(mark.strip('"') in key for mark in _TOOLS for key in keys):
         return None
     for tool in (*ANNOTATION_TOOLS, *EVALUATION_TOOLS, *OBSERVABILITY_TOOLS):
         try:

@@ -1,6 +1,6 @@
 """JSON exports of annotation, evaluation and observability tools, read without their packages."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -147,17 +147,21 @@ def _label_studio_answers(task: Record, passed_over: set[str]) -> Iterator[tuple
 
 def label_studio_min(records: Sequence[Record]) -> Export | None:
     """One flat record per annotation, as the export "JSON-MIN" has them: the data are fields beside the answers."""
-    if not all({"annotator", "annotation_id"} <= record.keys() for record in records[:20]):
+    if not all({"id", "annotator", "annotation_id"} <= record.keys() for record in records[:20]):
         return None
     names = list(dict.fromkeys(name for record in records for name in record if name not in _BOOKKEEPING))
+    data = list(records[0])[
+        : list(records[0]).index("id")
+    ]  # they come before the task's number, answers after
     answers = [
         name
         for name in names
-        if name not in ("id", "annotator") and _is_answer([r.get(name) for r in records])
+        if name not in ("id", "annotator", *data) and _is_answer([r.get(name) for r in records])
     ]
     rows = [
-        Row(str(record["id"]), _person(record["annotator"]), name, _plain(record[name]))
+        Row(str(record["id"]), _person(record["annotator"]), name, _plain(record[name]), more)
         for record in records
+        for more in [{f"data.{name}": record.get(name) for name in data if _is_single(record.get(name))}]
         for name in answers
         if record.get(name) is not None
     ]
@@ -288,6 +292,10 @@ def _is_answer(values: Sequence[Any]) -> bool:
     return len(distinct) <= max(2, len(given) // 2) and max(map(len, distinct)) <= 30 and len(distinct) <= 20
 
 
+def _is_single(value: Any) -> bool:
+    return not isinstance(value, list | Mapping)
+
+
 def _person(who: Any) -> str | None:
     if isinstance(who, Mapping):
         who = who.get("email") or who.get("username") or who.get("id")
@@ -354,13 +362,16 @@ def _provider(provider: Any) -> str:
 
 
 def deepeval(document: Any) -> Export | None:
-    """A test run of DeepEval: the evaluation models are raters and the metrics items; with one model, its metrics are
-    the raters."""
+    """A test run of DeepEval, or the result of its `evaluate`: evaluation models are raters and metrics items; where
+    every metric has one model, metrics are the raters."""
     cases = _test_cases(document)
     if not cases:
         return None
-    metrics = [metric for case in cases for metric in case.get("metricsData") or []]
-    models = {metric.get("evaluationModel") for metric in metrics}
+    models: dict[str, set[str]] = defaultdict(set)
+    for case in cases:
+        for metric in _either(case, "metricsData") or []:
+            models[str(metric["name"])].add(str(_either(metric, "evaluationModel")))
+    several = any(len(each) > 1 for each in models.values())
     times = Counter(str(case.get("name")) for case in cases)
     rows: list[Row] = []
     for place, case in enumerate(cases):
@@ -369,29 +380,37 @@ def deepeval(document: Any) -> Export | None:
         more = {
             name: value
             for name, value in flattened(
-                {key: case.get(key) for key in ("additionalMetadata", "tags", "comments")}
+                {key: _either(case, key) for key in ("additionalMetadata", "tags", "comments")}
             )
             if value is not None and not isinstance(value, list)
         }
-        for metric in case.get("metricsData") or []:
+        for metric in _either(case, "metricsData") or []:
             verdict = None if metric.get("error") else metric.get("success")
             score = None if verdict is None else int(bool(verdict))
-            if len(models) > 1:
-                rows.append(
-                    Row(student, str(metric.get("evaluationModel")), str(metric["name"]), score, more)
-                )
-            else:
-                rows.append(Row(student, str(metric["name"]), "all", score, more))
-    meaning = "evaluation models are raters, metrics items" if len(models) > 1 else "metrics are raters"
+            metric_name = str(metric["name"])
+            rater, item = (
+                (str(_either(metric, "evaluationModel")), metric_name) if several else (metric_name, "all")
+            )
+            rows.append(Row(student, rater, item, score, more))
+    meaning = "evaluation models are raters, metrics items" if several else "metrics are raters"
     return Export("a DeepEval test run", f"test cases are students, {meaning}", rows)
+
+
+_CASES = ("testCases", "conversationalTestCases", "test_results")
+
+
+def _either(record: Record, name: str) -> Any:
+    """A field of a saved test run, or of the same result as Python has it: evaluationModel, evaluation_model."""
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+    return record.get(name, record.get(snake))
 
 
 def _test_cases(document: Any) -> list[Record]:
     if not isinstance(document, Mapping):
         return []
     for holder in (document, *(value for value in document.values() if isinstance(value, Mapping))):
-        cases = [*(holder.get("testCases") or []), *(holder.get("conversationalTestCases") or [])]
-        if cases and any("metricsData" in case for case in cases if isinstance(case, Mapping)):
+        cases = [case for key in _CASES for case in holder.get(key) or [] if isinstance(case, Mapping)]
+        if any(_either(case, "metricsData") for case in cases):
             return cases
     return []
 
@@ -468,9 +487,7 @@ def langfuse(records: Sequence[Record]) -> Export | None:
 
 def mlflow(records: Sequence[Record]) -> Export | None:
     """Traces with assessments: their sources are raters, their names items; expectations are known answers."""
-    if not any(
-        isinstance(record.get("assessments"), list) and record["assessments"] for record in records[:20]
-    ):
+    if not any(_assessments(record) for record in records[:20]):
         return None
     rows: list[Row] = []
     for place, trace in enumerate(records):
@@ -478,7 +495,7 @@ def mlflow(records: Sequence[Record]) -> Export | None:
         info: Record = held if isinstance(held, Mapping) else trace
         student = str(info.get("trace_id") or info.get("request_id") or trace.get("trace_id") or place)
         expected: dict[str, Any] = {}
-        given = trace.get("assessments") or []
+        given = _assessments(trace)
         for one in given:
             if one.get("expectation") is not None:
                 expected[_name(one)] = _value(one["expectation"])
@@ -488,8 +505,11 @@ def mlflow(records: Sequence[Record]) -> Export | None:
             source = one.get("source") or {}
             rater = str(source.get("source_id") or source.get("source_type"))
             score = None if one.get("error") else _value(one["feedback"])
-            more = _more(trace, "assessments", "trace_id") | {"source_type": source.get("source_type")}
-            known = {"expected": expected.get(_name(one))} if expected else {}
+            more = _more(trace, "assessments", "trace_id", "data") | {
+                "source_type": source.get("source_type")
+            }
+            more |= {f"expectation.{name}": value for name, value in expected.items() if _is_single(value)}
+            known = {"expected": expected[_name(one)]} if _name(one) in expected else {}
             rows.append(Row(student, rater, _name(one), score, more | known))
     spoken = any("expected" in row.more for row in rows)
     return Export(
@@ -498,6 +518,13 @@ def mlflow(records: Sequence[Record]) -> Export | None:
         rows,
         known="expected" if spoken else None,
     )
+
+
+def _assessments(trace: Record) -> list[Record]:
+    """Those of a trace: beside its information, or in it."""
+    held = trace.get("info")
+    found = trace.get("assessments") or (held.get("assessments") if isinstance(held, Mapping) else None)
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 def phoenix(records: Sequence[Record]) -> Export | None:
@@ -573,7 +600,7 @@ def _value(holder: Any) -> Any:
 def _more(record: Record, *but: str) -> dict[str, Any]:
     """Further fields of a record that are single values."""
     rest = {name: value for name, value in record.items() if name not in but}
-    return {name: value for name, value in flattened(rest) if not isinstance(value, list | Mapping)}
+    return {name: value for name, value in flattened(rest) if _is_single(value)}
 
 
 OBSERVABILITY_TOOLS = (langfuse, mlflow, phoenix, openai_evals)
