@@ -19,7 +19,6 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.arrays import Array, limit_blas_threads
-from raterlens.base.memo import kept_with
 from raterlens.base.threads import in_background
 from raterlens.diagnostics.consequences import Consequences, consequences
 from raterlens.diagnostics.diagnosis import Diagnosis, diagnose
@@ -280,16 +279,7 @@ def panel_findings(
 
 
 def rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
-    """Findings from the estimates alone, in the order of the fit's table; cached with the fit."""
-    return kept_with(fit, "rater findings", lambda: _rater_findings(fit))
-
-
-def needing_attention(fit: Result) -> tuple[str, ...]:
-    """Raters who, by the estimates alone, need attention."""
-    return tuple(it.rater for it in rater_findings(fit) if it.status == "attention")
-
-
-def _rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
+    """Findings from the estimates alone, in the order of the fit's table."""
     table = fit.table("raters")
     own_halo = "halo" in table.columns and table["halo"].n_unique() > 1
     columns = {name: _intervals(table, name) for name in ("kappa", "sharpness", "passes")}
@@ -324,6 +314,11 @@ def _rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
             )
         )
     return _with_losses(found, at)
+
+
+def needing_attention(fit: Result) -> tuple[str, ...]:
+    """Raters who, by the estimates alone, need attention."""
+    return tuple(it.rater for it in rater_findings(fit) if it.status == "attention")
 
 
 def _intervals(table: pl.DataFrame, column: str) -> list[Interval]:

@@ -13,7 +13,6 @@ import polars as pl
 
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.memo import kept_with
 from raterlens.base.text import Message, Option
 from raterlens.capability.index import Index, passes_as_standard
 from raterlens.capability.integrals import peaks
@@ -84,11 +83,7 @@ class Levers:
 
 
 def levers(fit: Result) -> Levers:
-    """Levers of each rater of a fit, cached with the fit."""
-    return kept_with(fit, "levers", lambda: _levers(fit))
-
-
-def _levers(fit: Result) -> Levers:
+    """Levers of each rater of a fit."""
     scale = Scale.of(fit)
     if fit.calibration is None:
         rho, eta = (fit.table("raters")[name].cast(pl.Float64).to_numpy() for name in ("rho", "eta"))

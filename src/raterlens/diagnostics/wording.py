@@ -405,12 +405,13 @@ def advice(fit: Result, raters: Sequence[RaterFindings] | None = None) -> pl.Dat
     judged best (`from` - `to`: where sensitivity is at least half of the rater's highest), and `feedback`, a paragraph
     to send. Under latent classes a rater sees a true category and no ability, so there is no range."""
     found = list(rater_findings(fit) if raters is None else raters)
-    low, high = levers(fit).ability_range()
+    at = levers(fit)
+    low, high = at.ability_range()
     feedback = [letter(it, float(low[r]), float(high[r])) for r, it in enumerate(found)]
     return pl.DataFrame(
         {
             "rater": fit.table("raters")["rater"],
-            "kappa": levers(fit).kappa,
+            "kappa": at.kappa,
             **{f"lost_to_{fault}": [it.losses[fault] for it in found] for fault in found[0].losses},
             "costs_most": [it.cause for it in found],
             "best_severity": [it.best_severity for it in found],

@@ -11,6 +11,7 @@ has, and so comes through the same steps to the same estimates, whichever the op
 A record that a crash has cut short is left out, and written again.
 """
 
+import hashlib
 import json
 import os
 import struct
@@ -27,7 +28,6 @@ import numpy as np
 from raterlens.base.arrays import Array
 from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError, OptionError
-from raterlens.base.memo import digest
 from raterlens.base.text import Message, Option
 from raterlens.likelihood.marginal import Value
 from raterlens.likelihood.nodes import Nodes
@@ -191,3 +191,13 @@ def _key(parameters: Array, nodes: Nodes) -> bytes:
     """Nodes come from moments that are added up again: the last digits of their places are no difference."""
     grid = f"{len(nodes.points)} {nodes.low:.9e} {nodes.high:.9e} {nodes.finest_step:.9e}"
     return bytes.fromhex(digest(parameters, grid))
+
+
+def digest(*parts: object) -> str:
+    """A short name for arrays and texts."""
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        content = np.ascontiguousarray(part).tobytes() if isinstance(part, np.ndarray) else str(part).encode()
+        found.update(f"{len(content)}:".encode())
+        found.update(content)
+    return found.hexdigest()

@@ -7,10 +7,9 @@ import numpy as np
 
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
-from raterlens.base.memo import digest
 from raterlens.base.text import Message, Option
 from raterlens.capability.links import Link
-from raterlens.estimation.checkpoint import Checkpoint
+from raterlens.estimation.checkpoint import Checkpoint, digest
 from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Task, Where
 from raterlens.estimation.log_link_corner import corner_step, fit_with_corner

@@ -9,7 +9,6 @@ import polars as pl
 from raterlens.base.arrays import Array, Mask, averaged
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.base.threads import in_background
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
 from raterlens.estimation.checkpoint import Checkpoint
@@ -231,10 +230,7 @@ class FacetsTask:
             from raterlens.inference.sparse_covariance import large_covariance  # most fits do without
 
             return large_covariance(information, redundant, held, model)
-        if not compiled_code_pays(self.ratings.n_ratings):
-            return inverted(information, redundant, held)
-        with in_background(partial(connected_groups, self.ratings)):
-            return inverted(information, redundant, held, in_place=True)
+        return inverted(information, redundant, held, in_place=compiled_code_pays(self.ratings.n_ratings))
 
     def found(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Found:
         calibration, reach = self.calibration(estimate, covariance), self._reach(estimate, covariance)

@@ -11,7 +11,6 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.base.errors import OptionError
-from raterlens.base.memo import kept_with
 from raterlens.base.text import Message, Option
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import (
@@ -125,11 +124,7 @@ def measured(
 
 
 def measured_fit(fit: "Result", yardstick: Yardstick, item: str | None = None) -> Measurement:
-    """The panel of a facets fit on any yardstick: found once, for all who ask."""
-    return kept_with(fit, ("measured", yardstick, item), lambda: _measured_fit(fit, yardstick, item))
-
-
-def _measured_fit(fit: "Result", yardstick: Yardstick, item: str | None) -> Measurement:
+    """The panel of a facets fit on any yardstick."""
     calibration = fit.calibration
     assert calibration is not None
     has_errors = calibration.covariance is not None

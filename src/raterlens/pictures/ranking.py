@@ -9,7 +9,6 @@ import polars as pl
 
 from raterlens.base.errors import OptionError
 from raterlens.base.layers import LIMIT, Axis, Layer, Marks, Names, Segments, Stroke, known, rule
-from raterlens.base.memo import kept_with
 from raterlens.base.picture import Picture, interval_rows, plot
 from raterlens.base.style import CAPABLE, MARKS, mark_of_verdict
 from raterlens.base.text import counted, distinct, interval, listed, number, shortened
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
 def rater_rows(fit: Result) -> pl.DataFrame:
     """One row per rater, the most capable first: rater, n, rho, eta, kappa with interval, label, status, kind,
     words."""
-    return kept_with(fit, "rater rows", lambda: _rater_rows(fit))
-
-
-def _rater_rows(fit: Result) -> pl.DataFrame:
     rows = rater_table(fit)
     names = distinct(rows["rater"])
     words = [

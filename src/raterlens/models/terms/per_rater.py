@@ -1,7 +1,6 @@
 """Numbers of raters, such as slopes and severities: each rater's own, shared, or explained by covariates."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -55,12 +54,10 @@ class Linear:
     by_logarithm: bool = False
 
     @staticmethod
-    @lru_cache(maxsize=4)
     def own(n: int) -> "Linear":
         return Linear(sparse.eye_array(n, format="csr"), identity=True, places=np.arange(n))
 
     @staticmethod
-    @lru_cache(maxsize=4)
     def common(n: int) -> "Linear":
         return Linear(sparse.csr_array(np.ones((n, 1))), places=np.zeros(n, np.int64))
 
