@@ -7,6 +7,7 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.ratings.groupings import inconsistent_raters
+from tests.support.repeated_verdicts import verdicts
 
 NUMBERS = [
     "kappa",
@@ -18,26 +19,6 @@ NUMBERS = [
     "eta",
     "eta_low",
 ]
-
-
-def verdicts(spread, draws, *, students=150, raters=5, seed=1) -> pl.DataFrame:
-    """Verdicts of judges whose readings of an answer vary by `spread` besides its quality."""
-    random = np.random.default_rng(seed)
-    slope, severity = np.linspace(0.9, 2.0, raters), np.linspace(-0.6, 0.6, raters)
-    spread = np.broadcast_to(np.asarray(spread, float), raters)
-    stretch = np.sqrt(1 + 0.346 * spread**2)
-    ability, reading = random.standard_normal((students, 1)), random.standard_normal((students, raters))
-    logit = stretch * (slope * ability - severity) + spread * reading
-    passed = random.random((students, raters, draws)) < 1 / (1 + np.exp(-logit))[..., None]
-    student, rater, draw = np.indices(passed.shape)
-    return pl.DataFrame(
-        {
-            "student": student.ravel(),
-            "rater": [f"j{r}" for r in rater.ravel()],
-            "score": passed.ravel().astype(int),
-            "epoch": draw.ravel(),
-        }
-    )
 
 
 def numbers(fit) -> np.ndarray:

@@ -40,6 +40,7 @@ from raterlens.inference.cautions import beyond_the_rest, facets_warnings, renum
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.covariance import covariance as inverted
 from raterlens.inference.covariance_kinds import OBSERVED, covariance_of, differenced_information
+from raterlens.inference.draw_table import draw_table
 from raterlens.inference.measurement import check_measurable, largest_of, measured
 from raterlens.inference.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of
 from raterlens.inference.resampling import redrawn
@@ -250,6 +251,9 @@ class FacetsTask:
             tables["shared"] = estimate.shared.table()
         if estimate.spreads:
             tables["spreads"] = spread_table(estimate.spreads)
+        draws = draw_table(self.ratings, estimate, covariance, self.options.link, tables["raters"])
+        if draws is not None:
+            tables["draws"] = draws
         if self.checkpoint is not None and not self.run.keep_checkpoint:
             self.checkpoint.finish()
         return Found(

@@ -23,6 +23,7 @@ from raterlens.models.covariates import covariate_columns
 from raterlens.models.registry import COMMON, MODELS, FacetsSpec
 from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.packed import StoredRatings
 
 
 def recorded(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,7 +103,8 @@ def checked(config: FitConfig, ratings: Ratings, run: Run) -> tuple[FitConfig, R
     check(config, run)
     ratings.check_estimable()
     if config.repeats == "separate" and ratings.draw is not None:
-        ratings = replace(ratings, draw=None)
+        whole = ratings.in_memory() if isinstance(ratings, StoredRatings) else ratings
+        ratings = replace(whole, draw=None)
     return config, ratings
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings
 
 TABLES = ("raters", "items", "students")
-FURTHER = ("interactions",)
+FURTHER = ("interactions", "groups", "draws")
 """Tables that only some models have."""
 FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
 DECIDED = ("decisions.csv", "accuracy.csv", "remark.csv")
@@ -73,9 +73,10 @@ def write_results(
     document: "Document | None" = None,
     xlsx: bool = False,
 ) -> None:
-    """Write raters.csv, items.csv, students.csv, fit.json and report.html; interactions.csv where the model has
-    interactions, labels.csv where it has true scores (`hrm`, `dawid-skene`); with a diagnosis also flags.csv and
-    unexpected.csv, pairs.csv where raters share work, bias.csv where there is more than one item or a group,
+    """Write raters.csv, items.csv, students.csv, fit.json and report.html; interactions.csv, groups.csv and
+    draws.csv where the model has interactions, groups of students or repeated answers, labels.csv where it has true
+    scores (`hrm`, `dawid-skene`); with a diagnosis also flags.csv and unexpected.csv, pairs.csv where raters share
+    work, bias.csv where there is more than one item or a group,
     categories.csv where scores are ordered, change.csv, drift.csv and alarms.csv where a time or an earlier fit is
     given; decisions.csv, accuracy.csv, remark.csv and results.xlsx where asked for.
 

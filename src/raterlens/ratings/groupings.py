@@ -94,6 +94,10 @@ class Questions(NamedTuple):
 
 def questions(ratings: Ratings) -> Questions:
     """Answers to the same question are draws."""
+    return ratings.once("questions", lambda: _questions(ratings))
+
+
+def _questions(ratings: Ratings) -> Questions:
     whose = ratings.student if ratings.piece is None else by_piece(ratings).ratings.student
     code = whose.astype(np.int64) * math.prod(ratings.sizes) + ratings.context_codes()
     _, first, of = np.unique(code, return_index=True, return_inverse=True)

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from raterlens.base.arrays import Array
 from raterlens.output.report import english as words
+from raterlens.pictures.asking_again import asking_again
 from raterlens.pictures.capability_curves import abilities, curve_frame, what_if_frame
 from raterlens.pictures.category_curves import categories
 from raterlens.pictures.category_use import category_frame, side_by_side
@@ -42,14 +43,15 @@ def _ordered(fit: "Result") -> bool:
 
 
 def pictures(fit: "Result", shares: pl.DataFrame | None = None, *, ranked: bool = True) -> dict[str, Any]:
-    """`map`, `abilities`, `capability`, `severity`, `categories` and `category_use`, each wide and narrow; `shares` are
-    `category_shares`."""
+    """`map`, `abilities`, `capability`, `severity`, `categories`, `draws` and `category_use`, each wide and narrow;
+    `shares` are `category_shares`."""
     return {
         "map": both_widths(None if fit.calibration is None else wright(fit)),
         "abilities": both_widths(abilities(fit)),
         "capability": both_widths(capability(fit, ranked=ranked)),
         "severity": both_widths(severity(fit)),
         "categories": both_widths(categories(fit) if _ordered(fit) else None),
+        "draws": both_widths(asking_again(fit) if "draws" in fit.tables else None),
         "category_use": both_widths(None if shares is None else side_by_side(shares)),
     }
 

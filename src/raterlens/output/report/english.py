@@ -180,10 +180,12 @@ SECTIONS = {
     "capability": "Capability",
     "severity": "Severity and discrimination",
     "categories": "How the scores are used",
+    "draws": "Asked several times",
     "raters": "All raters",
     "fit": "Fit statistics",
     "items": "Items",
     "interactions": "Interactions",
+    "groups": "Groups of students",
     "students": "Students",
     "design": "Design and warnings",
     "method": "Model and method",
@@ -282,6 +284,14 @@ ASSUMED = "Assumptions"
 MADE_BY = "Made by Raterlens {version}. This file is self-contained and works offline."
 NO_SCRIPT = "Sorting, searching, rater pages and downloads need JavaScript; {n} are listed here."
 
+DRAWS_LEAD = (
+    "Some raters answered the same question several times. Their answers share the rater's reading of the work, so "
+    "they are worth less than as many raters. The picture shows what the majority (for ordered scores, the mean) of "
+    "several answers is worth. Consistency is how often two answers to a question agree. The three shares say where "
+    "differences between answers come from: the work, the rater's own reading of it, and chance. Asking again "
+    "removes chance only; the last column says after how many answers a typical second rater tells more."
+)
+GROUPS_LEAD = "Mean ability of each group of students, in standard deviations of ability within groups."
 STANDARD_ERROR = "± s.e."
 HEADINGS = {
     "rank": "Rank",
@@ -338,6 +348,15 @@ HEADINGS = {
     "by": "Result and method",
     "accuracy": "Accuracy",
     "consistency": "Consistency",
+    "consistency_low": "From",
+    "consistency_high": "To",
+    "questions": "Questions asked again",
+    "answers": "Answers each",
+    "share_answer": "Share: the work",
+    "share_reading": "Share: the rater's reading",
+    "share_draw": "Share: chance",
+    "second_judge": "Second rater after",
+    "group": "Group",
     "students": "Students",
     "right": "Probability now",
     "gain": "Gain",

@@ -17,7 +17,9 @@ from raterlens.output.report.opening import opening, panel_rows
 from raterlens.output.report.page_tables import (
     MOST_STUDENTS,
     design_tables,
+    draw_tables,
     fit_tables,
+    group_tables,
     interaction_tables,
     item_table,
     student_table,
@@ -31,8 +33,21 @@ if TYPE_CHECKING:
     from raterlens.output.report.reproduce import Reproduction
     from raterlens.ratings.coded import Ratings
 
-OPTIONAL = ("repairs", "few", "interactions", "fit", "unexpected", "bias", "pairs", "scores")
+OPTIONAL = (
+    "repairs",
+    "few",
+    "interactions",
+    "groups",
+    "draws",
+    "fit",
+    "unexpected",
+    "bias",
+    "pairs",
+    "scores",
+)
 """Tables that only some pages have."""
+_OF_TABLES = ("fit", "interactions", "groups", "draws")
+"""Sections that are there where their table is."""
 ROWS = {"raters": FIRST_ROWS, "others": FEW_ROWS}
 
 
@@ -96,7 +111,7 @@ def content(
         *(() if linking is None else linking.warnings),
     )
     decided = decision_section(document)
-    there = drawn | {"decisions": decided} | {name: name in tables for name in ("fit", "interactions")}
+    there = drawn | {"decisions": decided} | {name: name in tables for name in _OF_TABLES}
     return {
         "title": document.title,
         "date": document.day,
@@ -141,6 +156,8 @@ def _tables(fit: "Fit", found: PanelFindings, linking: Linking | None, document:
         "students": student_table(fit, found.diagnosis),
         **fit_tables(fit, found.diagnosis),
         **interaction_tables(fit),
+        **draw_tables(fit),
+        **group_tables(fit),
         **design_tables(linking),
         **decision_tables(document),
     }

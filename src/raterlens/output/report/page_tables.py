@@ -75,6 +75,25 @@ def interaction_tables(fit: "Result") -> dict[str, dict[str, Any]]:
     return {"interactions": shown(table.head(MOST_STUDENTS), columns)}
 
 
+_DRAWS = (
+    *("rater", "questions", "answers", "consistency", "consistency_low", "consistency_high"),
+    *("share_answer", "share_reading", "share_draw", "second_judge"),
+)
+
+
+def draw_tables(fit: "Result") -> dict[str, dict[str, Any]]:
+    """Raters who were asked several times; nothing if nobody was."""
+    return {"draws": shown(fit.table("draws"), _DRAWS)} if "draws" in fit.tables else {}
+
+
+def group_tables(fit: "Result") -> dict[str, dict[str, Any]]:
+    """Mean abilities of groups of students; nothing if the model has none."""
+    if "groups" not in fit.tables:
+        return {}
+    groups = fit.table("groups").rename({"n": "students", "mean": "theta", "mean_se": "theta_se"})
+    return {"groups": shown(groups, ("group", "theta", "theta_se", "students"))}
+
+
 def student_table(fit: "Result", diagnosis: "Diagnosis | None" = None) -> dict[str, Any]:
     """Students with their ability, and with their fair results if they are known."""
     students = fit.table("students").head(MOST_STUDENTS)
