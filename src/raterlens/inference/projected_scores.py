@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, special
+from scipy import linalg, sparse, special
 from scipy.sparse.linalg import lsmr
 
 from raterlens.base.arrays import Array, Indices
@@ -33,6 +33,8 @@ from raterlens.ratings.coded import Ratings
 
 # Relative, of a projection; and of what is left of a direction below which it is one that the fit has absorbed.
 _ACCURACY, _ABSORBED = 1e-6, 1e-6
+# Parameters up to which normal equations are solved in full, and their ridge.
+_MOST_FULL, _RIDGE = 1_000, 1e-10
 
 
 class ScoreTest(NamedTuple):
@@ -52,8 +54,7 @@ def projected_score(own: Array, fitted: sparse.csr_array, *, one_sided: bool = F
     total, left = own.sum(axis=0), own.copy()
     size = np.sqrt(np.asarray(fitted.power(2).sum(axis=0)).ravel())
     columns = fitted @ sparse.diags_array(1 / np.maximum(size, 1e-150))
-    for new in left.T:
-        new -= columns @ lsmr(columns, new, atol=_ACCURACY, btol=_ACCURACY)[0]
+    left -= columns @ _projected(columns, left)
     spare = len(own) - int(np.count_nonzero(size)) - own.shape[1] + 1
     unit = np.sqrt((own**2).sum(axis=0))
     if spare <= 0 or not unit.all():
@@ -70,6 +71,19 @@ def projected_score(own: Array, fitted: sparse.csr_array, *, one_sided: bool = F
     statistic = float(np.sum((direction.T @ (total / unit))[kept] ** 2 / value[kept]))
     df = int(kept.sum())
     return ScoreTest(statistic, df, float(special.fdtrc(df, spare, statistic / df)))
+
+
+def _projected(columns: sparse.csr_array, new: Array) -> Array:
+    """(fitted, new): least squares of the new scores on the fitted ones, whose columns have length 1 or 0.
+
+    Fitted parameters may be redundant, so that the normal equations have a null space: a ridge far below any share that
+    matters leaves it alone.
+    """
+    if columns.shape[1] > _MOST_FULL:
+        return np.column_stack([lsmr(columns, one, atol=_ACCURACY, btol=_ACCURACY)[0] for one in new.T])
+    normal = (columns.T @ columns).toarray()
+    normal[np.diag_indices_from(normal)] += _RIDGE
+    return np.asarray(linalg.cho_solve(linalg.cho_factor(normal), columns.T @ new))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

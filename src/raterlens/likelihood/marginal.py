@@ -81,6 +81,8 @@ class Derivatives:
     """(contexts,): in how much they load on a shared dimension, where there is one."""
 
 
+# Sum of weights about a mean, but for rounding.
+_NO_WEIGHT = 1e-12
 KEPT = 2**20
 """Numbers of tables that are kept for the next who asks: 8 MB."""
 
@@ -292,7 +294,7 @@ class FacetsMarginal(ABC):
         found = own.engine.scores(
             own.tables(parameters, nodes), nodes, own.scores(parameters, nodes), weights
         )
-        if not own.sums:
+        if not own.sums or np.allclose(found.weight, 0.0, atol=_NO_WEIGHT):
             return found.scores
         # Sums leave out what does not depend on ability: the intercepts of the scores that were given.
         steps, jacobian = len(self.response.lever), self.jacobian(parameters)

@@ -385,11 +385,15 @@ def _spread_weights(unsure: Array, t: Array) -> sparse.csr_array:
 def _scores(truth: Array, prevalence: Array, t: Array) -> CellScores:
     """The functions of ability that d T of each cell is made of, but for constants, as if each were a parameter: of
     raters p, of its item p - pi, and of sigma, which pi depends on too, (p - pi) t."""
-    n, off = len(truth), truth - prevalence
-    table = np.stack([truth, off, off * t], axis=1).reshape(3 * n, -1)
+    n, table = len(truth), np.empty((len(truth), 3, len(t)))
+    table[:, 0] = truth
+    np.subtract(truth, prevalence, out=table[:, 1])
+    np.multiply(table[:, 1], t, out=table[:, 2])
     # How fast p changes with ability is not told by a slope.
     nothing = sparse.csr_array((1, 3 * n))
-    return CellScores(np.arange(0, 3 * n + 1, 3), np.arange(3 * n), table, nothing, np.full(n, np.inf))
+    return CellScores(
+        np.arange(0, 3 * n + 1, 3), np.arange(3 * n), table.reshape(3 * n, -1), nothing, np.full(n, np.inf)
+    )
 
 
 def _through(rows: sparse.csr_array, difficulties: int) -> sparse.csr_array:

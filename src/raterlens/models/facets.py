@@ -298,7 +298,8 @@ class FacetsModel:
             places[name] = slice(begin, begin := begin + length)
             rows.append(sum(parts[1:], parts[0]) if parts else sparse.csr_array((length, size)))
             offsets.append(np.sum(fixed, axis=0) if fixed else np.zeros(length))
-        return _Map(sparse.csr_array(sparse.vstack(rows, format="csr")), np.concatenate(offsets), places)
+        design = sparse.csr_array(sparse.vstack(rows, format="csr"))
+        return _Map(design, design.T, np.concatenate(offsets), places)
 
     @cached_property
     def _beyond(self) -> Mask | None:
@@ -349,7 +350,7 @@ class FacetsModel:
             "log_sd": d_slope * at.sd * at.a,
             "steps": -d_intercepts.ravel(),
         }
-        found = np.asarray(rows.design.T @ np.concatenate([of_each[name] for name in rows.places]))
+        found = np.asarray(rows.back @ np.concatenate([of_each[name] for name in rows.places]))
         if d_halo is not None:
             found[self.blocks[HALO]] += self._rater_effects[HALO].design.T @ d_halo
         return found
@@ -465,6 +466,8 @@ class _Map(NamedTuple):
     """predictors = design @ parameters + offset"""
 
     design: sparse.csr_array
+    back: sparse.csc_array
+    """The design, transposed."""
     offset: Array
     places: dict[str, slice]
     """Rows of each predictor, as far as the model has them."""

@@ -155,6 +155,8 @@ def one_per_row(codes: Indices, size: int) -> sparse.csr_array:
 
 def rows_of(matrix: sparse.csr_array, codes: Indices) -> sparse.csr_array:
     """The matrix's row of each code; an empty one where a code is beyond."""
+    if codes.max(initial=-1) < matrix.shape[0]:
+        return sparse.csr_array(matrix[codes])
     return sparse.csr_array(one_per_row(codes, matrix.shape[0]) @ matrix)
 
 

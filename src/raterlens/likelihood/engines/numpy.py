@@ -126,10 +126,13 @@ def summed_covariances(
     for rows, posterior, _ in posteriors:
         block = cells[rows]
         for some, place in _alike(block, len(nodes.points)):
-            row, weight = block.indices[place], posterior[some][:, None]
-            off = table[row] * block.data[place][..., None]
-            off -= (off * weight).sum(axis=2, keepdims=True)
-            found = (off * weight) @ off.transpose(0, 2, 1)
+            row, times, weight = block.indices[place], block.data[place], posterior[some]
+            off = table[row]
+            if (times != 1).any():
+                off *= times[..., None]
+            off -= off @ weight[..., None]
+            off *= np.sqrt(weight)[:, None]
+            found = off @ off.transpose(0, 2, 1)
             down, across = np.broadcast_arrays(parameter[row][:, :, None], parameter[row][:, None, :])
             if isinstance(total, np.ndarray):
                 at = (down.astype(np.int64) * size + across).ravel()
