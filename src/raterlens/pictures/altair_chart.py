@@ -224,8 +224,8 @@ def _place(layer: Line | Area | Segments | Bars, frame: Frame) -> dict[str, Any]
     if isinstance(layer, Line):
         return found | ({"detail": f"{layer.by}:N"} if layer.by else {})
     found |= {"x2": f"{layer.x2}:Q", "y2": f"{layer.y2}:Q"}
-    told = isinstance(layer, Bars) and layer.tooltip
-    return found | ({"tooltip": _tooltip(layer.tooltip)} if told else {})  # type: ignore[union-attr]
+    told = {"tooltip": _tooltip(layer.tooltip)} if isinstance(layer, Bars) and layer.tooltip else {}
+    return found | told
 
 
 def _at(frame: Frame, x: str, y: str) -> dict[str, Any]:

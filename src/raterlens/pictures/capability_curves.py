@@ -218,9 +218,9 @@ def _labels(now: dict[str, Any], best: dict[str, Any], reach: float) -> list[Lay
         return [label(now, f"at the best severity: {number(now['kappa'])}", 0, -14, "center")]
     crowded = abs(now["severity"]) > 0.45 * reach
     right = (now["severity"] >= best["severity"]) != crowded
-    dx, align = (12.0, "left") if right else (-12.0, "right")
+    align: Align = "left" if right else "right"
     return [
-        label(now, f"now: {number(now['kappa'])}", dx, 16.0 if crowded else -4.0, align),  # type: ignore[arg-type]
+        label(now, f"now: {number(now['kappa'])}", 12 if right else -12, 16 if crowded else -4, align),
         label(best, f"best: {number(best['kappa'])} (+{number(gain)})", 0, -14, "center"),
     ]
 

@@ -12,6 +12,7 @@ from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.layers import ROLES, Axis, Layer, Line, Stroke, Text, rule
 from raterlens.base.picture import Panel, Picture
+from raterlens.base.style import Align
 from raterlens.base.text import counted, printable
 from raterlens.diagnostics.categories import EVERY_ITEM, score_names
 from raterlens.pictures.ranking import calibration_of, require_ability_model
@@ -87,9 +88,9 @@ def _panel(item: str, data: pl.DataFrame) -> Panel:
         layers.append(Line(rows, "theta", "probability", Stroke(role, 2.2), by="category"))
         peak = rows[[int(rows["probability"].arg_max() or 0)]]
         at = float(peak["theta"][0])
-        align = "left" if at == -4 else "right" if at == 4 else "center"
+        align: Align = "left" if at == -4 else "right" if at == 4 else "center"
         dx = 4.0 if at == -4 else -4.0 if at == 4 else 0.0
-        layers.append(Text(peak, "theta", "probability", "category", role, dx, -5, align))  # type: ignore[arg-type]
+        layers.append(Text(peak, "theta", "probability", "category", role, dx, -5, align))
     layers += [rule((x, y), Stroke("faint", dash="2 2"), x=at) for at in _crossings(data) if -4 < at < 4]
     return Panel(x, y, tuple(layers), "" if item == EVERY_ITEM else printable(item))
 

@@ -51,7 +51,7 @@ def category_use(fit: Result, ratings: Ratings, raters: Sequence[object] | None 
 
 
 def _alone(name: str, data: pl.DataFrame) -> Picture:
-    top = 1.1 * max(float((data["expected"] + _NORMAL_95 * data["se"]).max()), float(data["observed"].max()))  # type: ignore[arg-type]
+    top = 1.1 * max(*(data["expected"] + _NORMAL_95 * data["se"]), *data["observed"])
     at, reach = pl.col("place").cast(pl.Float64), _NORMAL_95 * pl.col("se")
     rows = data.with_columns(
         left=at - 0.32,
@@ -82,7 +82,7 @@ def category_frame(data: pl.DataFrame, description: str) -> Picture:
     """Axes in which a page's scripts draw the shares of one rater; `data` has those of all."""
     names = data.sort("place")["category"].unique(maintain_order=True).to_list()
     reach = data["expected"] + _NORMAL_95 * data["se"]
-    top = min(1.0, 1.05 * max(float(reach.max()), float(data["observed"].max())))  # type: ignore[arg-type]
+    top = min(1.0, 1.05 * max(*reach, *data["observed"]))
     labels = tuple((float(place), name) for place, name in enumerate(names))
     x, y = Axis(-0.6, len(names) - 0.4, "Score", labels=labels), _share_axis(top)
     overlay = '<path class="bars"/><path class="margins"/><path class="expected"/>'

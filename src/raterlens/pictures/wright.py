@@ -125,7 +125,7 @@ def _dots(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
     """Side by side within a line, as a histogram of dots."""
     step = (span[1] - span[0]) / 90
     line = (pl.col("location") / step).round()
-    most = int(rows.group_by(line.alias("line")).len()["len"].max() or 1)  # type: ignore[arg-type]
+    most = max(rows.group_by(line.alias("line")).len()["len"].to_list(), default=1)
     apart = min(5.0, 90.0 / most)
     return _described(rows.sort("location")).with_columns(x=10 + apart * pl.int_range(pl.len()).over(line))
 
