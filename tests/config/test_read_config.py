@@ -9,7 +9,7 @@ import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.config import FIT_OPTIONS, READ_OPTIONS, ColumnOptions, FitConfig, FitOptions, ReadConfig
 from raterlens.config.option_fields import check_names, check_switch, check_text, check_whole, given_options
-from raterlens.score_options import bands_text, map_text, pairs
+from raterlens.config.read_config import bands_text, map_text, pairs
 from raterlens.sklearn import RaterCapability
 
 

@@ -142,8 +142,8 @@ class FitConfig:
     halo: HaloKind | None = option(
         None,
         "Halo effect within one rater's scores of one student: none, common (equally strong in logits for all raters), "
-        "rater (estimated per rater) or ability (equally strong on the ability scale). Default: none; what assumptions "
-        "says where the ratings clearly show it.",
+        "rater (estimated per rater) or ability (equally strong on the ability scale). Default: none, unless the "
+        "data decide.",
     )
     """None: none, and the policy about assumptions where the ratings clearly show one."""
     repeats: Repeats = option(
@@ -177,8 +177,8 @@ class FitConfig:
     """How strongly a known answer shows ability."""
     ability: AbilityKind | None = option(
         None,
-        "The students' distribution: normal, or smooth (its skewness and tails are estimated). Default: normal; what "
-        "assumptions says where the ratings clearly show another shape.",
+        "The students' distribution: normal, or smooth (its skewness and tails are estimated). Default: normal, "
+        "unless the data decide.",
     )
     """None: normal, and the policy about assumptions where the ratings clearly show another shape."""
     starts: int = option(

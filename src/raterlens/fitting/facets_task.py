@@ -203,7 +203,11 @@ class FacetsTask:
                 "give one of 'gmf', 'tfm' or 'probit' without covariates",
                 option="start",
             )
-        return hold(known_here(anchors_from(known), self.coded), self.coded, model)
+        anchors = known_here(anchors_from(known), self.coded)
+        try:
+            return hold(anchors, self.coded, model)
+        except OptionError:  # thresholds of another scale, or of other scores: they are found anew
+            return hold(replace(anchors, thresholds=None), self.coded, model)
 
     @property
     def needs_covariance(self) -> bool:

@@ -453,7 +453,7 @@ def _scale(control: Control, item: tuple[str, ...], ratings: Ratings) -> str:
 
 
 def _interactions(control: Control, roles: Roles) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Those of raters with items or further facets; and notes about others, for which does not exist a model."""
+    """Interactions of raters with items or further facets, and notes about others, which no model has."""
     parts = {"rater": roles.rater, "item": roles.item, **{name: (name,) for name in roles.facets}}
     known = {control.named(names[0]).number: part for part, names in parts.items() if len(names) == 1}
     terms, notes = [], []

@@ -15,6 +15,7 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_threads
 from raterlens.config import ReadConfig
+from raterlens.config.read_config import OPEN, map_text
 from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.vocabulary import (
     VERDICTS,
@@ -30,7 +31,6 @@ from raterlens.reading.vocabulary import (
     verdict,
     words,
 )
-from raterlens.score_options import OPEN, map_text
 
 HIGHEST = 50
 NEED = "scores are 0/1, or whole numbers from 0"

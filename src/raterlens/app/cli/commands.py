@@ -16,19 +16,19 @@ COMMANDS = {
     "fit": "Fit a model: how capable, how severe and how sharp is each rater?",
     "check": "Check the data and the design; with a bound such as --min-sharpness, judge every rater.",
     "judge": "Which judges can be trusted? Given some known answers (--known) or people (--trusted).",
-    "pack": "Read a large table once, and keep it in a compact form that later fits open at once.",
-    "plan": "Plan the marking: who marks what, and the standard errors to expect.",
-    "next": "Which rater should mark which student next?",
-    "simulate": "Simulate ratings with known truth, to try out a design or a method.",
-    "convert": "Write the ratings to another kind of file.",
-    "compare": "Compare fits: likelihood, parameters, and how the raters' ranks change.",
-    "plot": "Draw a chart of a fit.",
     "demo": "Fit the bundled example (simulated ratings) and write its report.",
     "serve": "Use Raterlens in a browser: drop in a table, see which raters need attention.",
+    "plan": "Plan the marking: who marks what, and the standard errors to expect.",
+    "next": "Which rater should mark which student next?",
+    "compare": "Compare fits: likelihood, parameters, and how the raters' ranks change.",
+    "plot": "Draw a chart of a fit.",
+    "convert": "Write the ratings to another kind of file.",
+    "pack": "Read a large table once, and keep it in a compact form that later fits open at once.",
+    "simulate": "Simulate ratings with known truth, to try out a design or a method.",
     "study": "Run a study: the paper's, beside its printed numbers, and those it left for later.",
     "completion": "Print a shell completion script for bash, zsh or fish.",
 }
-"""Descriptions for `raterlens --help`; its function says the same."""
+"""Descriptions for `raterlens --help`, in its order; each function says the same."""
 
 MODULES = {
     "demo": "fit_command",
@@ -146,10 +146,10 @@ app = App(
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(converter=converted),
 )
-for name, about in COMMANDS.items():
+for place, (name, about) in enumerate(COMMANDS.items()):
     # By its address, so that a command loads itself alone.
     address = f"raterlens.app.cli.{MODULES.get(name, f'{name}_command')}:{name}"
-    app.command(address, name=name, help=about, help_epilogue=EPILOGUES[name])
+    app.command(address, name=name, help=about, help_epilogue=EPILOGUES[name], sort_key=place)
 
 
 def completion(

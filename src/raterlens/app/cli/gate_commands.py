@@ -54,7 +54,9 @@ class GateOutput:
     ] = False
     markdown: Annotated[Path | None, _file("Also write the result of the gate as Markdown.")] = None
     junit: Annotated[Path | None, _file("Also write the result of the gate as JUnit XML.")] = None
-    baseline: Annotated[Path | None, _file("Fit of an earlier run (fit.json) to compare with.")] = None
+    baseline: Annotated[
+        Path | None, _file("Earlier run to compare with: fit.json, or for judge what --save wrote.")
+    ] = None
 
     @property
     def for_gate(self) -> bool:
@@ -174,7 +176,10 @@ class JudgeOptions:
         float | None, Parameter(help="With people: lowest sharpness, 0 to 1; 0.5 by default.")
     ] = None
     margin: Annotated[
-        float, Parameter(help="With people: how much less capable than they a judge may be who stands in.")
+        float,
+        Parameter(
+            help="With people: how far below theirs a judge's capability may be and still replace one."
+        ),
     ] = 0.1
     by_estimate: Annotated[
         bool,
@@ -191,7 +196,7 @@ class JudgeOptions:
     ] = None
     out: Annotated[
         Path | None,
-        Parameter(help="A folder for judges.csv, labels.csv, systems.csv and so on.", group="Output"),
+        Parameter(help="Folder for judges.csv, labels.csv, systems.csv and so on.", group="Output"),
     ] = None
 
 

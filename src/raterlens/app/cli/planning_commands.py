@@ -133,7 +133,7 @@ class PlannedDesign:
     raters: Annotated[
         str | None,
         Parameter(
-            help="Number of raters, or a table with a 'rater' column and (the most each may mark) 'load'. "
+            help="Number of raters, or a table with the columns 'rater' and 'load' (the most readings of each). "
             "Default: those of --fit, or 10."
         ),
     ] = None
