@@ -53,7 +53,9 @@ def test_a_fit_begins_from_an_earlier_one_and_ends_where_it_would(small):
 
 def test_a_fit_with_another_scale_is_a_beginning_too():
     ratings = rl.simulate(students=80, raters=4, items=3, thresholds=[-1.0, 1.0], seed=3).ratings
-    plain, per_item = (rl.fit(ratings, model="gmf", scale=scale) for scale in ("rating scale", "partial credit"))
+    plain, per_item = (
+        rl.fit(ratings, model="gmf", scale=scale) for scale in ("rating scale", "partial credit")
+    )
     for there, here in ((plain, per_item), (per_item, plain)):
         again = rl.fit(ratings, model="gmf", scale=here.config.scale, start=there)
         assert again.loglik == pytest.approx(here.loglik, abs=1e-6)
