@@ -330,3 +330,48 @@ def test_draws_reach_as_far_as_profile_likelihood_says():
     some = on.of(np.array([2, 0]))
     np.testing.assert_array_equal(some.limits.low, limits.low[[2, 0]])
     np.testing.assert_array_equal(some.joint, on.joint[[2, 0]])
+
+
+# --------------------------------------------------------------------------------------------- no noise of draws
+
+NOISE = 0.002
+"""By which the ends of intervals may change where nothing about the raters does."""
+ENDS = ("kappa_low", "kappa_high", "sharpness_low", "sharpness_high")
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "options"),
+    [
+        (None, {"model": "gmf"}),
+        (None, {"model": "gmf", "prior": "panel"}),
+        (None, {"model": "gmf", "halo": "common"}),
+        (None, {"model": "dawid-skene"}),
+        ([-1.0, 0.0, 1.0], {"model": "gmf", "reference": "perfect"}),
+    ],
+)
+def test_turning_scores_round_or_renaming_raters_changes_no_interval_and_no_label(thresholds, options):
+    found = rl.simulate(
+        students=120, raters=5, items=2, raters_per_student=3, thresholds=thresholds, seed=2
+    ).ratings
+    table = pl.DataFrame(
+        {
+            "student": found.students.gather(found.student),
+            "rater": found.raters.gather(found.rater).cast(pl.String),
+            "item": found.items.gather(found.item),
+            "score": found.score,
+        }
+    )
+    names = {name: f"Z{9 - place}" for place, name in enumerate(found.raters)}
+    turned = table.with_columns(score=found.n_categories - 1 - pl.col("score"))
+    renamed = table.with_columns(pl.col("rater").replace_strict(names)).sample(
+        fraction=1, shuffle=True, seed=1
+    )
+    fit, again, other = (rl.fit(rl.read(each), **options) for each in (table, turned, renamed))
+    place = [other.raters["rater"].to_list().index(names[name]) for name in fit.raters["rater"]]
+    for name in ENDS:
+        np.testing.assert_allclose(again.raters[name], fit.raters[name], atol=NOISE)
+        np.testing.assert_allclose(other.raters[name].gather(place), fit.raters[name], atol=NOISE)
+    np.testing.assert_allclose(1 - again.raters["passes_high"], fit.raters["passes_low"], atol=NOISE)
+    labels = fit.verdicts().sort("rater")["sharpness"].to_list()
+    assert again.verdicts().sort("rater")["sharpness"].to_list() == labels
+    assert other.verdicts().sort("rater", descending=True)["sharpness"].to_list() == labels

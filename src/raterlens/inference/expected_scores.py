@@ -378,8 +378,12 @@ class FairResults:
         known."""
         if self.per_severity is None or self.severity_sd is None:
             return None
-        off = np.random.default_rng(0).standard_normal((len(self.severity_sd), DRAWS))
-        off *= self.severity_sd[:, None]
+        half = np.random.default_rng(0).standard_normal((len(self.severity_sd), DRAWS // 2))
+        # Each with its opposite, and to raters in the order of what is known of them: neither turning scores round nor
+        # another order of the raters changes the numbers.
+        order = np.argsort(self.severity_sd, kind="stable")
+        off = np.empty((len(order), DRAWS))
+        off[order] = np.concatenate([half, -half], axis=1) * self.severity_sd[order, None]
         off -= off.mean(axis=0)  # severities count from the average rater's
         found, size = np.zeros(DRAWS), max(_MOST_NUMBERS // DRAWS, 1)
         for first in range(0, len(self.raw), size):

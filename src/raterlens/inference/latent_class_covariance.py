@@ -19,6 +19,8 @@ from raterlens.capability.formulas import sharpness
 from raterlens.capability.links import get_link
 from raterlens.estimation.latent_estimate import MOST_PARAMETERS, LatentClassEstimate
 from raterlens.inference.covariance import Covariance, covariance, in_full
+from raterlens.inference.draw_quantiles import outer_quantiles
+from raterlens.inference.panel_draws import lattice, lower_root
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.redundancy import Redundancy
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
@@ -26,7 +28,6 @@ from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
 # Fewer expected errors than this are none: the estimate is at infinity, wherever the optimiser stopped on its way.
 _NO_ERROR = 0.01
 _TAIL = 0.025
-_DRAWS = 1_000
 # Raters whose draws are evaluated at a time.
 _BLOCK = 100
 
@@ -178,17 +179,16 @@ def _interval(
     centre: Array, joint: Array, value: Callable[[Array, Array], Array], zero: Mask
 ) -> tuple[Array, Array]:
     """Quantiles of `value` over draws of two parameters per rater; one-sided from 0 for those at `zero`."""
-    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, 2))
-    normal = np.concatenate([half, -half])
-    values, vectors = np.linalg.eigh(joint)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None]
+    normal = lattice(2).T
+    # The second parameter's number first: turning scores round turns the other one's.
+    root = lower_root(joint[:, ::-1, ::-1])[:, ::-1]
     low, high = np.empty(len(centre)), np.empty(len(centre))
     for first in range(0, len(centre), _BLOCK):
         rows = slice(first, first + _BLOCK)
         draws = centre[rows, None] + np.einsum("rij,dj->rdi", root[rows], normal)
         found = value(draws[..., 0], draws[..., 1])
-        low[rows], two_sided, one_sided = np.quantile(found, [_TAIL, 1 - _TAIL, 1 - 2 * _TAIL], axis=1)
-        high[rows] = np.where(zero[rows], one_sided, two_sided)
+        low[rows], two_sided = outer_quantiles(found, _TAIL)
+        high[rows] = np.where(zero[rows], outer_quantiles(found, 2 * _TAIL)[1], two_sided)
     return np.where(zero, 0.0, low), high
 
 

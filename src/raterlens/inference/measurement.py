@@ -236,13 +236,13 @@ def _zero(falling: Callable[[float], float], high: float) -> float:
 
 
 def _largest(size: Array, slope: Array, root: Matrix, might: Mask) -> Measure:
-    """Over draws around the slopes, of those who might be the largest; what the others would draw is left out."""
+    """Over draws around the slopes, of those who might be the largest; what the others would draw is left out. Random
+    numbers go to raters in the order of their slopes, so that labels and the order of rows do not matter."""
     n, some = len(slope), np.flatnonzero(might)
+    some = some[np.argsort(-size[some], kind="stable")]
     draws = min(_DRAWS, max(_MOST_NUMBERS // n, 100))
-    half = np.random.default_rng(_SEED).standard_normal((n, draws // 2))
-    if len(some) < n:  # then slopes are independent of each other
-        half, root = half[some], root[some][:, some]
-    away = root @ half
+    half = np.random.default_rng(_SEED).standard_normal((len(some), draws // 2))
+    away = root[some][:, some] @ half
     drawn = np.abs(slope[some, None] + np.concatenate([away, -away], axis=1))
     weights = np.bincount(some[drawn.argmax(axis=0)], minlength=n) / drawn.shape[1]
     return Measure(float(drawn.max(axis=0).mean() - weights @ size), weights)
@@ -256,5 +256,6 @@ def corrected_largest(panel: Panel, largest: Measure) -> Measure:
 
 
 def _root(matrix: Array) -> Array:
+    """The symmetric root, whose rows follow those of the matrix in any order."""
     values, vectors = np.linalg.eigh(matrix)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]) @ vectors.swapaxes(-1, -2))

@@ -1,4 +1,10 @@
-"""Normal draws of what is known of each rater: slope, severity, yardstick and reading effect, on all cores."""
+"""Normal "draws" of what is known of each rater: slope, severity, yardstick and reading effect, on all cores.
+
+The draws are no random numbers but the points of a lattice, the same in every fit. The last of the standard normal
+numbers moves severity alone, and each comes with its opposite: so turning all scores round, which turns severities
+round, gives the same intervals. Against 130,000 Sobol points, ends of intervals are off by 0.001 to 0.003 (root mean
+square; random numbers: 0.003 to 0.016).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from raterlens.base.arrays import Array
 from raterlens.base.threads import in_threads, one_thread
@@ -19,10 +26,14 @@ Result = TypeVar("Result")
 TWO_SIDED = 1.96
 FLATTEST = 1e-6
 """A yardstick's slope in a draw; no rater's slope matters below it."""
-_DRAWS = 1_000
+_DRAWS = 1_024
+# Multiplier of the lattice: of all for half as many points, the least sum of 1 + 2 pi² B_2 in three dimensions.
+_KOROBOV = 119
 # Raters whose draws are looked at together, about half of a panel on each of two cores; or as many as fit into memory.
 _FEW, _BLOCK = 25, 250
 _MANY = 1_000
+# Share of a standard deviation that is left after what comes before it, below which it is rounding.
+_SINGULAR = 1e-7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,13 +132,12 @@ def over_draws(
 def _drawn(on: Measured) -> Callable[[slice], Draws]:
     """The draws of any rows: the same normal numbers for everyone."""
     assert on.joint is not None
-    normal = _normal(on.joint.shape[1])
+    normal = lattice(on.joint.shape[1])
     numbers = [on.a, on.eta, on.sigmas, *(() if on.halo is None else (on.halo,))]
     joint, centre = on.joint.copy(), np.stack(numbers, axis=1)
     if on.rival is not None:
         joint[on.rival.of], centre[on.rival.of, 2] = on.rival.joint, on.rival.slope
-    values, vectors = np.linalg.eigh(joint)
-    root = np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))[:, None]).swapaxes(0, 1))
+    root = np.ascontiguousarray(_root(joint).swapaxes(0, 1))
     reversible = on.sampled or (on.a < 0).any()
 
     def of(rows: slice) -> Draws:
@@ -150,12 +160,36 @@ def _drawn(on: Measured) -> Callable[[slice], Draws]:
 
 
 @cache
-def _normal(dimensions: int) -> Array:
-    """(dimensions, draws): standard normal numbers, each with its opposite."""
-    half = np.random.default_rng(20250212).standard_normal((_DRAWS // 2, dimensions))
-    drawn = np.ascontiguousarray(np.concatenate([half, -half]).T)
+def lattice(dimensions: int) -> Array:
+    """(dimensions, draws): standard normal numbers at the points of Korobov's lattice, the last of each also turned
+    round."""
+    n = _DRAWS // 2
+    steps = np.array([pow(_KOROBOV, k, n) for k in range(dimensions)])
+    half = special.ndtri((np.multiply.outer(steps, np.arange(n)) % n + 0.5) / n)
+    drawn = np.concatenate([half, half], axis=1)
+    drawn[-1, n:] *= -1
     drawn.flags.writeable = False
     return drawn
+
+
+def _root(joint: Array) -> Array:
+    """(raters, numbers, normals): Cholesky's, in the order slope, yardstick, reading effect, severity; rows in
+    the order of `joint`."""
+    order = [0, *range(2, joint.shape[1]), 1]
+    found = np.zeros_like(joint)
+    found[:, order] = lower_root(joint[:, order][:, :, order])
+    return found
+
+
+def lower_root(covariance: Array) -> Array:
+    """(rows, i, j): lower triangular roots, also of matrices without full rank."""
+    root = np.zeros_like(covariance)
+    for j in range(covariance.shape[1]):
+        rest = covariance[:, j:, j] - np.einsum("nik,nk->ni", root[:, j:, :j], root[:, j, :j])
+        pivot = np.sqrt(np.maximum(rest[:, :1], 0.0))
+        known = pivot > _SINGULAR * np.sqrt(np.maximum(covariance[:, j, j], 0.0))[:, None]
+        root[:, j:, j] = np.divide(rest, pivot, out=np.zeros_like(rest), where=known)
+    return root
 
 
 def within_limits(
