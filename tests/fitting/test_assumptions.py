@@ -228,3 +228,12 @@ def test_outcomes_are_saved_with_the_fit(halo, tmp_path):
     fit = rl.fit(halo, model="gmf")
     again = rl.load(fit.save(tmp_path / "fit.json"))
     assert again.assumptions["words"].to_list() == fit.assumptions["words"].to_list()
+
+
+def test_too_few_students_are_not_tested():
+    """A likelihood ratio of 17 students finds shapes in normal abilities; the fit says that it did not look."""
+    ratings = rl.simulate(students=17, raters=5, items=3, seed=2).ratings
+    assert list(rl.fit(ratings).assumptions["words"])[-1] == (
+        "Nothing else was tested: that takes 50 students, and there are 17."
+    )
+    assert "ability shape" not in list(rl.fit(ratings, model="gmf").assumptions["assumption"])

@@ -32,6 +32,8 @@ inverted some fifteen times."""
 CONFIRMED_RATINGS = 10_000
 """Ratings up to which a warning about an assumption is confirmed by the likelihood ratio: with few students the score
 tests say "clear" too often, and another fit is quick."""
+TESTED_STUDENTS = 50
+"""Students from which on assumptions are tested: a likelihood ratio of fewer is not what chi-squared says of it."""
 TESTED_RATINGS, TESTED_PARAMETERS = 100_000, 2_000
 """Ratings beyond which assumptions are tested on those of some students, drawn at random: what is clear from fewer; and
 parameters of a fit up to which it is tested, since students' scores are projected on those of all parameters."""

@@ -30,6 +30,7 @@ from raterlens.config.limits import (
     CONFIRMED_RATINGS,
     TESTED_PARAMETERS,
     TESTED_RATINGS,
+    TESTED_STUDENTS,
 )
 from raterlens.diagnostics.differences import p_words
 from raterlens.estimation.scoring import Placed, place
@@ -173,7 +174,8 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
     wanted = {name: value for term in spreads for name, value in term.options.items()}
     # Tests are made with thresholds that raters share: their own have a spread.
     scale = next((term.options["scale"] for term in spreads if term.name == CREDIT), config.scale)
-    plain = config.changed(scale=scale, standard_errors=False, reference=None)  # which may follow from errors
+    # The yardstick may follow from errors; and to compare a fit with a larger one that begins there takes one start.
+    plain = config.changed(scale=scale, standard_errors=False, reference=None, starts=1)
     added, tested = _tested(ratings, plain, run, {*_named(config), *(term.name for term in spreads)})
     config = config.changed(**wanted, **added)
     if run.start is not None and any(
@@ -203,6 +205,9 @@ def _tested(
     ratings: Ratings, config: FitConfig, run: Run, there: set[str]
 ) -> tuple[dict[str, Any], list[Outcome]]:
     """Options of the tested terms that are clear, and what became of each."""
+    if ratings.n_students < TESTED_STUDENTS:
+        words = f"Nothing else was tested: that takes {TESTED_STUDENTS} students, and there are {ratings.n_students}."
+        return {}, [Outcome("tests", None, None, False, words)]
     run.enter("testing assumptions")
     run = replace(run, on_stage=None, start=None)
     found: _Trial | None = None
@@ -374,6 +379,7 @@ def _testable(found: Earlier, ratings: Ratings) -> bool:
         and known.link != "log"
         and config.covariance in ("observed", "expected")
         and found.n_parameters <= TESTED_PARAMETERS
+        and ratings.n_students >= TESTED_STUDENTS
         and not isinstance(ratings, StoredRatings)
         and PIECE not in known.effects
         and BIAS not in known.effects
