@@ -19,8 +19,8 @@ from raterlens.base.arrays import Array, Mask
 from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
-from raterlens.inference.bootstrap import Bootstrap
 from raterlens.inference.profile import Profiler
+from raterlens.inference.resampling import Bootstrap
 from raterlens.simulation.simulate import Simulated, Truth, simulate
 from raterlens.studies import paper
 from raterlens.studies.figures import BLUE, VERMILION

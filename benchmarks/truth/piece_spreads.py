@@ -17,8 +17,7 @@ from raterlens.base.arrays import Array
 from raterlens.config import FitConfig
 from raterlens.fitting.facets_task import FacetsTask
 from raterlens.fitting.steps import Run
-from raterlens.inference.covariance import in_full
-from raterlens.inference.covariance_kinds import differenced_information
+from raterlens.inference.covariance import differenced_information, in_full
 from raterlens.models.redundancy import redundancy
 from raterlens.models.terms.piece_effect import PIECE
 

@@ -7,8 +7,7 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
 from raterlens.estimation.scoring import place
-from raterlens.inference.bootstrap import Bootstrap
-from raterlens.inference.resampling import redrawn, resampled
+from raterlens.inference.resampling import Bootstrap, redrawn, resampled
 from raterlens.ratings.packed import StoredRatings, open_packed
 from tests.support.nightly import mostly_nightly
 

@@ -7,7 +7,7 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.conditional import Conditional, Laplace
 from raterlens.estimation.hierarchical import ratings_given_abilities
 from raterlens.estimation.methods import estimate
-from raterlens.inference.covariance_kinds import (
+from raterlens.inference.covariance import (
     information_given_abilities,
     laplace_curvature,
     stretch_of_abilities,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raterlens.inference.draw_quantiles import outer_quantiles
+from raterlens.inference.panel_draws import outer_quantiles
 
 
 @pytest.mark.parametrize("numbers", [0, np.inf])

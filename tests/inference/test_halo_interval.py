@@ -7,9 +7,9 @@ import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import estimate
-from raterlens.inference import halo_interval
+from raterlens.inference import tables as halo_interval
 from raterlens.inference.covariance import Covariance
-from raterlens.inference.halo_interval import halo_estimates
+from raterlens.inference.tables import halo_estimates
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 

@@ -11,7 +11,7 @@ import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.estimation.latent_estimate import LatentClassEstimate, estimate_latent_class
 from raterlens.inference.covariance import in_full
-from raterlens.inference.latent_class_covariance import (
+from raterlens.inference.latent_class import (
     LatentClassErrors,
     _interval,
     latent_class_covariance,

@@ -9,8 +9,7 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import InputError
 from raterlens.estimation.latent_estimate import estimate_latent_class
-from raterlens.inference.latent_class_covariance import LatentClassErrors
-from raterlens.inference.latent_class_tables import latent_class_warnings
+from raterlens.inference.latent_class import LatentClassErrors, latent_class_warnings
 from tests.support.latent_class import fitted, problem_on
 
 

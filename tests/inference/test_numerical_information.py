@@ -1,7 +1,6 @@
 import numpy as np
 
-from raterlens.inference.covariance import in_full
-from raterlens.inference.covariance_kinds import differenced_information
+from raterlens.inference.covariance import differenced_information, in_full
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings

@@ -12,7 +12,7 @@ from raterlens.capability.population import Normal
 from raterlens.capability.yardstick import Measure
 from raterlens.inference.intervals import measure
 from raterlens.inference.measurement import measured_fit
-from raterlens.inference.ranks import (
+from raterlens.inference.rater_comparison import (
     _drawn,
     against_mean,
     each_pair,

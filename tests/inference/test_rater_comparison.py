@@ -7,8 +7,14 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.inference.measurement import measured_fit
-from raterlens.inference.ranks import ratings_needed
-from raterlens.inference.rater_comparison import RaterComparison, _own_se, _pairs, common_error, own_error
+from raterlens.inference.rater_comparison import (
+    RaterComparison,
+    _own_se,
+    _pairs,
+    common_error,
+    own_error,
+    ratings_needed,
+)
 
 
 @pytest.fixture(scope="module")

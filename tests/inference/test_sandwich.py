@@ -5,8 +5,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.inference.covariance import Covariance
-from raterlens.inference.covariance_kinds import sandwich
+from raterlens.inference.covariance import Covariance, sandwich
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raterlens.inference.slope_scale import between, even, skewed, uneven
+from raterlens.inference.panel_draws import between, even, skewed, uneven
 
 
 def test_the_scale_has_the_stated_derivative_and_an_inverse():

@@ -13,7 +13,7 @@ from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
 from raterlens.config.fit_config import facets_of
-from raterlens.inference.covariance_kinds import EXPECTED, OBSERVED, check_kind
+from raterlens.inference.covariance import EXPECTED, OBSERVED, check_kind
 from raterlens.likelihood.cells import readings_in
 from raterlens.models.build import Options
 from raterlens.models.contexts import Contexts

@@ -37,9 +37,8 @@ from raterlens.fitting.facets_checks import (
 from raterlens.fitting.steps import Found, Run
 from raterlens.inference.ability_error import ability_errors
 from raterlens.inference.cautions import beyond_the_rest, facets_warnings, renumbered
-from raterlens.inference.covariance import Covariance
+from raterlens.inference.covariance import OBSERVED, Covariance, covariance_of, differenced_information
 from raterlens.inference.covariance import covariance as inverted
-from raterlens.inference.covariance_kinds import OBSERVED, covariance_of, differenced_information
 from raterlens.inference.draw_table import draw_table
 from raterlens.inference.measurement import check_measurable, largest_of, measured
 from raterlens.inference.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from raterlens.grading.decisions import Decisions
     from raterlens.grading.grades import Cut, On
     from raterlens.grading.remarking import Remark
-    from raterlens.inference.bootstrap import Bootstrap
     from raterlens.inference.profile import Profiles
     from raterlens.inference.rater_comparison import RaterComparison
+    from raterlens.inference.resampling import Bootstrap
 
 
 def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit":
@@ -186,7 +186,7 @@ class Fit(Result):
         >>> again.raters().columns
         ['rater', 'kappa', 'bias', 'se', 'replicates']
         """
-        from raterlens.inference.bootstrap import Plan, bootstrap  # loads scipy.stats
+        from raterlens.inference.resampling import Plan, bootstrap  # loads scipy.stats
 
         plan = Plan(self._of(ratings, "bootstrap"), self, kind, seed, replicates)
         return bootstrap(plan, workers=workers, client=client, folder=folder, progress=progress)

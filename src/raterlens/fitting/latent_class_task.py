@@ -13,8 +13,12 @@ from raterlens.estimation.latent_estimate import LatentClassEstimate, estimate_l
 from raterlens.estimation.optimiser import Search
 from raterlens.fitting.steps import Found, Run
 from raterlens.inference.covariance import Covariance
-from raterlens.inference.latent_class_covariance import LatentClassErrors, latent_class_covariance
-from raterlens.inference.latent_class_tables import latent_class_tables, latent_class_warnings
+from raterlens.inference.latent_class import (
+    LatentClassErrors,
+    latent_class_covariance,
+    latent_class_tables,
+    latent_class_warnings,
+)
 from raterlens.models.registry import latent_class_spec
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings

@@ -1,14 +1,31 @@
-"""Covariance of the estimates from their information, with redundant and undetermined directions told apart."""
+"""Covariance of the estimates from their information, with redundant and undetermined directions told apart; and the
+choices of `rl.fit(covariance=...)` that are not the observed information itself.
+"""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
 from raterlens.base.arrays import Array, mirrored, single_threaded_blas
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.text import Message, Option
+from raterlens.capability.links import Link
+from raterlens.estimation.conditional import Conditional
+from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.starting_values import information_scale
+from raterlens.inference.resampling import redrawn
+from raterlens.likelihood.derivatives import context_curvature
 from raterlens.likelihood.engines.contract import Matrix
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
+from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import Redundancy
+from raterlens.ratings.coded import Ratings
 
 # A direction with less information than this, relative to the parameters' own, is undetermined by the data.
 UNDETERMINED = 1e-7
@@ -134,3 +151,314 @@ def _positive_inverse(matrix: Array) -> Array | None:
     np.fill_diagonal(matrix, diagonal)
     mirrored(matrix.T)
     return None
+
+
+# ----------------------------------------------------------------------------------------------------
+# Covariances from the students' own scores: robust to what the model gets wrong about them.
+#
+# A student's score is the gradient of that student's log-likelihood; by Fisher's identity it is the posterior mean of
+# the complete-data score. Students are independent, whatever their ratings are among themselves, so the sum of the
+# scores' outer products estimates the variance of the gradient:
+#
+#     sandwich = inv(I) (sum_n g_n g_n') inv(I)
+#
+# It is right where ratings of a student depend on each other in ways that the model leaves out (a halo, say).
+
+
+def outer_products(scores: sparse.csr_array) -> sparse.csr_array:
+    """(parameters, parameters): sum of the students' outer products, an estimate of the information."""
+    return sparse.csr_array(scores.T @ scores)
+
+
+def sandwich(bread: Covariance, scores: sparse.csr_array) -> Covariance:
+    """The covariance that holds where students are independent, with n / (n - 1) as for a mean."""
+    n = scores.shape[0]
+    half = np.asarray(scores @ bread.matrix)
+    return Covariance(half.T @ half * (n / (n - 1)), bread.undetermined)
+
+
+# ----------------------------------------------------------------------------------------------------
+# Information of the methods that work at each student's most probable ability: Laplace and hierarchical likelihood.
+#
+# Laplace: L = sum_n h - log(-h'') / 2 at theta* = argmax h. Its second derivative in a student's slopes and
+# intercepts p is a small block for each rating and three vectors per student,
+#
+#     b = h'_p,   g = h''_p,   w = h'''_p        (primes: derivatives in theta)
+#
+#     L_pp = h_pp - h''_pp / (2 h'') + h''' h'_pp / (2 h''^2)
+#          + bb' (-1 / h'' - h'''' / (2 h''^3) + h'''^2 / h''^4) + gg' / (2 h''^2)
+#          - (bg' + gb') h''' / h''^3 + (bw' + wb') / (2 h''^2)
+#
+# which follows by differentiating through theta*(p). So it is exact and costs about as much as a few gradients.
+
+# For the fourth derivative of a log-probability, from its exact third one: off by 1e-8 relative.
+_STEP = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Ratings at their students' abilities: slope a, ability t, and derivatives of log P in the predictor."""
+
+    a: Array
+    t: Array
+    first: Array
+    second: Array
+    third: Array
+    fourth: Array
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceCurvature:
+    """Curvature of the Laplace approximation at its maximum."""
+
+    information: sparse.csr_array
+    """(parameters, parameters)"""
+    scores: sparse.csr_array
+    """(students, parameters): each student's part of the gradient."""
+
+
+def laplace_curvature(
+    conditional: Conditional, model: FacetsModel, pseudo: Pseudo, parameters: Array, theta: Array
+) -> LaplaceCurvature:
+    """Exact second derivatives of the Laplace approximation; `theta` are the students' most probable abilities."""
+    x, each = _cells(conditional, model, parameters, theta), conditional.student
+    h2 = conditional.per_student(x.a**2 * x.second) - 1
+    h3, h4 = conditional.per_student(x.a**3 * x.third), conditional.per_student(x.a**4 * x.fourth)
+    # Derivatives in (slope, intercept) of a rating.
+    h_p = np.stack([x.t * x.first, x.first])
+    b = np.stack([x.first + x.a * x.t * x.second, x.a * x.second])
+    g = np.stack([2 * x.a * x.second + x.a**2 * x.t * x.third, x.a**2 * x.third])
+    w = np.stack([3 * x.a**2 * x.third + x.a**3 * x.t * x.fourth, x.a**3 * x.fourth])
+    gradient = h_p - g / (2 * h2)[each] + b * (h3 / (2 * h2**2))[each]
+    # Second derivatives in (slope, slope), (slope, intercept), (intercept, intercept).
+    h_pp = np.stack([x.t**2 * x.second, x.t * x.second, x.second])
+    h1_pp = np.stack(
+        [2 * x.t * x.second + x.a * x.t**2 * x.third, x.second + x.a * x.t * x.third, x.a * x.third]
+    )
+    h2_pp = np.stack(
+        [
+            2 * x.second + 4 * x.a * x.t * x.third + x.a**2 * x.t**2 * x.fourth,
+            2 * x.a * x.third + x.a**2 * x.t * x.fourth,
+            x.a**2 * x.fourth,
+        ]
+    )
+    own = h_pp - h2_pp / (2 * h2)[each] + h1_pp * (h3 / (2 * h2**2))[each]
+    rows_b, rows_g, rows_w = (_per_student(conditional, vector) for vector in (b, g, w))
+    weights = {
+        "bb": -1 / h2 - h4 / (2 * h2**3) + h3**2 / h2**4,
+        "gg": 1 / (2 * h2**2),
+        "bg": -h3 / h2**3,
+        "bw": 1 / (2 * h2**2),
+    }
+    mixed = rows_b.T @ (_scaled(weights["bg"], rows_g) + _scaled(weights["bw"], rows_w))
+    curvature = (
+        _per_context(conditional, own)
+        + rows_b.T @ _scaled(weights["bb"], rows_b)
+        + rows_g.T @ _scaled(weights["gg"], rows_g)
+        + mixed
+        + mixed.T
+    )
+    scores = _per_student(conditional, gradient)
+    information = _in_parameters(conditional, model, pseudo, parameters, curvature, scores.sum(axis=0))
+    return LaplaceCurvature(information, sparse.csr_array(scores @ model.jacobian(parameters)))
+
+
+def information_given_abilities(
+    conditional: Conditional, model: FacetsModel, pseudo: Pseudo, parameters: Array, theta: Array
+) -> sparse.csr_array:
+    """Information about the parameters if the abilities were known: a generalised linear model of the ratings.
+
+    This is what the paper's procedure implies. Abilities are not known, so its standard errors are too small.
+    """
+    x = _cells(conditional, model, parameters, theta)
+    curvature = _per_context(conditional, np.stack([x.t**2 * x.second, x.t * x.second, x.second]))
+    totals = _per_student(conditional, np.stack([x.t * x.first, x.first])).sum(axis=0)
+    return _in_parameters(conditional, model, pseudo, parameters, curvature, totals)
+
+
+def stretch_of_abilities(
+    conditional: Conditional, model: FacetsModel, parameters: Array, standard: Array
+) -> float:
+    """The s for which a theta* / s maximises the likelihood: hierarchical likelihood reports slopes s a."""
+    predictor = model.predictor(parameters)
+    slope = predictor.slope[conditional.context] * standard[conditional.student]
+
+    def falls(log_s: float) -> float:
+        first = conditional.derivatives(predictor, standard / np.exp(log_s)).first
+        return float(np.sum(first * slope))
+
+    low, high = -2.0, 2.0
+    if falls(low) * falls(high) > 0:
+        return 1.0
+    from scipy.optimize import brentq  # only here, and slow to load
+
+    return float(np.exp(brentq(falls, low, high)))
+
+
+def _cells(conditional: Conditional, model: FacetsModel, parameters: Array, theta: Array) -> _Cells:
+    predictor = model.predictor(parameters)
+    a, t = predictor.slope[conditional.context], theta[conditional.student]
+    s = a * t + predictor.intercepts[conditional.context, 0]
+    d = conditional.derivatives(predictor, theta)
+    ahead, back = (conditional.link.slopes(s + step, conditional.passed)[2] for step in (_STEP, -_STEP))
+    return _Cells(a, t, d.first, d.second, d.third, conditional.weight * (ahead - back) / (2 * _STEP))
+
+
+def _per_student(conditional: Conditional, values: Array) -> sparse.csr_array:
+    """(students, slopes and intercepts of the contexts) of values (2, ratings)."""
+    columns = np.concatenate([conditional.context, conditional.n_contexts + conditional.context])
+    rows = np.tile(conditional.student, 2)
+    shape = (int(conditional.student[-1]) + 1, 2 * conditional.n_contexts)
+    return sparse.csr_array((values.ravel(), (rows, columns)), shape=shape)
+
+
+def _per_context(conditional: Conditional, values: Array) -> sparse.csr_array:
+    """(2 contexts, 2 contexts) of values (3, ratings): slope-slope, slope-intercept, intercept-intercept."""
+    slopes, mixed, intercepts = (sparse.diags_array(conditional.per_context(part)) for part in values)
+    return sparse.csr_array(sparse.block_array([[slopes, mixed], [mixed, intercepts]]))
+
+
+def _scaled(weights: Array, rows: sparse.csr_array) -> sparse.csr_array:
+    return sparse.csr_array(sparse.diags_array(weights) @ rows)
+
+
+def _in_parameters(
+    conditional: Conditional,
+    model: FacetsModel,
+    pseudo: Pseudo,
+    parameters: Array,
+    curvature: sparse.csr_array,
+    totals: Array,
+) -> sparse.csr_array:
+    """Minus the second derivative in the parameters, with the half ratings of extreme raters and items."""
+    predictor, response, counts = model.predictor(parameters), conditional.response, pseudo.spread()
+    curvature = curvature + context_curvature(response, predictor, PSEUDO_NODES, counts)
+    at_nodes = response.counted_scores(predictor, PSEUDO_NODES.points, counts)
+    n = conditional.n_contexts
+    d_slope = totals[:n] + at_nodes @ response.lever @ PSEUDO_NODES.points
+    d_intercepts = totals[n:, None] + at_nodes.sum(axis=1)
+    jacobian = model.jacobian(parameters)
+    second = jacobian.T @ curvature @ jacobian + model.second(parameters, d_slope, d_intercepts)
+    return sparse.csr_array(-(second + second.T) / 2)
+
+
+# ----------------------------------------------------------------------------------------------------
+# Observed information by differences of the gradient, for a likelihood whose curvature jumps (the log link's corner).
+#
+# Louis's identity (information.py) would need the corner resolved in every student's scores; the gradient has it
+# resolved already.
+
+# In standard errors: far enough to average over the jumps, near enough for a quadratic likelihood.
+_DIFFERENCE = 0.2
+
+
+def differenced_information(
+    problem: FacetsMarginal, parameters: Array, nodes: Nodes, redundant: Redundancy
+) -> sparse.csr_array:
+    """(parameters, parameters): minus the second derivative of what was maximised."""
+    size = len(parameters)
+    steps = _DIFFERENCE / np.sqrt(
+        np.maximum(information_scale(problem.model, parameters, problem.n_students), 1e-12)
+    )
+    information = np.empty((size, size))
+    for j in range(size):
+        ahead, back = parameters.copy(), parameters.copy()
+        ahead[j] += steps[j]
+        back[j] -= steps[j]
+        change = problem.value(ahead, nodes).gradient - problem.value(back, nodes).gradient
+        information[:, j] = -change / (2 * steps[j])
+    # Along redundant directions the likelihood is flat, and differences only nearly so: take the part off them.
+    u, d = redundant.constraints, redundant.directions
+    off = np.eye(size) - d.T @ np.linalg.solve(u @ d.T, u)
+    information = off.T @ information @ off
+    return sparse.csr_array((information + information.T) / 2)
+
+
+OBSERVED, EXPECTED, OPG, SANDWICH, CONDITIONAL = "observed", "expected", "opg", "sandwich", "conditional"
+KINDS = {
+    "mml": (OBSERVED, EXPECTED, OPG, SANDWICH),
+    "laplace": (OBSERVED, OPG, SANDWICH),
+    "hl": (OBSERVED, CONDITIONAL),
+}
+"""Kinds of covariance per method, its default first."""
+
+# Data sets over which the expected information averages; each is within a few percent by itself.
+_DATA_SETS = 20
+_SEED = 20250212
+
+Invert = Callable[[Matrix], Covariance]
+"""From an information matrix to the covariance of centred parameters."""
+
+
+def check_kind(kind: str, method: str, link: Link) -> None:
+    """Raise where a covariance is not offered."""
+    if kind not in KINDS[method]:
+        raise OptionError(
+            f"covariance {kind!r} is not offered for method {method!r}",
+            f"choose one of: {', '.join(KINDS[method])}",
+            value=kind,
+            option="covariance",
+        )
+    if link.name == "log" and kind != OBSERVED:
+        raise OptionError(
+            f"covariance {kind!r} is not offered for link 'log', whose likelihood has corners",
+            Message("use ", Option("covariance", OBSERVED)),
+            value=kind,
+            option="covariance",
+        )
+
+
+def covariance_of(
+    kind: str, method: str, ratings: Ratings, found: FacetsEstimate, link: Link, invert: Invert
+) -> Covariance:
+    """The covariance of that kind."""
+    if method == "laplace":
+        curvature = _laplace(ratings, found, link)
+        if kind == OPG:
+            return invert(_enough(outer_products(curvature.scores), ratings))
+        bread = invert(curvature.information)
+        return bread if kind == OBSERVED else sandwich(bread, curvature.scores)
+    if kind == CONDITIONAL:
+        return invert(_given_abilities(ratings, found, link))
+    if kind == EXPECTED:
+        return invert(_expected(ratings, found))
+    scores = found.problem.student_scores(found.parameters, found.nodes)
+    if kind == OPG:
+        return invert(_enough(outer_products(scores), ratings))
+    return sandwich(invert(found.problem.information(found.parameters, found.nodes)), scores)
+
+
+def _laplace(ratings: Ratings, found: FacetsEstimate, link: Link) -> LaplaceCurvature:
+    conditional = Conditional(ratings, found.model, link)
+    theta = conditional.modes(found.model.predictor(found.parameters), found.moments.mean)
+    return laplace_curvature(conditional, found.model, found.problem.pseudo, found.parameters, theta)
+
+
+def _given_abilities(ratings: Ratings, found: FacetsEstimate, link: Link) -> sparse.csr_array:
+    conditional, model = Conditional(ratings, found.model, link), found.model
+    theta = found.moments.mean
+    theta = theta / stretch_of_abilities(conditional, model, found.parameters, theta)
+    return information_given_abilities(conditional, model, found.problem.pseudo, found.parameters, theta)
+
+
+def _expected(ratings: Ratings, found: FacetsEstimate) -> sparse.csr_array:
+    """Observed information averaged over data sets drawn from the fitted model on the same design."""
+    problem, random = found.problem, np.random.default_rng(_SEED)
+    total = sparse.csr_array((found.model.blocks.size,) * 2)
+    for _ in range(_DATA_SETS):
+        drawn = redrawn(ratings, problem.model, problem.response, found.parameters, random)
+        again = marginal(drawn, problem.model.single, problem.response.single, problem.pseudo)
+        total = total + again.information(found.parameters, found.nodes)
+    return sparse.csr_array(total / _DATA_SETS)
+
+
+def _enough(information: sparse.csr_array, ratings: Ratings) -> sparse.csr_array:
+    size = information.shape[0]
+    if ratings.n_students <= size:
+        raise InputError(
+            f"covariance 'opg' needs more students than parameters, and there are {ratings.n_students:,} students for "
+            f"{size:,} parameters",
+            Message("use ", Option("covariance", OBSERVED), " or ", Option("covariance", SANDWICH)),
+            option="covariance",
+        )
+    return information

@@ -18,8 +18,7 @@ from raterlens.base.arrays import Array, Mask
 from raterlens.capability.index import Gradient, Index
 from raterlens.capability.integrals import peaks
 from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
-from raterlens.inference.draw_quantiles import outer_quantiles
-from raterlens.inference.panel_draws import FLATTEST, Draws, Measured, Rival, over_draws
+from raterlens.inference.panel_draws import FLATTEST, Draws, Measured, Rival, outer_quantiles, over_draws
 from raterlens.models.panel import Panel
 
 _LEVEL = 0.95

@@ -4,8 +4,16 @@ The draws are no random numbers but the points of a lattice, the same in every f
 numbers moves severity alone, and each comes with its opposite: so turning all scores round, which turns severities
 round, gives the same intervals. Against 130,000 Sobol points, ends of intervals are off by 0.001 to 0.003 (root mean
 square; random numbers: 0.003 to 0.016).
+
+Slopes are drawn on a scale on which what few ratings say of one is about normal: h(a), h' = (1 + a⁴)^(-1/4). A slope
+could more easily be twice as large than 0, as scores hardly differ between large slopes; near 0 both sides are alike.
+
+Quantiles near both ends need no sorting of what is in between. A quantile of a smooth distribution is nearly quadratic
+in the normal score of its probability. The draws around it, by weighted least squares, say where it is several times as
+exactly as the two next to it do.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,7 +26,7 @@ from scipy import special
 from raterlens.base.arrays import Array
 from raterlens.base.threads import in_threads, one_thread
 from raterlens.capability.yardstick import LARGEST_SLOPE
-from raterlens.inference.slope_scale import between, skewed
+from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.models.panel import SlopeLimits
 
 Result = TypeVar("Result")
@@ -207,3 +215,86 @@ def within_limits(
     low, high = np.minimum(limits.low[:, None], a), np.maximum(limits.high[:, None], a)
     follows = np.where(z < 0, -limits.severity_low[:, None], limits.severity_high[:, None]) / TWO_SIDED
     return np.clip(between(a, low, high, z), 0.0, LARGEST_SLOPE), severities + (follows - along) * z
+
+
+# Nothing tells a rater steeper than the last from a perfect one.
+_PLACES = np.linspace(-8.0, 8.0, 8_001)
+_SLOPES = np.sinh(_PLACES[::2])
+_RISE = np.cosh(_PLACES) * (1 + np.sinh(_PLACES) ** 4) ** -0.25
+# Simpson's rule between slopes.
+_EVEN = np.append(0.0, np.cumsum(_RISE[:-2:2] + 4 * _RISE[1::2] + _RISE[2::2])) * (16 / 8_000 / 3)
+_EVEN -= _EVEN[len(_EVEN) // 2]
+_POINT = 1.959964
+
+
+def even(slope: Array | float) -> Array:
+    """From slopes to the scale."""
+    return np.asarray(np.interp(slope, _SLOPES, _EVEN))
+
+
+def uneven(place: Array | float) -> Array:
+    """And back."""
+    return np.asarray(np.interp(place, _EVEN, _SLOPES))
+
+
+def skewed(centre: Array, draws: Array) -> Array:
+    """Normal draws of slopes as what few ratings say of them: normal on the even scale."""
+    return uneven(even(centre) + (draws - centre) / (1 + centre**4) ** 0.25)
+
+
+def between(centre: Array, low: Array, high: Array, z: Array) -> Array:
+    """Slopes at standard normal z, where their 2.5 and 97.5 % points are known."""
+    middle = even(centre)
+    reach = np.where(z < 0, middle - even(low), even(high) - middle)
+    return uneven(middle + reach * z / _POINT)
+
+
+# Numbers that sorting goes over for each draw.
+_PER_DRAW = 10
+# Draws count whose probability is between these multiples of the tail's, and so many at least.
+_FROM, _TO, _FEWEST = 0.4, 2.2, 8
+
+
+def outer_quantiles(draws: Array, tail: float) -> tuple[Array, Array]:
+    """(rows,) twice: the quantiles at `tail` and 1 - `tail` of each row of draws.
+
+    Examples
+    --------
+    >>> normal = special.ndtri((np.arange(1000) + 0.5) / 1000)
+    >>> low, high = outer_quantiles(normal[None], 0.025)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([-1.96], [1.96])
+    """
+    first, weights = _weights(draws.shape[1], tail)
+    last = first + len(weights)
+    if compiled_code_pays(draws.size * _PER_DRAW):
+        from raterlens.kernels.row_ends import largest, smallest  # may be missing
+
+        low, high = smallest(draws, last), largest(draws, last)
+    else:
+        ordered = np.sort(draws, axis=1)
+        low, high = ordered, ordered[:, ::-1]
+    place = math.floor(tail * draws.shape[1])
+    return _quantile(low, first, weights, place), _quantile(high, first, weights, place)
+
+
+def _quantile(ordered: Array, first: int, weights: Array, place: int) -> Array:
+    """`place` is just beyond the quantile; where both draws next to it are the same, many are, and it is that."""
+    near = ordered[:, first : first + len(weights)]
+    smooth = np.clip(near @ weights, *np.sort(near[:, [0, -1]], axis=1).T)
+    here, there = ordered[:, max(place - 1, 0)], ordered[:, place]
+    return np.where(here == there, here, smooth)
+
+
+@cache
+def _weights(n: int, tail: float) -> tuple[int, Array]:
+    """The first of the ordered draws that count, and how much each does."""
+    score = special.ndtri((np.arange(n) + 0.5) / n)
+    around = np.flatnonzero((score > special.ndtri(_FROM * tail)) & (score < special.ndtri(_TO * tail)))
+    if len(around) < _FEWEST:
+        around = np.arange(min(n, _FEWEST))
+    away = score[around] - special.ndtri(tail)
+    weight = np.maximum(1 - (away / np.abs(away).max()) ** 2, 0.05)
+    powers = np.vander(away, 3, increasing=True)
+    found = np.linalg.solve(powers.T @ (weight[:, None] * powers), powers.T * weight)[0]
+    return int(around[0]), np.ascontiguousarray(found)

@@ -18,7 +18,7 @@ from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.intervals import AT_LIMIT, AT_ZERO
-from raterlens.inference.slope_scale import even, uneven
+from raterlens.inference.panel_draws import even, uneven
 from raterlens.models.panel import SlopeLimits
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 

@@ -17,7 +17,7 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import InputError
 from raterlens.base.notebook import Point, intervals, lines, shown, table
 from raterlens.base.text import Message, Option, counted, interval, number
-from raterlens.inference.ranks import each_pair
+from raterlens.inference.rater_comparison import each_pair
 from raterlens.judging.answers import FEWEST_KNOWN, Answers, read_verdicts
 from raterlens.judging.judges import DRAWS, NORMAL, PSEUDO_VERDICTS, Counts, Measure, share_measure
 from raterlens.judging.truth import Truth, Verdicts, estimate_truth
