@@ -5,7 +5,7 @@ import pytest
 from numpy.polynomial import chebyshev
 
 from raterlens.capability.chebyshev_table import read_off
-from raterlens.kernels.chebyshev_sums import chebyshev_sums
+from raterlens.kernels.capability_sums import chebyshev_sums
 
 RANDOM = np.random.default_rng(3)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raterlens.kernels.counting_sort import pairs, runs, sorted_by_two, sorted_rows
+from raterlens.kernels.coded_columns import pairs, runs, sorted_by_two, sorted_rows
 from raterlens.ratings.grouping import grouped
 
 

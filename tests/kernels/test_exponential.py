@@ -1,6 +1,6 @@
 import numpy as np
 
-from raterlens.kernels.exponential import exponentials, logarithms, padded
+from raterlens.kernels.vectors import exponentials, logarithms, padded
 
 
 def test_exponentials_are_exact_to_rounding():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from raterlens.kernels.logistic import Essays
+from raterlens.kernels.response_tables import Essays
 from raterlens.models.responses import Adjacent, Predictor
 
 

@@ -7,7 +7,7 @@ from scipy import special
 from raterlens.capability import integrals as moments
 from raterlens.capability.integrals import pass_and_fail, rates_and_density
 from raterlens.capability.links import get_link
-from raterlens.kernels.mixture_density import mean_tail
+from raterlens.kernels.capability_sums import mean_tail
 
 
 def test_it_equals_the_readable_sum(monkeypatch):

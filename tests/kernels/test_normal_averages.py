@@ -7,7 +7,7 @@ from scipy import special
 from raterlens.capability.curves import AdjacentCurve
 from raterlens.capability.integrals import pass_and_fail
 from raterlens.capability.links import get_link
-from raterlens.kernels.normal_averages import normal_averages
+from raterlens.kernels.capability_sums import normal_averages
 
 NODES = np.arange(-40.0, 40.05, 0.1)
 

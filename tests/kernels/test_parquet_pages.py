@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from raterlens.kernels.parquet_pages import page_values
+from raterlens.kernels.coded_columns import page_values
 from raterlens.reading.formats.parquet import Fields, _pages, _values
 
 _BYTES = 6  # the field that the twin takes the most bytes of a page from

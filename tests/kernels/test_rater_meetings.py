@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raterlens.diagnostics import agreement
-from raterlens.kernels.rater_meetings import meetings
+from raterlens.kernels.student_groups import meetings
 from raterlens.ratings.grouping import grouped
 from raterlens.simulation.simulate import simulate
 

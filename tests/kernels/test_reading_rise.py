@@ -3,7 +3,7 @@
 import numpy as np
 
 from raterlens.inference.projected_scores import Readings, rises_by_loop
-from raterlens.kernels.reading_rise import rises
+from raterlens.kernels.reading_effect import rises
 
 
 def test_it_equals_the_readable_sum():

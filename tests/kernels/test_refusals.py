@@ -10,25 +10,27 @@ import pytest
 from scipy import sparse
 
 from raterlens.kernels import (
+    capability_sums,
     coded_columns,
-    counting_sort,
     diagnostic_sums,
-    logistic,
-    mixture_density,
-    normal_averages,
-    ordered_scores,
-    parquet_pages,
-    rater_meetings,
-    reading_rise,
-    residual_sweep,
+    reading_effect,
+    response_tables,
     student_groups,
 )
 from raterlens.kernels.library import begin_within, inside
-from raterlens.kernels.posterior_pass import STENCIL, Between, Found, OnNodes, Rows, Students, go_over
+from raterlens.kernels.posterior_pass import (
+    STENCIL,
+    Between,
+    Found,
+    OnNodes,
+    Rows,
+    Students,
+    expected_truths,
+    go_over,
+)
 from raterlens.kernels.reading_effect import Products, Rule, SetsOfItems
 from raterlens.kernels.score_covariance import Covariances, Scores, grids, quadratic_forms
-from raterlens.kernels.sparse_rows import SparseRows
-from raterlens.kernels.true_categories import expected_truths
+from raterlens.kernels.vectors import SparseRows
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
 
@@ -79,7 +81,7 @@ def step_sums(of_rating, sums, **known):
 
 
 def sweep(ratings, tables, points, priors, found, span, by_rater):
-    residual_sweep.Sweep(ratings, tables, points, priors, found).over(span, by_rater)
+    diagnostic_sums.Sweep(ratings, tables, points, priors, found).over(span, by_rater)
 
 
 def csr(indptr, indices, data):
@@ -101,11 +103,11 @@ def covariances(scores, posteriors, first, span, total):
 
 
 def graded_sums(slope, intercepts, apart, **known):
-    ordered_scores.graded_sums((slope, intercepts, apart), **known)
+    response_tables.graded_sums((slope, intercepts, apart), **known)
 
 
 def graded_bends(slope, intercepts, apart, **known):
-    ordered_scores.graded_bends((slope, intercepts, apart), **known)
+    response_tables.graded_bends((slope, intercepts, apart), **known)
 
 
 def summed_scores(scores, weights, first, span):
@@ -123,7 +125,7 @@ def taken(rows):
 
 
 def meetings(first, second, expected, rater, score):
-    rater_meetings.meetings((first, second), expected, (rater, score), (2, 2))
+    student_groups.meetings((first, second), expected, (rater, score), (2, 2))
 
 
 def between(parts, weights, width):
@@ -133,7 +135,7 @@ def between(parts, weights, width):
 
 
 MATRIX = SparseRows.of(sparse.csr_array(np.array([[0.0, 2, 1], [1, 0, 0]])))
-ESSAYS = logistic.Essays.of(sparse.csr_array(np.array([[0.0, 2, 1], [1, 0, 0]])))
+ESSAYS = response_tables.Essays.of(sparse.csr_array(np.array([[0.0, 2, 1], [1, 0, 0]])))
 SUMS = SparseRows.of(sparse.csr_array(np.array([[1.0], [1.0]])))
 POINTS = np.linspace(-2, 2, 5)
 STUDENTS = Students(MATRIX, SUMS, ones(1), ones(2))
@@ -143,13 +145,13 @@ SETS = SetsOfItems(
     longs(0, 1, 2), longs(0, 1), (longs(0, 2, 3), longs(0, 1, 2)), (longs(0, 1, 2), longs(1, 0), longs(3, 1))
 )
 RULE = Rule.of(longs(-1, 1) * 1.0, ones(2) / 2, ones(2), 4)
-GROUPED = residual_sweep.Grouped(
+GROUPED = diagnostic_sums.Grouped(
     longs(0, 1, 3), longs(0, 2, 3, 4), longs(3, 0, 1, 2), ints(0, 1, 0, 1), np.array([0, 1, 2, 0], np.int16)
 )
-TABLES = residual_sweep.Tables(
+TABLES = diagnostic_sums.Tables(
     *(ones(*shape) for shape in [(6, 5), (2, 3, 5), (6, 5), (2, 5), (2, 5), (2, 5)])
 )
-SWEPT = residual_sweep.Found(ones(10, 4), ones(4, 3), ones(2, 2))
+SWEPT = diagnostic_sums.Found(ones(10, 4), ones(4, 3), ones(2, 2))
 RATED = student_groups.Rated(
     ints(0, 0, 1), ints(0, 1, 1), ints(0, 1, 0), np.array([1, 0, 1], np.int16), n_students=2, n_items=2
 )
@@ -162,12 +164,12 @@ SCORES = Scores(
 APART = SparseRows.of(sparse.csr_array(np.eye(2)))
 
 CALLS: dict[str, Call] = {
-    "sorted rows": (counting_sort.sorted_rows, {"codes": ints(1, 0, 2), "n": 3}),
+    "sorted rows": (coded_columns.sorted_rows, {"codes": ints(1, 0, 2), "n": 3}),
     "sorted by two": (
-        counting_sort.sorted_by_two, {"one": ints(1, 0), "n_one": 2, "two": ints(1, 0), "n_two": 2}
+        coded_columns.sorted_by_two, {"one": ints(1, 0), "n_one": 2, "two": ints(1, 0), "n_two": 2}
     ),
-    "runs": (counting_sort.runs, {"order": longs(1, 0), "one": ints(1, 0), "two": ints(1, 0)}),
-    "pairs": (counting_sort.pairs, {"order": longs(1, 0, 2), "first": longs(0, 2, 3)}),
+    "runs": (coded_columns.runs, {"order": longs(1, 0), "one": ints(1, 0), "two": ints(1, 0)}),
+    "pairs": (coded_columns.pairs, {"order": longs(1, 0, 2), "first": longs(0, 2, 3)}),
     "successive": (successive, {
         "rater": ints(0, 1, 0), "item": ints(0, 1, 1), "score": np.zeros(3, np.int16), "pair": longs(0, 1, 0),
         "level": ones(2, 2), "centre": ones(2), "rest": ones(2), "sums": ones(4, 3, 2),
@@ -199,27 +201,27 @@ CALLS: dict[str, Call] = {
         {"slope": ones(3), "intercept": ones(3), "points": POINTS, "of_kinds": ones(2, 5)},
     ),
     "mixtures": (
-        mixture_density.mean_tail,
+        capability_sums.mean_tail,
         {"slope": ones(3), "distance": ones(3), "variances": ones(2), "weights": ones(2)},
     ),
     "normal averages": (
-        normal_averages.normal_averages,
+        capability_sums.normal_averages,
         {"tables": ones(2, 5), "nodes": POINTS, "slope": ones(3), "severity": ones(3)},
     ),
     "graded": (
-        ordered_scores.graded_log_prob,
+        response_tables.graded_log_prob,
         {"slope": ones(3), "intercepts": ones(3, 2), "apart": ones(3, 1), "points": POINTS, "far": 30.0},
     ),
     "ratios": (
-        ordered_scores.graded_ratios,
+        response_tables.graded_ratios,
         {"slope": ones(3), "intercepts": ones(3, 2), "apart": ones(3, 1), "points": POINTS, "far": 30.0},
     ),
     "adjacent": (
-        ordered_scores.adjacent,
+        response_tables.adjacent,
         {"slope": ones(3), "intercepts": ones(3, 2), "points": POINTS, "probabilities": True},
     ),
     "adjacent sums": (
-        ordered_scores.adjacent_sums,
+        response_tables.adjacent_sums,
         {"slope": ones(3), "intercepts": ones(3, 2), "points": POINTS, "counts": ones(3, 5)},
     ),
     "graded sums": (graded_sums, {
@@ -237,10 +239,10 @@ CALLS: dict[str, Call] = {
     }),
     "rows": (rows, {"logs": -ones(3, 5), "points": POINTS, "log_weights": -ones(5)}),
     "posteriors": (go_over, {"span": (0, 2), "students": STUDENTS, "rows": ROWS, "found": FOUND}),
-    "averaged": (residual_sweep.averaged, {
+    "averaged": (diagnostic_sums.averaged, {
         "weights": ones(2, 5), "weight": longs(0, 1, 1), "table": ones(3, 5), "row": ints(2, 0, 1),
     }),
-    "agreeing": (residual_sweep.agreeing, {
+    "agreeing": (diagnostic_sums.agreeing, {
         "weights": ones(2, 5), "weight": longs(0, 1, 1), "prob": ones(3, 2, 5), "one": ints(2, 0, 1),
         "two": ints(0, 1, 2),
     }),
@@ -257,7 +259,7 @@ CALLS: dict[str, Call] = {
     "recoded": (
         coded_columns.recode_numbers, {"numbers": ints(5, 7), "lowest": 5, "table": ints(2, 1, 0)}
     ),
-    "pages": (parquet_pages.page_values, {"content": np.zeros(4, np.int8), "start": 0, "end": 0, "most": 1}),
+    "pages": (coded_columns.page_values, {"content": np.zeros(4, np.int8), "start": 0, "end": 0, "most": 1}),
     "cells": (coded_columns.counted_cells, {
         "rater": ints(0, 1), "item": ints(0, 1), "n_items": 2, "score": np.array([0, 1], np.int16), "k": 2, "size": 8,
     }),
@@ -283,7 +285,7 @@ CALLS: dict[str, Call] = {
         "first": longs(0, 1), "second": longs(2, 3), "expected": ones(2), "rater": ints(0, 0, 1, 1),
         "score": np.array([0, 1, 1, 0], np.int16),
     }),
-    "rises": (reading_rise.rises, {
+    "rises": (reading_effect.rises, {
         "begin": (longs(0, 1, 3), longs(0, 2, 3, 4)), "cell": ints(0, 1, 2, 0), "first": ones(3, 5),
         "second": ones(3, 5), "posterior": ones(2, 5) / 5,
     }),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raterlens.kernels.row_ends import largest, smallest
+from raterlens.kernels.coded_columns import largest, smallest
 
 RANDOM = np.random.default_rng(8)
 ROWS = {

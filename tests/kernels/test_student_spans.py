@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from raterlens.base.threads import spans
-from raterlens.kernels import student_spans as module
-from raterlens.kernels.student_spans import student_spans
+from raterlens.kernels import library as module
+from raterlens.kernels.library import student_spans
 
 
 @pytest.fixture(autouse=True)

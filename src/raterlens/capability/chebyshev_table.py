@@ -151,7 +151,7 @@ class _Table:
         """found (..., all rows, places) <- what the table says of its own rows, which these are among all."""
         *_, n_rows, n, m = self.coefficients.shape
         if places.shifts is UNSHIFTED and available():
-            from raterlens.kernels.chebyshev_sums import chebyshev_sums  # may be missing
+            from raterlens.kernels.capability_sums import chebyshev_sums  # may be missing
 
             flat, out = self.coefficients.reshape(-1, n_rows, n, m), found.reshape(-1, *places.a.shape)
             chebyshev_sums(flat, (places.a, places.eta), self.centre, self.half, rows, out)

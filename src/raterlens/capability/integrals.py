@@ -121,7 +121,7 @@ def quadrature(a: Array, eta: Array, density: Callable[[Array], Array], order: i
     for block in blocks(np.flatnonzero(~steep)):
         out[:, block] = _in_ability(a[block], eta[block], density, order, grid)
     if order == 0 and (many := many_steep(a, eta, grid)) is not None:
-        from raterlens.kernels.normal_averages import normal_averages  # may be missing
+        from raterlens.kernels.capability_sums import normal_averages  # may be missing
 
         out[:, many] = normal_averages(
             _on_nodes(density, grid)[None], predictor_nodes(grid), a[many], eta[many]
@@ -230,7 +230,7 @@ LOGISTIC_MIXTURE = _VARIANCES, _WEIGHTS = _logistic_mixture()
 
 def _logit(a: Array, eta: Array, link: Link, order: int) -> Array:
     if order == 0 and compiled_code_pays(a.size * _PER_VALUE):
-        from raterlens.kernels.mixture_density import mean_density  # may be missing
+        from raterlens.kernels.capability_sums import mean_density  # may be missing
 
         return mean_density(a, eta, _VARIANCES, _WEIGHTS / ROOT_2PI)[None]
     out = np.empty((order + 1, a.size))
@@ -327,7 +327,7 @@ def rates_and_density(slope: Array, severity: Array, link: Link) -> tuple[Array,
     a, eta = np.broadcast_arrays(np.abs(np.asarray(slope, np.float64)), np.asarray(severity, np.float64))
     if link.name != "logit" or not compiled_code_pays(a.size * len(LOGISTIC_MIXTURE[1]) * _PER_NUMBER):
         return pass_and_fail(a, eta, link), moments(a, eta, link)[0]
-    from raterlens.kernels.mixture_density import mean_tail_and_density  # may be missing
+    from raterlens.kernels.capability_sums import mean_tail_and_density  # may be missing
 
     small, density = mean_tail_and_density(a.ravel(), np.abs(eta).ravel(), *LOGISTIC_MIXTURE)
     return _both(small.reshape(a.shape), eta), density.reshape(a.shape) / ROOT_2PI
@@ -361,7 +361,7 @@ def reached(
         )
     steep = a > grid.steep
     if (many := many_steep(a, eta, grid)) is not None:
-        from raterlens.kernels.normal_averages import normal_averages  # may be missing
+        from raterlens.kernels.capability_sums import normal_averages  # may be missing
 
         # By parts: densities of normal distributions take less time than their tails.
         on_nodes = cumulative(x).reshape(-1, len(x))
@@ -387,7 +387,7 @@ def _both(small: Array, eta: Array) -> Array:
 def _smaller_tail(a: Array, distance: Array, variances: Array, weights: Array) -> Array:
     """Σ w Φ(−|η| / sqrt(v + a²)): whichever of the two shares is the smaller."""
     if compiled_code_pays(a.size * len(weights) * _PER_NUMBER):
-        from raterlens.kernels.mixture_density import mean_tail  # may be missing
+        from raterlens.kernels.capability_sums import mean_tail  # may be missing
 
         return mean_tail(a, distance, variances, weights)
     out = np.empty_like(a)

@@ -45,7 +45,7 @@ def paired_ratings(ratings: Ratings, units: Groups) -> PairedRatings | None:
     if np.sum(size * (size - 1) / 2) > MOST_PAIRS:
         return None
     if large(ratings.n_ratings):
-        from raterlens.kernels.counting_sort import pairs  # may be missing
+        from raterlens.kernels.coded_columns import pairs  # may be missing
 
         first, second = pairs(order, units.first)
         return PairedRatings(first, second, ratings.student[first].astype(np.int64), np.empty(0))
@@ -102,7 +102,7 @@ def _meetings(
     first, second = (nobody, nobody) if paired is None else (paired.first, paired.second)
     foreseen = paired.expected if paired is not None and len(paired.expected) == len(paired) else None
     if large(len(first)):
-        from raterlens.kernels.rater_meetings import meetings  # may be missing
+        from raterlens.kernels.student_groups import meetings  # may be missing
 
         return meetings((first, second), foreseen, (ratings.rater, ratings.score), (n_raters, k))
     apart = np.flatnonzero(ratings.rater[first] != ratings.rater[second])

@@ -21,7 +21,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.ratings.grouping import Groups, grouped, large
 
 if TYPE_CHECKING:
-    from raterlens.kernels import residual_sweep
+    from raterlens.kernels import diagnostic_sums
 
 
 # ----------------------------------------------------------------------------------------------------- posterior
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # The model's predictions averaged over posteriors, students in blocks: what `residuals` is made of.
 #
-# Large data go through compiled code (`kernels/residual_sweep.py`); a test holds it to the readable code here.
+# Large data go through compiled code (`kernels/diagnostic_sums.py`); a test holds it to the readable code here.
 
 # Numbers in one block of ratings x nodes, or pairs x nodes in compiled code: 4 MB each, a handful at a time.
 _BLOCK = 2**19
@@ -129,7 +129,7 @@ class Pass:
         self.of_rating = np.empty((len(OF_RATING), len(pairs.order)))
         self.of_pair = np.empty((len(OF_PAIR), len(pairs)))
         self.of_judged = np.empty((len(OF_JUDGED), model.n_judged))
-        self.compiled: residual_sweep.Sweep | None = None
+        self.compiled: diagnostic_sums.Sweep | None = None
 
     def found(self) -> dict[str, Array]:
         """All of it by name."""
@@ -225,18 +225,18 @@ def _compiled_sweep(work: Pass, block: Block) -> Array:
     return work.compiled.over((block.judged.start, block.judged.stop), by_rater)
 
 
-def _ready(work: Pass) -> "residual_sweep.Sweep":
-    from raterlens.kernels import residual_sweep  # may be missing
+def _ready(work: Pass) -> "diagnostic_sums.Sweep":
+    from raterlens.kernels import diagnostic_sums  # may be missing
 
     tables = work.tables
-    return residual_sweep.Sweep(
-        residual_sweep.Grouped(work.first_pair, work.first_rating, work.order, work.context, work.given),
-        residual_sweep.Tables(
+    return diagnostic_sums.Sweep(
+        diagnostic_sums.Grouped(work.first_pair, work.first_rating, work.order, work.context, work.given),
+        diagnostic_sums.Tables(
             tables.log_prob, tables.prob, tables.standardised, tables.mean, tables.variance, tables.kurtosis
         ),
         work.nodes.points,
         (work.prior, work.prior_apart),
-        residual_sweep.Found(work.of_rating, work.of_pair, work.of_judged),
+        diagnostic_sums.Found(work.of_rating, work.of_pair, work.of_judged),
     )
 
 
@@ -285,9 +285,9 @@ def averages_for(n_ratings: int) -> Averages:
     """Compiled code where it pays."""
     if not large(n_ratings):
         return Averages(averaged, agreeing)
-    from raterlens.kernels import residual_sweep  # may be missing
+    from raterlens.kernels import diagnostic_sums  # may be missing
 
-    return Averages(residual_sweep.averaged, residual_sweep.agreeing)
+    return Averages(diagnostic_sums.averaged, diagnostic_sums.agreeing)
 
 
 # ----------------------------------------------------------------------------------------------------- residuals

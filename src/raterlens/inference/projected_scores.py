@@ -183,7 +183,7 @@ def _rises_of_students(at: ScoredFit, readings: Readings, *, on_ability: bool) -
     compiled = compiled_code_pays(len(cell) * len(t))
     for rows, posterior, _ in at.posteriors():
         if compiled:
-            from raterlens.kernels.reading_rise import rises  # may be missing
+            from raterlens.kernels.reading_effect import rises  # may be missing
 
             place = readings.of_student[rows.start : rows.stop + 1], readings.first
             own[rows] = rises(place, cell, first, second, posterior)

@@ -1,7 +1,9 @@
-"""Columns of one number per rating, for large data: codes by a table, and rows that repeat another
-(`c/coded_columns.c`).
+"""Columns of one number per rating, for large data: codes by a table, rows that repeat another (`c/coded_columns.c`),
+rows sorted by their codes and runs of equal codes (`c/counting_sort.c`), ends of sorted rows (`c/row_ends.c`), and
+pages of parquet files (`c/parquet_pages.c`).
 
-The readable twins are in `reading/labels.py`, `reading/duplicates.py` and `ratings/coded.py`.
+The readable twins are in `reading/labels.py`, `reading/duplicates.py`, `ratings/coded.py`, `ratings/groupings.py`,
+`diagnostics/agreement.py` and `reading/formats/parquet.py`.
 """
 
 import ctypes
@@ -19,13 +21,15 @@ from raterlens.kernels.library import (
     Integer,
     Ints,
     Longs,
+    Real,
     Shorts,
+    begin_within,
     inside,
     kernel,
     refuse_unless,
     same,
+    student_spans,
 )
-from raterlens.kernels.student_spans import student_spans
 
 # Rows of a student up to which each is compared with each.
 _MOST = 256
@@ -106,3 +110,79 @@ def none_alike(student: NDArray[np.int32], others: Sequence[NDArray[Any]]) -> bo
         return int(_any_alike(*span, student, len(columns), addresses, sizes, _MOST, keys))
 
     return all(found == 0 for found in in_threads(alike, student_spans(student)))
+
+
+_sort_rows = kernel("sort_rows", Ints, Integer, Integer, Longs, Longs, Longs)
+_is_sorted = kernel("is_sorted", Ints, Ints, Integer, returns=ctypes.c_int32)
+_fill_pairs = kernel("fill_pairs", Longs, Longs, Integer, Longs, Longs)
+_find_runs = kernel("find_runs", Longs, Integer, Ints, Ints, Longs, Longs, returns=Integer)
+
+
+def sorted_rows(codes: NDArray[np.integer], n: int) -> Indices:
+    """Rows in the order of their codes (0 .. n - 1), equal ones as they came."""
+    return _sorted(codes, n, None)
+
+
+def sorted_by_two(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_two: int) -> Indices:
+    """Rows in the order of the first code, then of the second."""
+    one, two = Ints.of(one), Ints.of(two)
+    refuse_unless(same(len(one), len(two)), "codes of different lengths")
+    if _is_sorted(one, two, len(one)):
+        return np.arange(len(one))
+    return _sorted(one, n_one, sorted_rows(two, n_two))
+
+
+def runs(order: Indices, one: NDArray[np.integer], two: NDArray[np.integer]) -> tuple[Indices, Indices]:
+    """Where a new pair of codes begins in the order, with the end, and the number of its pair for every row."""
+    refuse_unless(same(len(order), len(one), len(two)) and inside(order, len(order)), "rows to be gone over")
+    first, of_row = np.empty(len(order) + 1, np.int64), np.empty(len(order), np.int64)
+    n = _find_runs(Longs.of(order), len(order), Ints.of(one), Ints.of(two), first, of_row)
+    return first[: n + 1].copy(), of_row
+
+
+def pairs(order: Indices, first: Indices) -> tuple[Indices, Indices]:
+    """Every two rows of the same run: those next to each other first, run after run."""
+    refuse_unless(begin_within(first, len(order)), "runs of rows")
+    size = np.diff(first)
+    one, two = np.empty((2, int(np.sum(size * (size - 1) // 2))), np.int64)
+    _fill_pairs(Longs.of(order), Longs.of(first), len(size), one, two)
+    return one, two
+
+
+def _sorted(codes: NDArray[np.integer], n: int, rows: Indices | None) -> Indices:
+    refuse_unless(inside(codes, n), "codes to be sorted")
+    order = np.empty(len(codes), np.int64)
+    _sort_rows(Ints.of(codes), len(codes), n, np.zeros(n + 1, np.int64), rows, order)
+    return order
+
+
+_row_ends = kernel("row_ends", *[Integer] * 4, Real, Doubles, Doubles)
+
+
+def smallest(values: Array, few: int) -> Array:
+    """(rows, few): of each row, in increasing order."""
+    return _ends(values, few, 1.0)
+
+
+def largest(values: Array, few: int) -> Array:
+    """(rows, few): of each row, in decreasing order."""
+    return _ends(values, few, -1.0)
+
+
+def _ends(values: Array, few: int, sign: float) -> Array:
+    values = Doubles.of(values)
+    refuse_unless(values.ndim == 2 and 0 < few <= values.shape[1], "numbers of a row")
+    out = np.empty((len(values), few))
+    _row_ends(0, *values.shape, few, sign, values, out)
+    return out
+
+
+_page_values = kernel("page_values", Bytes, *[Integer] * 3, returns=Integer)
+
+
+def page_values(content: NDArray[np.int8], start: int, end: int, most: int) -> int | None:
+    """How many values the pages from byte `start` to `end` hold, none of which may have more than `most` bytes; None
+    where they have to be looked at more closely."""
+    refuse_unless(0 <= start <= end <= len(content), "pages of a file")
+    found = int(_page_values(content, start, end, most))
+    return found if found >= 0 else None

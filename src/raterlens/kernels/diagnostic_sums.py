@@ -1,13 +1,16 @@
-"""Sums over all ratings that diagnostics are made of, for large data (`c/diagnostic_sums.c`).
+"""Sums over all ratings that diagnostics are made of, for large data (`c/diagnostic_sums.c`), and
+predictions averaged over posteriors (`c/residual_sweep.c`).
 
 Each goes over the ratings once and keeps nothing of the length of the ratings: most of what readable code takes is
 making room for numbers that are summed at once. The readable twins stand with their callers.
 """
 
+import ctypes
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.kernels.library import (
@@ -133,3 +136,160 @@ def add_step_sums(
     _check([[*codes, *of_rating]], within, "ratings in steps")
     refuse_unless(sums.shape[1] == 5 and len(common) == 2, "sums of steps")
     _add_step_sums(len(codes[2]), *of_ratings, *_of([Doubles] * 3, known), known[2].shape[1], sums)
+
+
+Codes = NDArray[np.integer]
+
+_averaged = kernel("averaged", Doubles, Longs, Doubles, Ints, Integer, Integer, Doubles)
+_agreeing = kernel("agreeing", Doubles, Longs, Doubles, Integer, Ints, Ints, Integer, Integer, Doubles)
+
+
+def averaged(weights: Array, weight: Codes, table: Array, row: Codes) -> Array:
+    """`sum_q weights[weight_i, q] table[row_i, q]` for every i."""
+    fitting = same(len(weight), len(row)) and same(weights.shape[1], table.shape[1])
+    refuse_unless(fitting and inside(weight, len(weights)) and inside(row, len(table)), "rows of a table")
+    out = np.empty(len(row))
+    known = Doubles.of(weights), Longs.of(weight), Doubles.of(table), Ints.of(row)
+    _averaged(*known, len(row), weights.shape[1], out)
+    return out
+
+
+def agreeing(weights: Array, weight: Codes, prob: Array, one: Codes, two: Codes) -> Array:
+    """`sum_q weights[weight_i, q] sum_k prob[one_i, k, q] prob[two_i, k, q]` for every i."""
+    fitting = same(len(weight), len(one), len(two)) and same(weights.shape[1], prob.shape[2])
+    fitting = fitting and inside(weight, len(weights)) and inside(one, len(prob)) and inside(two, len(prob))
+    refuse_unless(fitting, "pairs of ratings")
+    out = np.empty(len(one))
+    known = Doubles.of(weights), Longs.of(weight), Doubles.of(prob), prob.shape[1], Ints.of(one), Ints.of(two)
+    _agreeing(*known, len(one), weights.shape[1], out)
+    return out
+
+
+class Grouped(NamedTuple):
+    """Ratings by pairs of a student and a rater, pairs by students."""
+
+    first_pair: Indices
+    first_rating: Indices
+    order: Indices
+    context: Codes
+    given: Codes
+
+
+class Tables(NamedTuple):
+    """On the nodes of ability."""
+
+    log_prob: Array
+    """(contexts x scores, nodes)"""
+    prob: Array
+    """(contexts, scores, nodes)"""
+    standardised: Array
+    """(contexts x scores, nodes)"""
+    mean: Array
+    variance: Array
+    kurtosis: Array
+
+
+class Found(NamedTuple):
+    of_rating: Array
+    """(10, ratings)"""
+    of_pair: Array
+    """(4, pairs)"""
+    of_judged: Array
+    """(2, students)"""
+
+
+class _Sweep(ctypes.Structure):
+    """`Sweep` of `c/residual_sweep.c`."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in Grouped._fields),
+        *((name, Integer) for name in ("n_ratings", "n_pairs", "n_judged")),
+        *((name, ctypes.c_void_p) for name in Tables._fields),
+        *((name, Integer) for name in ("n_scores", "size")),
+        *((name, ctypes.c_void_p) for name in ("points", "prior")),
+        ("n_priors", Integer),
+        ("prior_apart", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in Found._fields),
+    )
+
+
+_sweep = kernel(
+    "sweep", ctypes.POINTER(_Sweep), *[Integer] * 2, Longs, Integer, Doubles, Doubles, Longs, Doubles, Doubles
+)
+
+
+class Sweep:
+    """Ratings and tables, ready to be gone over; what is found is filled in."""
+
+    def __init__(
+        self, ratings: Grouped, tables: Tables, points: Array, priors: tuple[Array, Array], found: Found
+    ) -> None:
+        """`priors`: of the students, and for each pair apart, which has no rows where it is the same for all raters."""
+        context, given = Ints.of(ratings.context), Shorts.of(ratings.given)
+        tables = Tables(*map(Doubles.of, tables))
+        prior, apart = map(Doubles.of, priors)
+        places = tuple(Longs.of(places) for places in ratings[:3])
+        self._size, self._ratings = len(points), Grouped._make((*places, context, given))
+        _check_ratings(self._ratings, tables, found)
+        _check_nodes(tables, self._size, (prior, apart), found)
+        self._kept = tables, points, prior, apart, found
+        self._record = _Sweep(
+            *map(Longs.address, places),
+            Ints.address(context),
+            Shorts.address(given),
+            *(rows.shape[1] for rows in found),
+            *map(Doubles.address, tables),
+            tables.prob.shape[1],
+            self._size,
+            Doubles.address(points),
+            Doubles.address(prior),
+            len(prior),
+            Doubles.address(apart) if len(apart) else None,
+            *map(Doubles.address, found),
+        )
+
+    def over(self, span: tuple[int, int], by_rater: Indices) -> Array:
+        """Fill in what is found of a span of students, and return their posteriors.
+
+        `by_rater`: their pairs in the order of their raters, since the tables of all raters are larger than the cache.
+        """
+        size, n_pairs, n_judged = self._size, len(by_rater), span[1] - span[0]
+        first_pair = self._ratings.first_pair
+        fitting = 0 <= span[0] <= span[1] < len(first_pair) and inside(by_rater, n_pairs)
+        refuse_unless(fitting and n_pairs == first_pair[span[1]] - first_pair[span[0]], "pairs of a span")
+        posterior, joint, said = (np.zeros((rows, size)) for rows in (n_judged, n_judged, n_pairs))
+        scratch = said, joint, np.empty(n_pairs, np.int64), np.empty((3, size))
+        _sweep(self._record, *span, Longs.of(by_rater), n_pairs, *scratch, posterior)
+        return posterior
+
+
+def _check_ratings(ratings: Grouped, tables: Tables, found: Found) -> None:
+    n_ratings, n_pairs, n_judged = (rows.shape[1] for rows in found)
+    n_contexts, n_scores, _ = tables.prob.shape
+    fitting = (
+        same(len(ratings.first_pair), n_judged + 1)
+        and same(len(ratings.first_rating), n_pairs + 1)
+        and same(n_ratings, len(ratings.order), len(ratings.context), len(ratings.given))
+        and begin_within(ratings.first_pair, n_pairs)
+        and begin_within(ratings.first_rating, n_ratings)
+        and inside(ratings.order, n_ratings)
+        and inside(ratings.context, n_contexts)
+        and inside(ratings.given, n_scores)
+    )
+    refuse_unless(fitting, "ratings by pairs")
+
+
+def _check_nodes(tables: Tables, size: int, priors: tuple[Array, Array], found: Found) -> None:
+    (n_contexts, n_scores, _), (prior, apart) = tables.prob.shape, priors
+    n_pairs, n_judged = found.of_pair.shape[1], found.of_judged.shape[1]
+    fitting = (
+        all(table.size == n_contexts * n_scores * size for table in tables[:3])
+        and all(table.shape == (n_contexts, size) for table in tables[3:])
+        and all(each.shape[1] == size for each in (prior, apart) if len(each))
+        and len(prior) in ((n_judged,) if len(apart) else (1, n_judged))
+        and len(apart) in (0, n_pairs)
+        and same(len(found.of_rating), 10)
+        and same(len(found.of_pair), 4)
+        and same(len(found.of_judged), 2)
+    )
+    refuse_unless(fitting, "tables on nodes")

@@ -8,12 +8,15 @@ import ctypes
 import sys
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raterlens.base.errors import OptionError
+from raterlens.base.threads import spans
 
 Integer, Real = ctypes.c_int64, ctypes.c_double
 _address, _begin = ctypes.addressof, ctypes.c_char.from_buffer
@@ -96,3 +99,13 @@ def kernel(name: str, *arguments: Any, returns: Any = None) -> Callable[..., Any
     function = getattr(library, f"{name}_{level}")
     function.argtypes, function.restype = arguments, returns
     return function  # type: ignore[no-any-return]  # what a library has is known only when it is loaded
+
+
+def student_spans(student: NDArray[np.int32]) -> list[tuple[int, int]]:
+    """Consecutive stretches of rows, one per thread, none of which ends within a student.
+
+    Students need not be in order, but kernels have to look whether they are: a search by halves ends between a smaller
+    student and one that is not, so stretches that are in order each are in order together.
+    """
+    ends = [int(np.searchsorted(student, student[stop])) for _, stop in spans(len(student))[:-1]]
+    return list(pairwise(sorted({0, *ends, len(student)})))

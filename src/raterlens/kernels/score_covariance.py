@@ -13,7 +13,6 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_threads, spans
-from raterlens.kernels.exponential import LANE, padded
 from raterlens.kernels.library import (
     Doubles,
     Integer,
@@ -26,7 +25,7 @@ from raterlens.kernels.library import (
     refuse_unless,
     same,
 )
-from raterlens.kernels.sparse_rows import SparseRows
+from raterlens.kernels.vectors import LANE, SparseRows, padded
 
 # A wide posterior is gone over by every second node, or every fourth.
 _STRIDES = (1, 2, 4)

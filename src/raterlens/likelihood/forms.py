@@ -125,7 +125,7 @@ class EssayMarginal(FacetsMarginal):
         self._scored: tuple[Array, Array, CellScores] | None = None
         self._essays = None
         if response.n_categories == 2 and large_fit(self.kinds.n_groups):
-            from raterlens.kernels.logistic import Essays  # may be missing
+            from raterlens.kernels.response_tables import Essays  # may be missing
 
             self._essays = Essays.of(members)
         else:

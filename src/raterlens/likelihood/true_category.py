@@ -262,7 +262,7 @@ class LatentClassMarginal:
         return Complete(loglik, answers, truths)
 
     def _complete_compiled(self, parameters: Array, nodes: Nodes) -> Complete:
-        from raterlens.kernels.true_categories import expected_truths  # may be missing
+        from raterlens.kernels.posterior_pass import expected_truths  # may be missing
 
         units, n_cells = self.units, len(self.units.item_of_cell)
         log_answers = self.model.responses(parameters).log_prob.reshape(-1, 2)

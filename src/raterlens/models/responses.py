@@ -164,7 +164,7 @@ class Adjacent(Response):
             s = self.logits(predictor, t)[:, 0]
             return np.asarray(np.maximum(s, 0) + np.log(1 + np.exp(-np.abs(s))))
         if _large(predictor, t):
-            from raterlens.kernels.ordered_scores import adjacent  # may be missing
+            from raterlens.kernels.response_tables import adjacent  # may be missing
 
             return adjacent(predictor.slope, predictor.intercepts, t, probabilities=False)[1]
         _, total, top = self._exponentials(predictor, t)
@@ -175,7 +175,7 @@ class Adjacent(Response):
         if self.n_categories == 2:
             return _logistic(self.logits(predictor, t))
         if _large(predictor, t):
-            from raterlens.kernels.ordered_scores import adjacent  # may be missing
+            from raterlens.kernels.response_tables import adjacent  # may be missing
 
             found, _ = adjacent(predictor.slope, predictor.intercepts, t, probabilities=True)
             assert found is not None
@@ -235,7 +235,7 @@ class Adjacent(Response):
         """Expectations of ratings counted at nodes, (contexts, nodes): (contexts,) the sum of scores times ability,
         and (contexts, categories - 1) how often each score above zero is given."""
         if self.n_categories > 2 and _large(predictor, t):
-            from raterlens.kernels.ordered_scores import adjacent_sums  # may be missing
+            from raterlens.kernels.response_tables import adjacent_sums  # may be missing
 
             return adjacent_sums(predictor.slope, predictor.intercepts, t, counts)
         given = self.probabilities(predictor, t)
@@ -331,7 +331,7 @@ class Graded(Response):
         with np.errstate(divide="ignore"):
             apart = np.log(-np.expm1(np.minimum(np.diff(predictor.intercepts, axis=1), 0.0)))
         if _large(predictor, t):
-            from raterlens.kernels.ordered_scores import graded_log_prob  # may be missing
+            from raterlens.kernels.response_tables import graded_log_prob  # may be missing
 
             return graded_log_prob(predictor.slope, predictor.intercepts, apart, t, _FAR)
         s = self._predict(predictor, t)
@@ -356,7 +356,7 @@ class Graded(Response):
 
     def summed_scores(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
         if self.link.name == "logit" and _large(predictor, t):
-            from raterlens.kernels.ordered_scores import graded_sums  # may be missing
+            from raterlens.kernels.response_tables import graded_sums  # may be missing
 
             known = predictor.slope, predictor.intercepts, self._inverse_gaps(predictor)
             return graded_sums(known, t, _FAR, counts)
@@ -375,7 +375,7 @@ class Graded(Response):
         """Second derivatives of the counted log-probability: (contexts,) in slopes, (contexts, steps) in both, in an
         intercept twice, and (contexts, steps - 1) in it and the next."""
         if self.link.name == "logit" and _large(predictor, t):
-            from raterlens.kernels.ordered_scores import graded_bends  # may be missing
+            from raterlens.kernels.response_tables import graded_bends  # may be missing
 
             known = predictor.slope, predictor.intercepts, self._inverse_gaps(predictor)
             return graded_bends(known, t, _FAR, counts)
@@ -440,7 +440,7 @@ class Graded(Response):
         """f = F (1 - F), and F(u) - F(l) = F(u) (1 - F(l)) (1 - exp(l - u)): no logarithms."""
         apart = self._inverse_gaps(predictor)
         if _large(predictor, t):
-            from raterlens.kernels.ordered_scores import graded_ratios  # may be missing
+            from raterlens.kernels.response_tables import graded_ratios  # may be missing
 
             return graded_ratios(predictor.slope, predictor.intercepts, apart, t, _FAR)
         s = self._predict(predictor, t)

@@ -1,6 +1,6 @@
 """Rows put together by what they share, in linear time.
 
-Large data go through compiled code (`kernels/counting_sort.py`); a test holds it to the readable code here.
+Large data go through compiled code (`kernels/coded_columns.py`); a test holds it to the readable code here.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ def order_of(codes: NDArray[np.integer], n: int) -> Indices:
     array([1, 3, 0, 2])
     """
     if large(len(codes)):
-        from raterlens.kernels.counting_sort import sorted_rows  # may be missing
+        from raterlens.kernels.coded_columns import sorted_rows  # may be missing
 
         return sorted_rows(codes, n)
     rows = np.arange(len(codes))
@@ -70,7 +70,7 @@ def order_of_two(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer],
     array([1, 0, 3, 2])
     """
     if large(len(one)):
-        from raterlens.kernels.counting_sort import sorted_by_two  # may be missing
+        from raterlens.kernels.coded_columns import sorted_by_two  # may be missing
 
         return sorted_by_two(one, n_one, two, n_two)
     if np.all((one[1:] > one[:-1]) | ((one[1:] == one[:-1]) & (two[1:] >= two[:-1]))):
@@ -90,7 +90,7 @@ def grouped(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_tw
     """
     order = order_of_two(one, n_one, two, n_two)
     if large(len(one)):
-        from raterlens.kernels.counting_sort import runs  # may be missing
+        from raterlens.kernels.coded_columns import runs  # may be missing
 
         return Groups(order, *runs(order, one, two))
     first, second = one[order], two[order]

@@ -21,7 +21,7 @@ from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.kernels.library import Doubles
 from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
-from raterlens.kernels.sparse_rows import SparseRows
+from raterlens.kernels.vectors import SparseRows
 from raterlens.likelihood.engines.contract import (
     CellScores,
     Expected,

@@ -178,7 +178,7 @@ def _check_column(file: BinaryIO, about: Record, footer: int) -> None:
         raise ValueError(f"a column from byte {start:,} to {end:,}, but there are {footer:,}")
     content, held = _part(file, start, end), None
     if compiled_code_pays(len(content)) and 0 <= about[_BYTES] <= _MOST:
-        from raterlens.kernels.parquet_pages import page_values  # may be missing
+        from raterlens.kernels.coded_columns import page_values  # may be missing
 
         held = page_values(np.frombuffer(content, np.int8), 0, len(content), about[_BYTES])
     if held is None:

@@ -1,11 +1,44 @@
-"""Sparse matrices as kernels take them."""
+"""Exponentials and logarithms of whole arrays, in vectors of the processor (`c/exponential.c`), and sparse matrices as
+kernels take them."""
 
 from dataclasses import dataclass
 
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
-from raterlens.kernels.library import Doubles, Ints, Longs, begin_within, inside, refuse_unless, same
+from raterlens.kernels.library import (
+    Doubles,
+    Integer,
+    Ints,
+    Longs,
+    Real,
+    begin_within,
+    inside,
+    kernel,
+    refuse_unless,
+    same,
+)
+
+# Arrays are padded to whole vectors of the processor, unrolled.
+LANE = 16
+
+_exponentials = kernel("exponentials", Doubles, Integer, Real)
+_logarithms = kernel("logarithms", Doubles, Integer)
+
+
+def padded(size: int) -> int:
+    """The next whole number of vectors."""
+    return -(-size // LANE) * LANE
+
+
+def exponentials(x: Array, top: float) -> None:
+    """x <- exp(x - top), in place, where x is at most `top`; as if it were -708 where it is less."""
+    _exponentials(x, x.size, top)
+
+
+def logarithms(x: Array) -> None:
+    """x <- log(x), in place, of positive normal numbers."""
+    _logarithms(x, x.size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
