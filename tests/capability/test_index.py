@@ -5,7 +5,7 @@ import pytest
 
 from raterlens import capability
 from raterlens.capability.curves import AdjacentCurve, PassCurve
-from raterlens.capability.index import Index
+from raterlens.capability.index import Index, Usual
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal, Window
 
@@ -89,3 +89,31 @@ def test_discrimination_beside_a_rater_without_noise():
     found, gradient = INDICES["perfect"].rho(a, np.ones(4))
     np.testing.assert_allclose(found, a / np.sqrt(1 + a**2), atol=1e-9)
     np.testing.assert_allclose(gradient.slope, (1 + a**2) ** -1.5, atol=1e-6)
+
+
+@pytest.mark.parametrize("thresholds", [[[-1.5, 0.2, 1.0]], [[0.5, 1.0, 2.0]], [[-1.0, 1.0], [-0.5, np.nan]]])
+def test_the_standard_of_ordered_scores_is_how_often_the_middle_mark_is_given(thresholds):
+    """Against counts of simulated scores: of each scale, the mark that the average rater gives to half of the students,
+    a mixture of the two around it."""
+    random, tau = np.random.default_rng(2), np.array(thresholds)
+    theta, usual = random.standard_normal(200_000), Usual(AdjacentCurve(tau), 1.4, 0.3)
+    index = Index(usual.curve, Normal(), usual=usual)
+    slope, severity = 0.9, 0.8
+
+    def given(a, eta, steps):
+        logs = np.cumsum(
+            np.concatenate([np.zeros((1, len(theta))), (a * theta - eta + 0.3) - steps[:, None]]), axis=0
+        )
+        p = np.exp(logs - logs.max(axis=0))
+        score = (np.cumsum(p / p.sum(axis=0), axis=0) < random.random(len(theta))).sum(axis=0)
+        return np.array([np.mean(score >= k) for k in range(len(steps) + 2)])
+
+    expected = []
+    for own in tau:
+        steps = own[np.isfinite(own)]
+        average, rater = given(1.4, 0.0, steps), given(slope, severity, steps)
+        k = int(np.flatnonzero(average >= 0.5)[-1])
+        part = (0.5 - average[k + 1]) / (average[k] - average[k + 1])
+        expected.append(part * rater[k] + (1 - part) * rater[k + 1])
+    found = index.standard(np.array([slope, 1.4]), np.array([severity, 0.0]))
+    assert found == pytest.approx([np.mean(expected), 0.5], abs=4e-3)

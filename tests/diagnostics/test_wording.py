@@ -56,9 +56,10 @@ SAID: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "Review borderline work with a more lenient colleague, and agree on the standard.",
     ),
     "marks": (
-        {"passes": LENIENT, "ordered": True, "sharpness": Interval(0.6, 0.1, 0.8)},
+        {"passes": LENIENT, "ordered": True, "less": -0.62, "sharpness": Interval(0.6, 0.1, 0.8)},
         "too lenient",
-        "Gives about 80 % of the marks where the average rater gives 50 %.",
+        "Gives the middle mark or more to about 80 of 100 students, the average rater to 50; an average student gets "
+        "0.6 marks more than from the average rater.",
         "Review borderline work with a stricter colleague, and agree on the standard.",
     ),
     "lenient": (

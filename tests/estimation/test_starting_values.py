@@ -5,6 +5,7 @@ import pytest
 import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
+from raterlens.models.responses import Adjacent
 from tests.support.facets_models import make
 
 
@@ -39,6 +40,6 @@ def test_a_fit_may_begin_and_be_anchored_where_nobody_tells_students_apart():
 
 
 def test_students_with_more_ratings_start_with_narrower_posteriors(small):
-    widths, n = starting_widths(small), small.tally("student").n
+    widths, n = starting_widths(small, Adjacent(2)), small.tally("student").n
     assert (widths < 1).all()
     assert np.all(np.diff(widths[np.argsort(n, kind="stable")]) <= 0)

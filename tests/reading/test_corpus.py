@@ -38,13 +38,4 @@ def test_files_that_ask_and_whose_proposal_works(case: Case, tmp_path: Path) -> 
         read(path)
     assert caught.value.proposal is not None
     found = rows(read(path, **caught.value.proposal.config.given()))
-    assert [row[:3] for row in found] == [row[:3] for row in case.rows]
-    if case.banded:
-        bands = {
-            y: [band for row, (*_, band) in zip(case.rows, found, strict=True) if row[3] == y]
-            for y in range(5)
-        }
-        assert all(max(bands[y]) <= min(bands[y + 1]) for y in range(4)), "the order of scores is kept"
-        assert len({row[3] for row in found}) >= 3
-    else:
-        assert found == case.rows
+    assert found == case.rows

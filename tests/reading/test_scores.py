@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from raterlens.base.errors import InputError, RaterlensError
+from raterlens.base.text import Option
 from raterlens.config import ReadConfig
 from raterlens.reading.read import read
 from raterlens.reading.scores import parse_scores, scale_of, suggested_bands, suggested_cut
@@ -98,12 +100,13 @@ def test_a_word_among_numbers_is_refused() -> None:
         read(frame)
 
 
-def test_51_categories_are_the_most() -> None:
+def test_scores_above_50_are_marks_and_a_stray_one_is_named() -> None:
     scores = pl.Series("score", [*range(51), *range(51)])
     frame = pl.DataFrame({"student": range(102), "rater": ["a", "b"] * 51, "score": scores})
     assert read(frame).n_categories == 51
-    with pytest.raises(RaterlensError, match=r"score 51 .* is above 50, too many categories to model"):
-        read(frame.with_columns(score=scores.replace(50, 51)))
+    assert read(frame.with_columns(score=scores.replace(50, 60))).n_categories == 61
+    with pytest.raises(RaterlensError, match=r"score 510 .* is above 50, too many categories to model"):
+        read(frame.with_columns(score=scores.replace(50, 510)))
 
 
 def scored(values: list[Any], name: str = "score", **options: Any) -> tuple[list[int], list[bool]]:
@@ -151,13 +154,41 @@ def test_what_is_asked(values: list[Any], name: str, expected: list[int]) -> Non
     assert scored(values, name) == (expected, [False])
 
 
-def test_bands_suit_the_data() -> None:
+def test_many_marks_are_read_as_they_are_and_bands_suit_them() -> None:
     low, high = (list(range(start, start + 41)) for start in (5, 59))
-    assert [set(scored(values)[0]) for values in (low, high)] == [set(low), {0, 1, 2, 3, 4}]
-    _, found = scale_of([pl.Series("score", high)], ["score"], ReadConfig())
-    assert found[0].options[0].value == "68,76,84,92"
-    assert found[0].alternative is not None
-    assert found[0].alternative.value == 80
+    assert [scored(values)[0] for values in (low, high)] == [low, high]
+    coding, found = scale_of([pl.Series("score", high)], ["score"], ReadConfig())
+    assert (coding.marks, coding.factor) == (True, 1)
+    assert (found[0].options, found[0].certain) == ((), True)
+    assert found[0].alternative == Option("bands", "67,75,83,91")
+
+
+def test_few_marks_out_of_100_are_put_into_bands() -> None:
+    values = [3, 17, 22, 41, 48, 55, 63, 78, 81, 90, 94, 99]
+    coding, found = scale_of([pl.Series("score", values)], ["score"], ReadConfig())
+    assert not coding.marks
+    assert found[0].options[0].name == "bands"
+    assert not found[0].certain
+
+
+@pytest.mark.parametrize(
+    ("marks", "factor", "rounded"),
+    [
+        ([k / 2 for k in range(60, 101)], 2, ""),
+        ([k / 100 for k in range(41)], 100, ""),
+        ([k / 7 for k in range(41)], 100, ", rounded to 0.01"),
+        ([10.0 * k + 0.25 for k in range(200)], 0.5, ", rounded to 2"),
+    ],
+)
+def test_marks_are_counted_in_steps_that_leave_next_to_nothing_to_round(
+    marks: list[float], factor: float, rounded: str
+) -> None:
+    column = pl.Series("score", marks)
+    coding, found = scale_of([column], ["score"], ReadConfig())
+    assert coding.factor == pytest.approx(factor)
+    assert found[0].action.endswith(f"continuous scale{rounded}")
+    codes = parse_scores(column, coding, str)
+    assert np.abs(codes / coding.factor - marks).max() <= 0.5 / coding.factor + 1e-9
 
 
 def test_what_the_user_says_goes_first() -> None:

@@ -6,7 +6,8 @@ Pass or fail is a link's F and f. Ordered scores 0 .. K − 1 have thresholds τ
 own thresholds each) the curve is their average. With two categories and τ = 0 both are the binary curve.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -31,6 +32,10 @@ _REACH = 2.0
 _TAIL = 40.0
 # Of odds, below which no product of them overflows.
 _LARGEST_EXPONENT = 600.0
+# Points of the rule for averages over students and over noise, where marks are probabilities.
+_NODES = 41
+_POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(_NODES)
+_WEIGHTS /= _WEIGHTS.sum()
 
 
 class Curve(Protocol):
@@ -52,6 +57,10 @@ class Curve(Protocol):
     @property
     def step_weights(self) -> Array:
         """(steps,): what each step from a score to the next (of each scale) counts in the mean; they sum to 1."""
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        """Steps of each scale."""
 
     def cumulative(self, s: Array) -> Array:
         """(2, steps, ...): the probabilities that a step is reached, and that it is not."""
@@ -85,6 +94,10 @@ class PassCurve:
     @property
     def step_weights(self) -> Array:
         return np.ones(1)
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        return (1,)
 
     def cumulative(self, s: Array) -> Array:
         return np.exp(np.stack([self.link.log_pass(s), self.link.log_fail(s)]))[:, None]
@@ -142,6 +155,10 @@ class GradedCurve:
     def step_weights(self) -> Array:
         return np.full(self.thresholds.size, 1 / self.thresholds.size)
 
+    @property
+    def scales(self) -> tuple[int, ...]:
+        return (self.thresholds.shape[1],) * len(self.thresholds)
+
     def cumulative(self, s: Array) -> Array:
         return np.concatenate([PassCurve(self.link).cumulative(s - tau) for tau in self._each()], axis=1)
 
@@ -193,8 +210,12 @@ class AdjacentCurve:
 
     @property
     def step_weights(self) -> Array:
-        steps = np.isfinite(self.thresholds).sum(axis=1)
+        steps = np.array(self.scales)
         return np.repeat(1 / (len(steps) * steps), steps)
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        return tuple(np.isfinite(self.thresholds).sum(axis=1).tolist())
 
     def cumulative(self, s: Array) -> Array:
         out, first = np.empty((2, len(self.step_weights), *np.shape(s))), 0
@@ -254,6 +275,70 @@ class AdjacentCurve:
             logs -= np.append(0.0, np.cumsum(tau)).reshape(-1, *[1] * np.ndim(s))
             found.append(special.softmax(logs, axis=0))
         return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarkCurve:
+    """Marks on a fine scale, normal around s: a mark is s and noise, in units of the model. Marks that are
+    probabilities are normal as log-odds, and their mean is that of probabilities."""
+
+    edges: Array
+    """(steps,): in units, halfway between neighbouring marks."""
+    noise: float | Array
+    """Standard deviation."""
+    span: float
+    """Units on the scale of marks."""
+    odds: bool = False
+    """Marks are probabilities."""
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        return -_REACH, _REACH
+
+    def mean(self, s: Array) -> Array:
+        if not self.odds:
+            return np.asarray(np.asarray(s) / self.span + 0.5)
+        return self._over_noise(special.expit, s)
+
+    def density(self, s: Array) -> Array:
+        if not self.odds:
+            return np.full(np.shape(s), 1 / self.span)
+        return self._over_noise(lambda x: special.expit(x) * special.expit(-x), s)
+
+    def _over_noise(self, value: Callable[[Array], Array], s: Array) -> Array:
+        return np.asarray(
+            sum(w * value(np.asarray(s) + self.noise * x) for x, w in zip(_POINTS, _WEIGHTS, strict=True))
+        )
+
+    def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
+        a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
+        if not self.odds:
+            of_normal = np.array([1.0, 0.0, 1.0])[: order + 1].reshape(-1, *[1] * a.ndim)
+            return np.asarray(np.broadcast_to(of_normal / self.span, (order + 1, *a.shape)).copy())
+        density = self.density(np.multiply.outer(_POINTS, a) - eta)
+        return np.stack([np.tensordot(_WEIGHTS * _POINTS**k, density, 1) for k in range(order + 1)])
+
+    @property
+    def step_weights(self) -> Array:
+        return np.full(len(self.edges), 1 / len(self.edges))
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        return (len(self.edges),)
+
+    def cumulative(self, s: Array) -> Array:
+        over = (np.asarray(s) - self.edges.reshape(-1, *[1] * np.ndim(s))) / self.noise
+        return np.asarray(special.ndtr(np.stack([over, -over])))
+
+    def rates(self, a: Array, eta: Array) -> Array:
+        return self.widened(a).cumulative(-np.asarray(eta))
+
+    def expected(self, a: Array, eta: Array) -> Array:
+        return self.widened(a).mean(-np.asarray(eta))
+
+    def widened(self, a: Array) -> "MarkCurve":
+        """With what students of standard normal abilities add to the noise; its noise is then an array."""
+        return replace(self, noise=np.sqrt(self.noise**2 + np.asarray(a) ** 2))
 
 
 def _by_odds(odds: Array, easier: Array) -> Array:

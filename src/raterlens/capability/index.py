@@ -9,7 +9,7 @@ import numpy as np
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.capability.chebyshev_table import many_draws, read_off, read_off_slopes
-from raterlens.capability.curves import Curve, PassCurve, through_log_link
+from raterlens.capability.curves import Curve, MarkCurve, PassCurve, through_log_link
 from raterlens.capability.population import Normal, Population, over_readings
 
 # ------------------------------------------------------------------------------------------------- perfect rater
@@ -40,6 +40,10 @@ def sharpness_of(
 ) -> Array:
     """Sharpness of raters with slope a, severity eta and a reading effect of variance `halo`."""
     a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
+    if isinstance(curve, MarkCurve):
+        # Of normal marks it is their correlation with ability, whatever increasing function of them is read.
+        reach = a * population.sd
+        return np.asarray(reach / np.sqrt(reach**2 + curve.noise**2 + halo))
     if through_log_link(curve):
         # Where nearly everybody passes, the few fails that the slope adds count for much, however flat it is. Against
         # the perfect rater at the best severity, sharpness goes to 0 with the slope, as for every other link.
@@ -51,7 +55,7 @@ def rate_and_sharpness(
     curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float = 0.0
 ) -> Array:
     """(2, ...): how fast scores rise with ability, and sharpness, which of normal abilities follows from that."""
-    if not isinstance(population, Normal) or through_log_link(curve):
+    if not isinstance(population, Normal) or through_log_link(curve) or isinstance(curve, MarkCurve):
         return np.stack([population.rate(curve, a, eta, halo), sharpness_of(curve, population, a, eta, halo)])
     return all_of_normal(curve, population, a, eta, halo)[:2]
 
@@ -92,10 +96,53 @@ def sharpness_gradient(
     return rise(_STEP, 0.0, 0.0), rise(0.0, _STEP, 0.0), by_halo
 
 
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """The average rater, whom standards are compared with."""
+
+    curve: Curve
+    slope: float = 1.0
+    alpha: float = 0.0
+    """The predictor of an average student."""
+
+    def share(self, curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float) -> Array:
+        """Share of students to whom raters who score by this curve give the middle mark: what this one gives to half
+        of them.
+
+        `eta` is counted from the average rater. Between two marks, the middle one is a mixture of both.
+        """
+        if isinstance(curve, MarkCurve):
+            half = replace(curve, edges=np.zeros(1), odds=False)
+            return np.asarray(population.centred().shares(half, a, eta, halo)[0, 0])
+        always, weights = _middle_mark(self, population)
+        reached = population.shares(curve, a, eta - self.alpha, halo)[0]
+        return np.asarray(always + np.tensordot(weights, reached, 1))
+
+
+@lru_cache(maxsize=64)
+def _middle_mark(usual: Usual, population: Population) -> tuple[float, Array]:
+    """The share of students that the middle mark's mixture gives it to in any case, and the weight of each step."""
+    slope, severity = np.array([usual.slope]), np.array([-usual.alpha])
+    reached = population.shares(usual.curve, slope, severity)[0, :, 0]
+    always, weights, first = 0.0, [], 0
+    for steps in usual.curve.scales:
+        share = np.concatenate([[1.0], reached[first : first + steps], [0.0]])
+        below = min(
+            int(np.searchsorted(-share, -0.5, "right")), steps + 1
+        )  # the first step that fewer than half reach
+        part = (0.5 - share[below]) / (share[below - 1] - share[below])
+        own = np.zeros(steps + 2)
+        own[below - 1], own[below] = part, 1 - part
+        always += own[0] / len(usual.curve.scales)
+        weights.append(own[1:-1] / len(usual.curve.scales))
+        first += steps
+    return always, np.concatenate(weights)
+
+
 def standard_of(
     curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float = 0.0
 ) -> Array:
-    """Expected score as a share of its range (pass or fail: share of passes) where the average rater's is a half.
+    """Share of passes where the average rater's is a half.
 
     `eta` is counted from the average rater, and students from the ability at which that rater is undecided.
     """
@@ -104,7 +151,7 @@ def standard_of(
 
 @lru_cache(maxsize=16)
 def _undecided(curve: Curve) -> float:
-    """The predictor at which a student's expected score is half of the range."""
+    """The predictor at which a pass is as likely as a fail."""
     if isinstance(curve, PassCurve) and curve.link.symmetric:
         return 0.0
     low, high = (20 * end for end in curve.reach)
@@ -178,6 +225,8 @@ class Index:
     own: "OwnCurves | None" = None
     """Where raters use the scale in their own ways; `curve` is then the yardstick's. The first axis of slopes and
     severities is that of these raters, unless it is one rater's."""
+    usual: Usual | None = None
+    """The average rater; None for pass and fail, and where no standard is asked for."""
 
     def of(self, rows: Indices | slice) -> "Index":
         """For these raters alone."""
@@ -282,10 +331,14 @@ class Index:
         return Gradient(by_slope, by_severity, np.zeros_like(a), by_halo)
 
     def standard(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
-        """Share of students who pass where the average rater, from whom eta is counted, passes half."""
+        """Share of students who pass where the average rater, from whom eta is counted, passes half; of more scores
+        than pass and fail, who get the middle mark, which the average rater gives to half."""
         if self.own is not None:
             return self._each("standard", a, eta, halo)
-        return self._at(partial(standard_of, self.curve, self.population), a, eta, halo)
+        if isinstance(self.curve, PassCurve):
+            return self._at(partial(standard_of, self.curve, self.population), a, eta, halo)
+        usual = self.usual or Usual(self.curve)
+        return self._at(partial(usual.share, self.curve, self.population), a, eta, halo)
 
     def _each(
         self, name: str, a: Array, eta: Array, halo: Array | float, *first: float, axis: int = 0

@@ -278,6 +278,10 @@ class Population(Protocol):
     def densest(self) -> float:
         """Highest density of abilities: T of a rater who makes no error at the best place."""
 
+    @property
+    def sd(self) -> float:
+        """Standard deviation of abilities."""
+
     def __hash__(self) -> int: ...
 
     def rate(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
@@ -512,6 +516,11 @@ class Histogram:
 
     def centred(self) -> "Histogram":
         return Histogram(self.edges - self._mean, self.share, self.text)
+
+    @property
+    def sd(self) -> float:
+        middle, width = (self.edges[1:] + self.edges[:-1]) / 2 - self._mean, np.diff(self.edges)
+        return float(np.sqrt(self.share @ (middle**2 + width**2 / 12)))
 
     @property
     def _mean(self) -> float:

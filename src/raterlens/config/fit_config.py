@@ -18,6 +18,7 @@ Scale = Literal[
     "partial credit, rater",
     "graded, rater",
     "rater free",
+    "continuous",
 ]
 Prior = Literal["panel", "none"]
 CovarianceKind = Literal["observed", "expected", "sandwich", "opg", "conditional"]
@@ -111,9 +112,10 @@ class FitConfig:
     scale: Scale | None = option(
         None,
         "Thresholds of ordered scores: shared (rating scale, graded), per item (partial credit), and with rater also "
-        "each rater's own around these. Default: rating scale, unless the data decide.",
+        "each rater's own around these; or continuous: marks on a fine scale, without thresholds. Default: rating "
+        "scale, unless the data decide; continuous for more than 20 different scores.",
     )
-    """None: a rating scale, or thresholds of each item under `adapt`."""
+    """None: a rating scale, or thresholds of each item under `adapt`; continuous for more than 20 different scores."""
     item_slopes: bool = option(False, "Let items differ in how strongly they reflect ability.")
     covariates: Mapping[str, Sequence[Any]] | None = option(
         None,
@@ -220,8 +222,10 @@ class FitConfig:
         return self.model or STANDARD_MODEL
 
     @property
-    def shared_scale(self) -> Literal["rating scale", "partial credit", "graded"]:
+    def shared_scale(self) -> Literal["rating scale", "partial credit", "graded", "continuous"]:
         """The thresholds that raters share, whether or not each has some of its own."""
+        if self.scale == "continuous":
+            return "continuous"
         if self.scale in ("graded", "graded, rater"):
             return "graded"
         return "partial credit" if (self.scale or "").startswith("partial credit") else "rating scale"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Where no rater tells students apart at all.
 _FLATTEST = 1e-6
-_UNITS = {"logit": "logits", "probit": "probits"}
+_UNITS = {"logit": "logits", "probit": "probits", "identity": "marks"}
 _HALF_SLOPE: dict[str, Callable[[Array], Array]] = {
     "logit": lambda rho: special.logit((1 + rho) / 2),
     "probit": lambda rho: special.ndtri((1 + rho) / 2),
@@ -52,8 +52,9 @@ class Scale:
     @staticmethod
     def of(fit: "Result") -> "Scale":
         """The scale that a fit's tables are on."""
-        ordered = fit.calibration is not None and "threshold" in fit.calibration.effects
-        curve = fit.calibration.curve() if fit.calibration is not None and ordered else None
+        known = fit.calibration
+        ordered = known is not None and ("threshold" in known.effects or known.marks is not None)
+        curve = known.curve() if known is not None and ordered else None
         return Scale(fit.sigma, fit.link, fit.model, curve)
 
     @property

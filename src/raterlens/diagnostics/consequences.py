@@ -164,14 +164,14 @@ def consequences(
         reliability_if_alike=nothing if fit.calibration is None else _reliability(alike, k),
         most_lenient=(names[top], float(gets[top])),
         most_severe=(names[bottom], float(gets[bottom])),
-        ordered="thresholds" in fit.tables,
+        ordered=fit.ordered,
         alone=fit.n_raters == 1,
     )
 
 
 def _pass_mark(fit: "Result") -> tuple[float, ...]:
     """Half of the items where scores are pass or fail; ordered scores do not say what a pass is."""
-    if "thresholds" in fit.tables:
+    if fit.ordered:
         return ()
     return (0.5,) if fit.calibration is None else (float(fit.calibration.values.mean()),)
 

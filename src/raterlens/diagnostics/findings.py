@@ -26,6 +26,7 @@ from raterlens.diagnostics.differences import Differences, differences
 from raterlens.diagnostics.monitoring import Monitoring, monitor
 from raterlens.diagnostics.residuals import residuals
 from raterlens.diagnostics.what_if import Levers, levers
+from raterlens.inference.expected_scores import marks_less
 from raterlens.inference.result import Result
 from raterlens.ratings.design import connected_groups, raters_apart
 
@@ -135,7 +136,7 @@ class RaterFindings:
     kappa: Interval
     sharpness: Interval
     passes: Interval
-    """Share of borderline students who pass; of ordered scores, share of the marks"""
+    """Share of borderline students who pass; of more scores than pass and fail, who get the middle mark"""
     halo: Interval | None
     standard: StandardVerdict
     sharpness_verdict: SharpnessVerdict
@@ -152,6 +153,8 @@ class RaterFindings:
     """Sensitivity and specificity, where the model knows a true category"""
     ordered: bool
     """More scores than pass and fail"""
+    less: float = 0.0
+    """Marks that an average student gets less than from the average rater, as the file counts; 0 for pass and fail"""
     flags: tuple[Flag, ...] = ()
     alarm: Alarm | None = None
     link: Link = "linked"
@@ -288,7 +291,10 @@ def rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
         halos = [*_intervals(table, "halo")]
     at = levers(fit)
     known = "sensitivity" in table.columns
-    ordered, alone = "thresholds" in fit.tables, fit.n_raters == 1
+    ordered, alone = fit.ordered, fit.n_raters == 1
+    less = np.zeros(table.height)
+    if fit.calibration is not None and ordered:
+        less = marks_less(fit.calibration)
     found = []
     for r, row in enumerate(table.iter_rows(named=True)):
         sharpness, passes = columns["sharpness"][r], columns["passes"][r]
@@ -310,6 +316,7 @@ def rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
                 constant=row["flag"] if row["flag"] in CONSTANT_SCORES else "",
                 accuracy=(row["sensitivity"], row["specificity"]) if known else None,
                 ordered=ordered,
+                less=float(less[r]),
                 link="alone" if alone else "linked",
             )
         )

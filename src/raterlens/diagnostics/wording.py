@@ -173,8 +173,22 @@ def _not_comparable(it: RaterFindings) -> str:
 def _compared(it: RaterFindings) -> str:
     of_100 = f"{100 * it.passes.value:.0f}"
     if it.ordered:
-        return f"Gives about {of_100} % of the marks where the average rater gives 50 %"
+        return (
+            f"Gives the middle mark or more to about {of_100} of 100 students, the average rater to 50"
+            f"{_marks(it, ' than from the average rater')}"
+        )
     return f"Passes about {of_100} of 100 students where the average rater passes 50"
+
+
+def _marks(it: RaterFindings, end: str) -> str:
+    """Say how many marks less or more an average student gets; nothing where that is next to none."""
+    if abs(it.less) < _FEW_MARKS:
+        return ""
+    size = f"{abs(it.less):.1f}" if abs(it.less) >= 10 * _FEW_MARKS else f"{abs(it.less):.2f}"
+    return f"; an average student gets {size} marks {'less' if it.less > 0 else 'more'}{end}"
+
+
+_FEW_MARKS = 0.01
 
 
 def _drift(it: RaterFindings) -> str:
@@ -246,7 +260,8 @@ def _letter_standard(it: RaterFindings) -> str:
     than = "stricter" if it.standard.endswith("severe") else "more generous"
     share = f"{100 * it.passes.value:.0f}"
     seen = (
-        f"where the average rater gives 50 % of the marks, you give about {share} %"
+        f"of 100 students you would give the middle mark or more to about {share}, the average rater to 50"
+        f"{_marks(it, ' from you')}"
         if it.ordered
         else f"of 100 borderline students you would pass about {share}, the average rater 50"
     )

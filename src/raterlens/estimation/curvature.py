@@ -74,6 +74,17 @@ def as_bent(found: OwnCurvature, problem: FacetsMarginal, parameters: Array, nod
     return np.asarray(found.blocks * scale[:, None] * scale)
 
 
+def exact_inverse(
+    problem: FacetsMarginal, parameters: Array, information: Array, nodes: Nodes
+) -> sparse.csr_array:
+    """(parameters, parameters): of the exact information, steadied in directions of which the ratings tell little."""
+    exact, scale = problem.information(parameters, nodes), np.sqrt(information)
+    full = exact if isinstance(exact, np.ndarray) else exact.toarray()
+    values, vectors = np.linalg.eigh(full / np.outer(scale, scale))
+    half = vectors / np.sqrt(np.maximum(values, _LEAST)) / scale[:, None]
+    return sparse.csr_array(half @ half.T)
+
+
 def own_curvature(
     problem: FacetsMarginal, parameters: Array, information: Array, nodes: Nodes, moments: Moments
 ) -> OwnCurvature | None:

@@ -107,7 +107,8 @@ def _mml(task: Task) -> FacetsEstimate:
     if task.problem.response.cornered:
         found = fit_with_corner(task.problem, task.start, task.space, task.search)
     else:
-        found = fit_mml(task.problem, task.start, task.space, starting_widths(task.ratings), task.search)
+        widths = starting_widths(task.ratings, task.problem.response)
+        found = fit_mml(task.problem, task.start, task.space, widths, task.search)
     problem = found.problem
     # Centring moves abilities where groups of students have means of their own.
     parameters = centre(problem.model, found.optimum.parameters, task.held)

@@ -9,7 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array
-from raterlens.estimation.curvature import OwnCurvature, as_bent, joint_inverse, own_curvature, worth_joining
+from raterlens.estimation.curvature import (
+    OwnCurvature,
+    as_bent,
+    exact_inverse,
+    joint_inverse,
+    own_curvature,
+    worth_joining,
+)
 from raterlens.estimation.newton import differenced_curvature, newton
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.estimation.panel_spread import ENOUGH_FOR_TAILS, learned
@@ -20,6 +27,7 @@ from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.models.terms.halo import HALO, Halo
+from raterlens.models.terms.noise import NOISE
 
 # Standard errors from the optimum, by the gradient, within which the rough grid has done its work.
 _NEAR = 0.1
@@ -30,6 +38,8 @@ _MOST_ROUNDS = 8
 _SAME_SPREAD = 0.03
 # Where raters' own errors are so small a share of how much they differ, in variance, spreads learnt on the way stay.
 _LITTLE = 0.1
+# Parameters up to which the exact information is inverted once where marks have noise, which goes with slopes.
+_MOST_EXACT = 1_000
 # Steps after which Newton's method takes over, on problems that are small enough for it.
 _PATIENCE, _FEW_PARAMETERS, _FEW_STUDENTS = 100, 100, 60
 
@@ -92,9 +102,7 @@ def fit_mml(
             prior = _learned(problem, problem.prior, found, parameters, grid.nodes)
             grid.problem = problem = problem.under(prior)
             settled = _known_well(prior, found, parameters)
-        if worth_joining(problem.model):
-            return joint_inverse(problem, parameters, information, grid.nodes, found)
-        return found.inverse(information, problem.prior, parameters)
+        return _inverse(problem, parameters, information, grid.nodes, found)
 
     first_curvature = partial(_first_inverse, problem, space.information)
     tables = None if problem.model.nested else problem.tables
@@ -125,6 +133,16 @@ def fit_mml(
         optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(grid.nodes.points)
     )
     return Quadrature(replace(optimum, record=record), grid.nodes, grid.moments(start), problem)
+
+
+def _inverse(
+    problem: FacetsMarginal, parameters: Array, information: Array, nodes: Nodes, found: OwnCurvature
+) -> sparse.csr_array:
+    if NOISE in problem.model and len(parameters) <= _MOST_EXACT:
+        return exact_inverse(problem, parameters, information, nodes)
+    if worth_joining(problem.model):
+        return joint_inverse(problem, parameters, information, nodes, found)
+    return found.inverse(information, problem.prior, parameters)
 
 
 def _first_inverse(

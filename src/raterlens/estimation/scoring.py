@@ -58,13 +58,14 @@ class Placed:
         """Posterior means and standard deviations, in units of the fit's population of students."""
         if (own := self.problem.own_nodes(self.parameters)) is not None:
             return self.problem.moments(self.parameters, own)
-        return _abilities(self.problem, self.parameters, starting_widths(self.ratings))
+        return _abilities(self.problem, self.parameters, starting_widths(self.ratings, self.problem.response))
 
     def rough_nodes(self) -> Nodes:
         """A grid for tests, which need not be exact."""
         moments = self.moments
         if moments is None:
-            moments = _rough_abilities(self.problem, self.parameters, starting_widths(self.ratings))
+            widths = starting_widths(self.ratings, self.problem.response)
+            moments = _rough_abilities(self.problem, self.parameters, widths)
         nodes = nodes_for(moments, _ROUGH * len(moments.sd))
         if not self.problem.nests:
             return nodes
@@ -84,7 +85,11 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
     Every rater gets a slope, wherever the calibration's slopes came from, unless the model's parameters are wanted as
     they were fitted.
     """
-    every = with_scores(ratings, calibration.scores)
+    scores = calibration.scores
+    if calibration.marks is not None and ratings.n_categories > len(scores):
+        # A mark above the highest that the fit saw is one like others.
+        scores = tuple(range(ratings.n_categories))
+    every = with_scores(ratings, scores)
     coded = counted_once(every) if calibration.repeats == "draws" else every
     spec = facets_spec(calibration.model)
     spec = spec if as_fitted else replace(spec, slopes=own_slopes)
@@ -117,8 +122,9 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
         groups=GROUP_MEAN in calibration.effects,
         rater_thresholds="drawn" if RATER_THRESHOLD in calibration.effects else "none",
         draws=_drawing(calibration, coded),
+        marks=calibration.marks,
     )
-    model, response = build(coded, options, len(calibration.scores), known_highest(calibration, coded))
+    model, response = build(coded, options, len(scores), known_highest(calibration, coded))
     if POPULATION in calibration.effects:
         model = model.plus(Population())
     if coded.known is not None and (slope := calibration.known_slope) is not None:

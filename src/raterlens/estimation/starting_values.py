@@ -5,7 +5,9 @@ import numpy as np
 from raterlens.base.arrays import Array, take_in_blocks
 from raterlens.capability.links import Link
 from raterlens.models.facets import FacetsModel
+from raterlens.models.responses import Marks, Response
 from raterlens.models.term import RATING_INFORMATION, START_SLOPE, Beginning
+from raterlens.models.terms.noise import NOISE
 from raterlens.ratings.coded import Ratings
 
 # Of the largest information: less is none.
@@ -21,7 +23,8 @@ def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
 def information_scale(model: FacetsModel, start: Array, n_students: int = 1) -> Array:
     """Diagonal of the complete-data information, roughly: what scales the optimiser's coordinates."""
     given = model.contexts.given.sum(axis=1)
-    per_row = RATING_INFORMATION * np.concatenate([given, np.repeat(given, len(model.lever))])
+    each = 1.0 if NOISE in model else RATING_INFORMATION
+    per_row = each * np.concatenate([given, np.repeat(given, len(model.lever))])
     found = np.asarray(model.jacobian(start).power(2).T @ per_row)
     for term in model.terms:
         own = term.information(model, start, n_students)
@@ -31,11 +34,12 @@ def information_scale(model: FacetsModel, start: Array, n_students: int = 1) -> 
     return np.where(found > _NOTHING * found.max(initial=0.0), found, 1.0)
 
 
-def starting_widths(ratings: Ratings) -> Array:
+def starting_widths(ratings: Ratings, response: Response) -> Array:
     """Posterior standard deviations of the students at the starting slope: what the first grid must resolve."""
     given = ratings.tally("student").n
     # The more scores there are, the more a rating varies, if less than the square of their range.
-    each = RATING_INFORMATION * (ratings.n_categories - 1) ** 1.75
+    marks = isinstance(response, Marks)
+    each = 1.0 if marks else RATING_INFORMATION * (ratings.n_categories - 1) ** 1.75
     # Of students there can be millions, but few numbers of ratings.
     widths = 1 / np.sqrt(1 + START_SLOPE**2 * each * np.arange(int(given.max(initial=0)) + 1))
     return take_in_blocks(widths, given)

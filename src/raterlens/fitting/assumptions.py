@@ -34,7 +34,7 @@ from raterlens.config.limits import (
 )
 from raterlens.diagnostics.differences import p_words
 from raterlens.estimation.scoring import Placed, place
-from raterlens.fitting.facets_checks import check_interactions
+from raterlens.fitting.facets_checks import check_interactions, with_scale
 from raterlens.fitting.facets_task import FacetsTask
 from raterlens.fitting.line import carry_out, check, checked
 from raterlens.fitting.steps import Earlier, Run
@@ -124,7 +124,7 @@ class _Trial:
 
 def result_under_policy(ratings: Ratings, config: FitConfig, run: Run) -> Result:
     """Fit the ratings as requested, under the request's policy."""
-    policy = config.policy
+    policy, config = config.policy, with_scale(config, ratings)
     if policy == "ignore" or not isinstance(MODELS.get(config.model_name), FacetsSpec):
         return carry_out(config, ratings, run)
     with limit_blas_threads(ratings):
@@ -417,7 +417,8 @@ def _shows_halo(ratings: Ratings) -> bool:
 
 
 def _may_have_halo(ratings: Ratings, config: FitConfig) -> bool:
-    return config.halo is None and ratings.known is None and _shows_halo(ratings)
+    unsaid = config.halo is None and config.scale != "continuous"
+    return unsaid and ratings.known is None and _shows_halo(ratings)
 
 
 def _on_ability(ratings: Ratings, config: FitConfig) -> bool:

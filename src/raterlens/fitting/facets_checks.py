@@ -17,7 +17,7 @@ from raterlens.inference.covariance import EXPECTED, OBSERVED, check_kind
 from raterlens.likelihood.cells import readings_in
 from raterlens.models.build import Options
 from raterlens.models.contexts import Contexts
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS, FacetsSpec, facets_spec
 from raterlens.models.terms.rater_interactions import ITEM, Interaction
 from raterlens.models.terms.shared_bias import ENOUGH_KNOWN
 from raterlens.ratings.coded import Ratings
@@ -36,6 +36,37 @@ def refuse_together(asked: Option, others: Iterable[tuple[Option, bool]]) -> Non
                 value=asked.value if other.value is None else other.value,
                 option=other.name,
             )
+
+
+def with_scale(config: FitConfig, ratings: Ratings) -> FitConfig:
+    """The request with the scale that so many different scores ask for."""
+    takes = isinstance(MODELS.get(config.model_name), FacetsSpec) and config.model_name != "probit"
+    if config.scale is not None or not ratings.on_fine_scale or not takes:
+        return config
+    return config.changed(scale="continuous")
+
+
+def check_marks(ratings: Ratings, config: FitConfig) -> None:
+    """Raise on what does not go with marks on a continuous scale."""
+    if config.scale != "continuous":
+        return
+    asked = Option("scale", "continuous")
+    refuse_together(
+        asked,
+        (
+            (Option("model", config.model), config.model_name == "probit"),
+            (Option("method", config.method), config.method != "mml"),
+            (Option("link", config.link), config.link is not None),
+            (Option("halo", config.halo), config.halo not in (None, "none")),
+            (Option("covariates"), config.covariates is not None),
+            (Option("anchors"), config.anchors is not None),
+            (Option("trusted"), config.trusted is not None),
+            (Option("known"), ratings.known is not None),
+            (Option("piece"), ratings.piece is not None),
+            (Option("repeats", "draws"), ratings.draw is not None),
+            (Option("reference", config.reference), config.reference == PERFECT),
+        ),
+    )
 
 
 MOST_CELLS = 3_000
@@ -433,6 +464,8 @@ def known_scores(config: FitConfig, ratings: Ratings) -> tuple[int, ...]:
     """The scores that the model knows: those of the anchoring fit, or all that were given."""
     if config.anchors is not None and config.anchors.earlier is not None:
         return config.anchors.earlier.scores
+    if config.scale == "continuous":
+        return tuple(range(ratings.n_categories))
     if ratings.n_categories == 2:
         return (0, 1)
     given = tuple(int(score) for score in np.flatnonzero(ratings.score_counts))
@@ -448,7 +481,7 @@ def known_scores(config: FitConfig, ratings: Ratings) -> tuple[int, ...]:
 
 def check_scores(ratings: Ratings, n_categories: int, options: Options, method: str) -> None:
     """Raise where the scores are ordered, and the model, the method or the link takes pass or fail only."""
-    if n_categories == 2:
+    if n_categories == 2 or options.scale == "continuous":
         return
     lowest, *_, highest = (int(score) for score in np.flatnonzero(ratings.score_counts))
     link = options.link.name

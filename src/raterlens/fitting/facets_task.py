@@ -23,6 +23,7 @@ from raterlens.fitting.facets_checks import (
     check_impressions,
     check_interactions,
     check_known,
+    check_marks,
     check_readings,
     check_scores,
     default_yardstick,
@@ -51,7 +52,7 @@ from raterlens.inference.spreads import (
     spread_table,
     with_marginal,
 )
-from raterlens.inference.tables import tabulate
+from raterlens.inference.tables import in_marks, tabulate
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
@@ -88,6 +89,7 @@ class FacetsTask:
     @staticmethod
     def of(ratings: Ratings, config: FitConfig, run: Run) -> "FacetsTask":
         checkpoint = None if run.checkpoint is None else Checkpoint(run.checkpoint, resume=run.resume)
+        check_marks(ratings, config)
         options = model_options(config)
         scores = known_scores(config, ratings)
         coded = counted_once(with_scores(ratings, scores))
@@ -257,14 +259,17 @@ class FacetsTask:
         draws = draw_table(self.ratings, estimate, covariance, self.options.link, tables["raters"])
         if draws is not None:
             tables["draws"] = draws
+        unit, marks = calibration.unit, calibration.marks
+        if marks is not None:
+            tables = in_marks(tables, calibration)
         if self.checkpoint is not None and not self.run.keep_checkpoint:
             self.checkpoint.finish()
         return Found(
-            link=self.options.link.name,
+            link=self.options.link.name if marks is None else marks.link,
             loglik=estimate.loglik,
-            sigma=raters.sigma,
-            sigma_se=raters.sigma_se,
-            alpha=raters.alpha,
+            sigma=unit * raters.sigma,
+            sigma_se=unit * raters.sigma_se,
+            alpha=raters.alpha if marks is None else marks.from_middle(raters.alpha),
             n_parameters=self.n_parameters(estimate),
             optimiser=estimate.record,
             warnings=(

@@ -13,7 +13,7 @@ from raterlens.base.text import Message, Option
 from raterlens.capability.population import Histogram, Normal
 from raterlens.capability.yardstick import PERFECT, STANDARD
 from raterlens.config import Anchors, EarlierScale, FitConfig
-from raterlens.fitting.facets_checks import check_together
+from raterlens.fitting.facets_checks import check_together, with_scale
 from raterlens.fitting.facets_task import FacetsTask
 from raterlens.fitting.steps import Run, Task
 from raterlens.inference.result import Result
@@ -100,6 +100,7 @@ def checked(config: FitConfig, ratings: Ratings, run: Run) -> tuple[FitConfig, R
     config = config.changed(model=config.model_name)
     if config.trusted is None and ratings.trusted:
         config = config.changed(trusted=ratings.trusted)
+    config = with_scale(config, ratings)
     check(config, run)
     ratings.check_estimable()
     if config.repeats == "separate" and ratings.draw is not None:

@@ -19,13 +19,13 @@ from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import is_latent_class
+from raterlens.models.responses import Marks
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit
     from raterlens.grading.decisions import Decisions
     from raterlens.grading.remarking import Remark
-    from raterlens.ratings.coded import Ratings
-
+from raterlens.ratings.coded import Ratings
 
 # ---------------------------------------------------------------------------------------------------------- cuts
 
@@ -386,8 +386,11 @@ def unshrunk(placed: Placed) -> Unshrunk:
     On a lattice first, then by a polynomial through nine neighbours, whose error is below 1e-7 of the curvature.
     """
     problem = placed.problem
-    steepest = float(np.abs(problem.model.predictor(placed.parameters).slope).max())
-    step = _STEP / max(1.0, steepest * (problem.response.n_categories - 1) / 3)
+    predictor, response = problem.model.predictor(placed.parameters), problem.response
+    steepest = float(np.abs(predictor.slope).max()) * (response.n_categories - 1)
+    if isinstance(response, Marks):
+        steepest = float(response.reach(predictor).max())
+    step = _STEP / max(1.0, steepest / 3)
     count = int(np.ceil(FARTHEST / step))
     step = FARTHEST / count
     points = np.asarray(np.arange(-count - _BESIDE, count + _BESIDE + 1) * step, np.float64)

@@ -165,12 +165,21 @@ def reading_totals(
     return found
 
 
+_LONG = 30
+"""Scores of one part from which on it is convolved by Fourier transforms."""
+
+
 def convolved(parts: Iterable[Array]) -> Array:
     """(..., totals, abilities): of independent parts together, each (..., totals, abilities)."""
     total: Array | None = None
     for part in parts:
         if total is None:
             total = part
+            continue
+        if part.shape[-2] > _LONG:  # so many marks that transforms are quicker; they leave 1e-16
+            size = total.shape[-2] + part.shape[-2] - 1
+            both = np.fft.rfft(total, size, axis=-2) * np.fft.rfft(part, size, axis=-2)
+            total = np.maximum(np.fft.irfft(both, size, axis=-2), 0.0)
             continue
         longer = np.zeros((*total.shape[:-2], total.shape[-2] + part.shape[-2] - 1, total.shape[-1]))
         for score in range(part.shape[-2]):

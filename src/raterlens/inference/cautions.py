@@ -22,6 +22,7 @@ from raterlens.likelihood.nodes import MOST_NODES
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
+from raterlens.models.terms.noise import NOISE
 from raterlens.models.terms.students import POPULATION
 from raterlens.ratings.coded import Ratings
 
@@ -54,6 +55,7 @@ def facets_warnings(
             "raters or on more items"
         )
     yield from _limits(ratings, found)
+    yield from _at_the_ends(ratings, found)
     yield from _empty_categories(ratings, found)
     if found.problem.response.cornered:
         yield _capped(found)
@@ -142,6 +144,34 @@ def _convergence(found: FacetsEstimate) -> Iterator[str]:
             Option("model", "tfm"),
             "; leaving out raters with very few ratings; more iterations, for example ",
             Option("max_iterations", 10 * record.max_iterations),
+        )
+
+
+_MANY_AT_AN_END = 0.05
+"""Share of marks at one end of the scale from which on they are not taken for normal in silence."""
+
+
+def _at_the_ends(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
+    """Marks that the ends of the scale cut off, and raters whose marks have no noise."""
+    if NOISE not in found.model:
+        return
+    counts = ratings.score_counts
+    given = np.flatnonzero(counts)
+    for end, what in ((given[0], "lowest"), (given[-1], "highest")):
+        share = counts[end] / counts.sum()
+        if share > _MANY_AT_AN_END:
+            yield Message(
+                f"{share:.0%} of the marks are {end * ratings.score_step:g}, the {what} of all: the scale ends there, "
+                "and normal marks go on. Severities of raters who often give it are too close to the average, and so "
+                "are their slopes to 0; compare with ordered bands (",
+                Option("bands"),
+                ")",
+            )
+    exact = found.at_limit[found.model.blocks[NOISE]]
+    if exact.any() and len(exact) == ratings.n_raters:
+        yield (
+            f"the marks of {listed(ratings.raters.filter(pl.Series(exact)))} follow ability without any noise but "
+            "rounding: their ratings are too few to tell, or copy others'"
         )
 
 

@@ -110,7 +110,8 @@ def rater_effects(known: Calibration) -> tuple[RaterEffects, RaterEffects]:
     kept = ~aside if not aside.all() else np.ones_like(aside)
     halo = known.halo_of(slope)
     halo = np.zeros_like(slope) if halo is None else halo
-    who = np.arange(len(slope)) if RATER_THRESHOLD in known.effects else None
+    own = RATER_THRESHOLD in known.effects or known.marks is not None
+    who = np.arange(len(slope)) if own else None
     return RaterEffects(slope, severity, halo, who), RaterEffects(
         *(each[kept].mean(keepdims=True) for each in (slope, severity, halo))
     )
@@ -161,6 +162,13 @@ def rater_scores(known: Calibration, raters: RaterEffects) -> Array:
     """(raters,): the mean score, as the file counts, that an average student can expect from each, over all items."""
     mean = float(known.effects.get("population", (0.0, 1.0))[0])
     return _over_items(known, raters.in_columns(), np.array([mean])).reshape(-1)
+
+
+def marks_less(known: Calibration) -> Array:
+    """(raters,): how much less an average student can expect from each than from the average rater, as the file
+    counts."""
+    every, average = rater_effects(known)
+    return np.asarray(rater_scores(known, average) - rater_scores(known, every))
 
 
 def _over_items(known: Calibration, raters: RaterEffects, theta: Array) -> Array:

@@ -12,7 +12,7 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Mask
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.capability.index import Index
+from raterlens.capability.index import Index, Usual
 from raterlens.capability.yardstick import (
     ABSOLUTE,
     AVERAGE,
@@ -117,9 +117,10 @@ def measured(
     sigma = _slope(yardstick, raters, panel)
     origin = severity_of_origin(yardstick.origin, len(raters), panel.aside)
     on = measure(panel, sigma, origin, is_most=yardstick.reference in (MAX, CORRECTED))
-    index = Index(
-        calibration.curve(item), students, yardstick.reference == PERFECT, calibration.own_curves(item)
-    )
+    curve, kept = calibration.curve(item), ~panel.aside if not panel.aside.all() else panel.aside
+    usual = Usual(curve, float(np.abs(panel.slope[kept]).mean()), -float(panel.severity[kept].mean()))
+    perfect, own = yardstick.reference == PERFECT, calibration.own_curves(item)
+    index = Index(curve, students, perfect, own, usual)
     return Measurement(panel, on, index, sigma, origin, yardstick.origin == ABSOLUTE)
 
 

@@ -39,6 +39,9 @@ _LONG = 64
 _ELSEWHERE = ("config", "optimiser", "tables", "sigma_se", "yardstick", "calibration")
 
 
+_UNITS = {"logit": "logits", "probit": "probits", "identity": "marks"}
+
+
 SURE_LABEL = 0.9
 """Probability from which on a label stands without a person."""
 
@@ -75,6 +78,16 @@ class Result:
     @property
     def model(self) -> str:
         return self.config.model_name
+
+    @property
+    def ordered(self) -> bool:
+        """Whether scores are more than pass and fail."""
+        return self.calibration is not None and len(self.calibration.scores) > 2
+
+    @property
+    def unit(self) -> str:
+        """Of severities and difficulties."""
+        return _UNITS.get(self.link, f"units of the {self.link} link")
 
     @property
     def method(self) -> str:

@@ -32,6 +32,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.panel_prior import DrawnPrior, Spread
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import centre, redundancy
+from raterlens.models.terms.noise import NOISE
 from raterlens.models.terms.rater_interactions import ITEM
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 
@@ -266,14 +267,16 @@ def item_variance(model: FacetsModel, known: Covariance) -> Array | None:
 
 
 def curve_covariance(model: FacetsModel, known: Covariance) -> Array | None:
-    """(raters, 2 + contrasts, 2 + contrasts): of each rater's slope, severity and own thresholds, where they have
-    some."""
-    if RATER_THRESHOLD not in model:
+    """(raters, 2 + contrasts, 2 + contrasts): of each rater's slope, severity and own thresholds, or the logarithm of
+    its noise, where they have some."""
+    name = NOISE if NOISE in model else RATER_THRESHOLD
+    if name not in model:
         return None
     n, matrix = model.n_raters, in_full(known.matrix)
     through = model.effect_jacobian(np.zeros(model.blocks.size))
     at = model.effects
-    contrasts = (np.arange(model.blocks.size)[model.blocks[RATER_THRESHOLD]]).reshape(n, -1)
+    places = np.arange(model.blocks.size)[model.blocks[name]]
+    contrasts = (places if len(places) >= n else np.repeat(places, n)).reshape(n, -1)
     found = np.empty((n, 2 + contrasts.shape[1], 2 + contrasts.shape[1]))
     for rater in range(n):
         own = through[[at["slope"].start + rater, at["severity"].start + rater]].toarray()

@@ -25,6 +25,7 @@ from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.likelihood.shared import SharedMarginal
+from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import redundancy
@@ -32,6 +33,7 @@ from raterlens.models.responses import Predictor
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.halo import HALO, IMPRESSION, LARGEST_HALO, Halo
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
+from raterlens.models.terms.noise import NOISE
 from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.rater_interactions import ITEM, Interaction
 from raterlens.models.terms.shape import SHAPE
@@ -97,6 +99,28 @@ def tabulate(
     if covariates is not None:
         tables["covariates"] = _covariate_table(found, spread, covariates)
     return tables
+
+
+def in_marks(tables: dict[str, pl.DataFrame], known: Calibration) -> dict[str, pl.DataFrame]:
+    """Tables of a fit of marks with severities and difficulties in marks, and with each rater's noise."""
+    units = ("eta", "delta", "effect", "severity", "spread", "low", "high")
+    found = {
+        name: table.with_columns(
+            pl.col(column) * known.unit
+            for column in table.columns
+            if column.removesuffix("_se") in units and name in _IN_UNITS
+        )
+        for name, table in tables.items()
+    }
+    noise = known.unit * np.exp(known.effects[NOISE])
+    error = np.full_like(noise, np.nan)
+    if known.curve_covariance is not None:
+        error = noise * np.sqrt(np.maximum(known.curve_covariance[:, 2, 2], 0.0))
+    found["raters"] = found["raters"].with_columns(pl.Series("noise", noise), pl.Series("noise_se", error))
+    return found
+
+
+_IN_UNITS = ("raters", "items", "facets", "interactions", "spreads")
 
 
 def _item_table(ratings: Ratings, found: FacetsEstimate, se: Array) -> pl.DataFrame:

@@ -99,7 +99,7 @@ def slope_reach(response: Response, predictor: Predictor) -> Array:
     """(contexts,): how fast scores change with ability; infinite where no slope tells."""
     if not response.bounded_turns:
         return np.full(len(predictor.slope), np.inf)
-    return np.asarray(np.maximum(np.abs(predictor.slope) * response.steepness, 1e-3))
+    return np.asarray(np.maximum(response.reach(predictor), 1e-3))
 
 
 def score_rows(

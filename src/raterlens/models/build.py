@@ -1,7 +1,7 @@
 """From a model's name and options to a model on the data."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from raterlens.base.arrays import Array, Indices, Mask
@@ -11,7 +11,7 @@ from raterlens.models.capped_log import Capped
 from raterlens.models.contexts import Contexts
 from raterlens.models.facets import FacetsModel
 from raterlens.models.registry import FacetsSpec
-from raterlens.models.responses import Adjacent, Graded, Linked, Response
+from raterlens.models.responses import Adjacent, Graded, Linked, Marks, Response
 from raterlens.models.term import Term
 from raterlens.models.terms.difficulties import Difficulties, FacetLevels
 from raterlens.models.terms.draws import FLATTENING, Draws
@@ -19,6 +19,7 @@ from raterlens.models.terms.group_means import GroupMeans
 from raterlens.models.terms.halo import IMPRESSION, Halo, Impressions, readings_as_pieces
 from raterlens.models.terms.item_slopes import ItemSlopes
 from raterlens.models.terms.known import KNOWN, KnownAnswers
+from raterlens.models.terms.noise import Noise
 from raterlens.models.terms.per_rater import Linear
 from raterlens.models.terms.piece_effect import Pieces
 from raterlens.models.terms.rater_interactions import Interaction
@@ -38,7 +39,7 @@ class Options:
     link: Link
     scale: str = "rating scale"
     """How ordered scores get their thresholds: `rating scale`, `partial credit` or `graded`; no matter with two
-    categories."""
+    categories. Marks on a `continuous` scale have none."""
     item_slopes: bool = False
     covariates: Array | None = None
     """(raters, columns), a column of ones first: slopes and severities are explained by them."""
@@ -57,6 +58,8 @@ class Options:
     """Whether raters have thresholds of their own around those of all, from a distribution or each by itself."""
     draws: Mask | None = None
     """(raters,): whose answers to the same question share more than ability; None: nobody's."""
+    marks: Marks | None = None
+    """The scale of marks, where it is continuous and that of an earlier fit; else it is that of the ratings."""
 
 
 def build(
@@ -71,7 +74,7 @@ def build(
     is known to have higher scores.
     """
     contexts = Contexts.of(ratings)
-    response = _response(n_categories or ratings.n_categories, options)
+    response = _response(n_categories or ratings.n_categories, ratings.score_step, options)
     return FacetsModel(
         contexts, tuple(_terms(ratings, contexts, response, options, known_highest)), response.lever
     ), response
@@ -96,12 +99,7 @@ def _terms(
         yield ItemSlopes(contexts.n_items)
     for place, (facet, size) in enumerate(contexts.facet_sizes.items()):
         yield FacetLevels.of(facet, place, size, on_ability_scale=on_ability)
-    if (n_steps := response.n_categories - 1) > 1:
-        if options.scale == "partial credit":
-            highest = highest_scores(contexts, response.n_categories, known_highest)
-            yield Thresholds("item", n_steps, graded=False, highest=highest)
-        else:
-            yield Thresholds.shared(n_steps, graded=options.scale == "graded")
+    yield from _of_scores(contexts, response, options, known_highest)
     if options.smooth:
         yield Shape()
     if options.groups:
@@ -110,11 +108,26 @@ def _terms(
         yield Pieces()
     for facet in options.interactions:
         yield Interaction.of(contexts, facet)
-    if options.rater_thresholds != "none" and n_steps > 1:
+    if options.rater_thresholds != "none" and response.n_categories > 2:
         graded, drawn = options.scale == "graded", options.rater_thresholds == "drawn"
-        yield RaterThresholds(n, n_steps, graded, drawn)
+        yield RaterThresholds(n, response.n_categories - 1, graded, drawn)
     if options.draws is not None and options.draws.any():
         yield Draws.of(options.draws, FLATTENING[options.link.name])
+
+
+def _of_scores(
+    contexts: Contexts, response: Response, options: Options, known_highest: Indices | None
+) -> Iterator[Term]:
+    """The noise of marks, or the thresholds that raters share."""
+    n, n_steps = contexts.n_raters, response.n_categories - 1
+    if isinstance(response, Marks):
+        common = options.spec.slopes(n, None).size == 1
+        yield Noise(Linear.common(n) if common else Linear.own(n), response.least_noise)
+    elif n_steps > 1 and options.scale == "partial credit":
+        highest = highest_scores(contexts, response.n_categories, known_highest)
+        yield Thresholds("item", n_steps, graded=False, highest=highest)
+    elif n_steps > 1:
+        yield Thresholds.shared(n_steps, graded=options.scale == "graded")
 
 
 def with_known(model: FacetsModel, response: Response, ratings: Ratings, slope: float) -> FacetsModel:
@@ -132,7 +145,10 @@ def as_modelled(ratings: Ratings, model: FacetsModel) -> Ratings:
     return ratings.with_answers() if KNOWN in model else ratings
 
 
-def _response(n_categories: int, options: Options) -> Response:
+def _response(n_categories: int, step: float, options: Options) -> Response:
+    if options.scale == "continuous":
+        found = options.marks or Marks.of(n_categories, step)
+        return replace(found, n_categories=max(n_categories, found.n_categories))
     if n_categories > 2 and options.scale == "graded":
         return Graded(options.link, n_categories)
     if options.link.name == "logit":

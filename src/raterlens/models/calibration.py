@@ -13,11 +13,13 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.base.errors import choose
-from raterlens.capability.curves import Curve, curve_of
+from raterlens.capability.curves import Curve, MarkCurve, curve_of
 from raterlens.capability.index import NEARBY, OwnCurves
 from raterlens.capability.links import get_link
 from raterlens.models.panel import Covarying, Panel, PanelSpread, SlopeLimits
 from raterlens.models.registry import facets_spec
+from raterlens.models.responses import Marks
+from raterlens.models.terms.noise import NOISE
 from raterlens.models.terms.rater_interactions import ITEM, block_of
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD, RaterThresholds
 
@@ -69,8 +71,8 @@ class Calibration:
     """How far slopes could be from their estimates, where some ran to a limit."""
 
     curve_covariance: Array | None = None
-    """(raters, 2 + contrasts, 2 + contrasts): of each rater's slope, severity and own thresholds, where they have
-    some."""
+    """(raters, 2 + contrasts, 2 + contrasts): of each rater's slope, severity and own thresholds, or the logarithm of
+    its noise, where they have some."""
 
     between_variance: float = 0.0
     """Variance of the means of groups of students, if they have their own; 1 within groups."""
@@ -85,6 +87,16 @@ class Calibration:
     def values(self) -> Array:
         """(scores,): the scores as the file has them."""
         return np.array(self.scores, np.float64) * self.score_step
+
+    @property
+    def marks(self) -> Marks | None:
+        """The scale of marks, where they are continuous."""
+        return Marks.of(len(self.scores), self.score_step) if self.scale == "continuous" else None
+
+    @property
+    def unit(self) -> float:
+        """By how much a score changes per unit of severity, where that is the same everywhere: marks; else 1."""
+        return 1.0 if self.marks is None else self.marks.unit
 
     def in_file(self, mean: Array) -> Array:
         """Mean scores in the model's numbering, 0 .. K - 1, as the file counts."""
@@ -208,11 +220,21 @@ class Calibration:
     def curve(self, item: str | None = None, rater: int | None = None) -> Curve:
         """How the expected score follows the predictor, on average over items or on the one named; of all raters, or of
         one, where they use the scale in their own ways."""
+        if (marks := self.marks) is not None:
+            noise = self.effects[NOISE]
+            return _mark_curve(marks, float(noise.mean() if rater is None else noise[rater]))
         moved = None if rater is None else self.effects.get(RATER_THRESHOLD)
         return self._curve(item, 0.0 if moved is None else moved[rater])
 
     def own_curves(self, item: str | None = None) -> OwnCurves | None:
         """The curve of each rater, where they use the scale in their own ways."""
+        if (marks := self.marks) is not None:
+            by_rater = [
+                tuple(_mark_curve(marks, own + off * NEARBY / 2) for off in (0, -1, 1))
+                for own in self.effects[NOISE].tolist()
+            ]
+            curves, nearby = zip(*((own, (pair,)) for own, *pair in by_rater), strict=True)
+            return OwnCurves(curves, nearby, self.curve_covariance)
         moved = self.effects.get(RATER_THRESHOLD)
         if moved is None or not moved.any():  # a spread of 0
             return None
@@ -362,6 +384,12 @@ _LABELLED = {
     "item_slope": "item",
 }
 COVARYING = ("slope", "severity", "halo", "impression", "bias", "difficulty", "item_slope")
+
+
+def _mark_curve(marks: Marks, log_noise: float) -> MarkCurve:
+    values = marks.values
+    span = marks.highest / marks.unit
+    return MarkCurve((values[1:] + values[:-1]) / 2, float(np.exp(log_noise)), span, marks.probabilities)
 
 
 def _column(values: Array, place: int, width: int) -> sparse.csr_array:

@@ -17,12 +17,12 @@ from raterlens.base.layers import Axis, Bars, Layer, Marks, Segments, Stroke, Te
 from raterlens.base.picture import Panel, Picture
 from raterlens.base.style import mark
 from raterlens.base.text import counted, distinct, number, printable
+from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.models.registry import facets_spec
 from raterlens.pictures.ranking import calibration_of, require_ability_model
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
-
 
 HEIGHT = 440
 STUDENTS, RATERS, ITEMS = "Students", "Raters", "Items"
@@ -35,13 +35,16 @@ _BINS = 28
 def wright_data(fit: Result) -> pl.DataFrame:
     """facet (Students, Raters, Items, and the name of each further facet), label, location."""
     require_ability_model(fit, "wright", "raters judge true categories, on a scale of their own", "severity")
-    effects = calibration_of(fit, "it has no common scale").effects
+    known = calibration_of(fit, "it has no common scale")
+    effects = known.effects
     slope, severity = effects["slope"], effects["severity"]
     raters, theta = fit.table("raters"), fit.table("students")["theta"].to_numpy()
     if facets_spec(fit.model).difficulty_on_ability_scale:
         students, places = theta, severity / np.where(slope > 0, slope, np.nan)
     else:
-        students, places = slope.mean() * theta + fit.alpha, raters["eta"].to_numpy()
+        # Marks have no middle that 0 could stand for: students are counted from the average one.
+        middle = fit.alpha if known.marks is None else 0.0
+        students, places = known.unit * slope.mean() * theta + middle, raters["eta"].to_numpy()
     parts = [
         _part(STUDENTS, fit.table("students")["student"], students),
         _part(RATERS, raters["rater"], places),
@@ -152,11 +155,11 @@ _ROOM = 120.0
 def wright(fit: Result) -> Picture:
     """A histogram of students, next to raters (the more severe, the higher) and items (the harder, the higher)."""
     data = wright_data(fit)
-    span = _span(data)
+    span, unit = _span(data), unit_of(fit.link)
     parts = {str(name): rows for (name,), rows in data.group_by("facet", maintain_order=True)}
-    students = _students(parts.pop(STUDENTS, data.clear()), span)
+    students = _students(parts.pop(STUDENTS, data.clear()), span, unit)
     columns = [
-        _column(name, rows, span, _ROLES[place % len(_ROLES)])
+        _column(name, rows, span, _ROLES[place % len(_ROLES)], unit)
         for place, (name, rows) in enumerate(parts.items())
     ]
     n = len(columns)
@@ -164,11 +167,11 @@ def wright(fit: Result) -> Picture:
     return Picture((first, *columns), _description(data), (HEIGHT, HEIGHT), columns=(n + 1, n + 1))
 
 
-def _scale(span: tuple[float, float]) -> Axis:
-    return Axis(*span, "Location (logits)", (10, 10), grid=True)
+def _scale(span: tuple[float, float], unit: str) -> Axis:
+    return Axis(*span, f"Location ({unit})", (10, 10), grid=True)
 
 
-def _students(rows: pl.DataFrame, span: tuple[float, float]) -> Panel:
+def _students(rows: pl.DataFrame, span: tuple[float, float], unit: str) -> Panel:
     """A histogram that grows to the left."""
     bars = histogram(rows, span)
     longest = float(bars["n"].to_numpy().max(initial=1))
@@ -177,10 +180,10 @@ def _students(rows: pl.DataFrame, span: tuple[float, float]) -> Panel:
     ]
     bars = bars.with_columns(pl.Series("words", words, dtype=pl.String), start=pl.lit(0.0))
     drawn = Bars(bars, "n", "from", "start", "to", "accent", 0.75, "words")
-    return Panel(Axis(1.06 * longest, 0.0, labels=()), _scale(span), (drawn,))
+    return Panel(Axis(1.06 * longest, 0.0, labels=()), _scale(span, unit), (drawn,))
 
 
-def _column(name: str, rows: pl.DataFrame, span: tuple[float, float], role: str) -> Panel:
+def _column(name: str, rows: pl.DataFrame, span: tuple[float, float], role: str, unit: str) -> Panel:
     """Points with names that do not overlap, or dots side by side if there are too many to name."""
     data, dot = column_data(rows, span), mark("circle", role)
     layers: list[Layer] = []
@@ -190,4 +193,4 @@ def _column(name: str, rows: pl.DataFrame, span: tuple[float, float], role: str)
         layers.append(Text(data, "to", "at", "label", "ink", 4, 4, cut=True))
     else:
         layers.append(Marks(data, "x", "location", dot, 0.4))
-    return Panel(Axis(0.0, _ROOM, labels=(), pixels=True), _scale(span), tuple(layers), printable(name))
+    return Panel(Axis(0.0, _ROOM, labels=(), pixels=True), _scale(span, unit), tuple(layers), printable(name))

@@ -113,6 +113,8 @@ def joined_answers(parts: "list[tuple[int, KnownAnswers | None]]") -> KnownAnswe
     )
 
 
+MOST_CATEGORIES = 20
+"""Different scores up to which each is a category of its own, unless the scale is said."""
 T = TypeVar("T")
 ALL = slice(None)
 
@@ -428,6 +430,12 @@ class Ratings:
         """(categories,): how often each score from 0 to the highest was given."""
         cells, times = self.cell_counts()
         return np.bincount(cells % self.n_categories, times).astype(np.int64)
+
+    @property
+    def on_fine_scale(self) -> bool:
+        """Whether scores are so many that they are marks on a continuous scale rather than categories."""
+        many = self.n_categories > MOST_CATEGORIES
+        return many and int(np.count_nonzero(self.score_counts)) > MOST_CATEGORIES
 
     @property
     def n_categories(self) -> int:

@@ -427,7 +427,8 @@ def too_few(ratings: Ratings, target_se: float = TARGET_SE) -> pl.DataFrame:
     """Raters whose number of ratings cannot give a severity with the target standard error."""
     needed = int(np.ceil(1 / (_PER_RATING * target_se**2)))
     n = np.bincount(ratings.rater, minlength=ratings.n_raters)
-    few = np.flatnonzero(n < needed)
+    # How precise marks are depends on their noise, which only a fit knows.
+    few = np.flatnonzero((n < needed) & (not ratings.on_fine_scale))
     return pl.DataFrame(
         {"rater": ratings.raters.gather(few), "n": n[few], "needed": np.full(len(few), needed)}
     ).sort("n", maintain_order=True)

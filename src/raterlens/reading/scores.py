@@ -16,6 +16,7 @@ from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_threads
 from raterlens.config import ReadConfig
 from raterlens.config.read_config import OPEN, map_text
+from raterlens.ratings.coded import MOST_CATEGORIES
 from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.vocabulary import (
     VERDICTS,
@@ -33,6 +34,8 @@ from raterlens.reading.vocabulary import (
 )
 
 HIGHEST = 50
+MOST_MARKS = 1000
+"""Steps of a continuous scale of marks, which has a table of each rater's probabilities."""
 NEED = "scores are 0/1, or whole numbers from 0"
 CUT = Message("give the lowest passing score, for example ", Option("cut", 3))
 WORDS = Message(
@@ -54,8 +57,10 @@ class ScoreCoding:
     """The same of numbers that stand for others."""
     turned: float | None = None
     """The highest score, where low ones are best: scores are taken from it."""
-    factor: int = 1
+    factor: float = 1
     """By which scores are multiplied: half points are doubled."""
+    marks: bool = False
+    """Whether scores are marks on a continuous scale, rounded to its steps."""
     edges: tuple[float, ...] = ()
     """Lowest score of each band but the first."""
     cut: float | None = None
@@ -67,7 +72,8 @@ def parse_scores(column: pl.Series, coding: ScoreCoding, place: Place) -> NDArra
     simple = not (
         coding.words or coding.numbers or coding.edges or coding.factor != 1 or coding.turned is not None
     )
-    if simple and column.dtype.is_integer() and (cut is not None or column.is_between(0, HIGHEST).all()):
+    highest = MOST_MARKS if coding.marks else HIGHEST
+    if simple and column.dtype.is_integer() and (cut is not None or column.is_between(0, highest).all()):
         # Nothing to refuse, which takes a dozen passes over the column to see otherwise.
         values = column if cut is None else column >= cut
         return values.cast(pl.Int16).fill_null(-1).to_numpy() if column.null_count() else _shorts(values)
@@ -84,9 +90,10 @@ def parse_scores(column: pl.Series, coding: ScoreCoding, place: Place) -> NDArra
         )
         return bands.fill_null(-1).to_numpy()
     values = values * coding.factor
+    values = values.round() if coding.marks else values
     _refuse(column, values < 0, "is negative", Message(f"{NEED}; ", CUT), place)
     _refuse(column, values != values.floor(), "is a fraction", Message(f"{NEED}; ", CUT), place)
-    _refuse(column, values > HIGHEST, f"is above {HIGHEST}, too many categories to model", CUT, place)
+    _refuse(column, values > highest, f"is above {highest}, too many categories to model", CUT, place)
     return values.cast(pl.Int16).fill_null(-1).to_numpy()
 
 
@@ -290,7 +297,8 @@ def scale_of(
     factor, found = _stepped(counts, names, config, percent=any("%" in str(text) for text in numbers))
     if not found and not meant and config.map is None:
         found = _german_grades(names, counts, config) or _classes(names, counts, config)
-    return ScoreCoding(worth, by_number, factor=factor), [*findings, *found]
+    marks = any(finding.action.startswith(MARKS) for finding in found)
+    return ScoreCoding(worth, by_number, factor=factor, marks=marks), [*findings, *found]
 
 
 def _said_missing(tally: Tally, texts: Collection[str]) -> list[Finding]:
@@ -440,38 +448,78 @@ def _refuse_pairs(words: Collection[str], names: Collection[str]) -> None:
 
 def _stepped(
     counts: Mapping[float, int], names: Collection[str], config: ReadConfig, *, percent: bool
-) -> tuple[int, list[Finding]]:
-    """By what scores are multiplied to be whole; where there are too many or none fits, bands to choose."""
+) -> tuple[float, list[Finding]]:
+    """By what scores are multiplied to be whole; many are marks on a continuous scale; where none fits, bands to
+    choose."""
     values = sorted(counts)
     if not math.isfinite(values[0]) or not math.isfinite(values[-1]):
         return 1, []
     if set(values) == {-1.0, 1.0}:
         return 1, [Finding("scores of -1 and 1", "read as fail and pass", (Option("cut", 1),))]
-    odd = [value for value in values if value in _CODES_FOR_MISSING]
-    rest = [value for value in values if value not in odd]
-    if odd and len(rest) > 1 and (rest[0] >= 0 > odd[0] or odd[-1] > 5 * rest[-1]):
-        option = Option("map", ",".join(f"{value:g}=" for value in odd))
-        seen = f"{', '.join(f'{value:g}' for value in odd)} among scores from {rest[0]:g} to {rest[-1]:g}"
-        return 1, [Finding(seen, "taken for missing", (option,), certain=False)]
-    if not percent and _stray(counts):
+    if (missing := _codes_for_missing(values)) is not None:
+        return 1, [missing]
+    many = len(values) > MOST_CATEGORIES and values[0] >= 0
+    if not percent and not (many and values[-1] <= 2 * HIGHEST) and _stray(counts):
         return 1, []
+    if many and (values[-1] > HIGHEST or not _whole_numbers(values)):
+        return _as_marks(counts)
     if values[0] < 0:
         return 1, _around_zero(values) or ([] if _whole_numbers(values) else [_banded(counts)])
     if percent or values[-1] > HIGHEST:
         return 1, [_stepwise(values) or _banded(counts)]
-    if _whole_numbers(values):
+    if _whole_numbers(values) or config.as_written:
         return 1, []
+    return _in_fractions(counts) or (1, [_banded(counts)])
+
+
+def _in_fractions(counts: Mapping[float, int]) -> tuple[float, list[Finding]] | None:
+    """Half points, or tenths of 1, multiplied to be whole."""
+    values = sorted(counts)
     for factor in (2, 4, 5, 10):
-        steps = [value * factor for value in values]
-        if all(abs(step - round(step)) < 1e-9 for step in steps) and max(steps) <= HIGHEST:
-            if config.as_written or (factor > 2 and values[-1] > 1):
-                break
-            done = "doubled, so that they are whole" if factor == 2 else f"multiplied by {factor}"
-            seen = f"scores in steps of {1 / factor:g}, such as {next(v for v in values if not v.is_integer()):g}"
-            return factor, [Finding(seen, done, alternative=Option("cut", _short(suggested_cut(counts))))]
-    if config.as_written:
-        return 1, []
-    return 1, [_banded(counts)]
+        if not _fits(values, factor, HIGHEST):
+            continue
+        if factor > 2 and values[-1] > 1:
+            return None
+        done = "doubled, so that they are whole" if factor == 2 else f"multiplied by {factor}"
+        seen = f"scores in steps of {1 / factor:g}, such as {next(v for v in values if not v.is_integer()):g}"
+        return factor, [Finding(seen, done, alternative=Option("cut", _short(suggested_cut(counts))))]
+    return None
+
+
+def _codes_for_missing(values: Sequence[float]) -> Finding | None:
+    odd = [value for value in values if value in _CODES_FOR_MISSING]
+    rest = [value for value in values if value not in odd]
+    if not odd or len(rest) < 2 or not (rest[0] >= 0 > odd[0] or odd[-1] > 5 * rest[-1]):
+        return None
+    option = Option("map", ",".join(f"{value:g}=" for value in odd))
+    seen = f"{', '.join(f'{value:g}' for value in odd)} among scores from {rest[0]:g} to {rest[-1]:g}"
+    return Finding(seen, "taken for missing", (option,), certain=False)
+
+
+MARKS = "read as marks on a continuous scale"
+
+
+def _as_marks(counts: Mapping[float, int]) -> tuple[float, list[Finding]]:
+    """By what marks are multiplied to be whole: as few steps as they have, or else so many that rounding is small."""
+    values = sorted(counts)
+    exact = [
+        factor
+        for factor in (1, 2, 4, 5, 10, 20, 50, 100, 200, 500, 1000)
+        if _fits(values, factor, MOST_MARKS)
+    ]
+    done, factor = MARKS, float(exact[0]) if exact else 0.0
+    if not exact:
+        step = _round_step(20 * values[-1] / MOST_MARKS)
+        done, factor = f"{MARKS}, rounded to {step:g}", 1 / step
+    edges = ",".join(f"{edge:g}" for edge in suggested_bands(counts))
+    seen = f"scores from {values[0]:g} to {values[-1]:g} in {counted(len(values), 'different value')}"
+    return factor, [Finding(seen, done, alternative=Option("bands", edges))]
+
+
+def _fits(values: Sequence[float], factor: int, most: int) -> bool:
+    """Whether all are whole when they are multiplied by it, and none is above the highest that may be."""
+    steps = [value * factor for value in values]
+    return steps[-1] <= most and all(abs(step - round(step)) < 1e-9 for step in steps)
 
 
 def _whole_numbers(values: Sequence[float]) -> bool:

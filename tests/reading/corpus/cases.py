@@ -43,8 +43,6 @@ class Case:
     """Whether a person has to confirm first."""
     changes: bool = True
     """Whether the table may be changed as `test_metamorphic` does."""
-    banded: bool = False
-    """Whether scores are put into bands of which only the order is known beforehand."""
 
     def write(self, folder: Path) -> Path:
         path = folder / self.file
@@ -508,9 +506,8 @@ QUESTIONS = [
             [[s, r, 20 * y + (3 * n) % 20] for n, (s, r, _, y) in enumerate(ONE)],
             {"student": "student", "rater": "rater", "score": "score"},
         ),
-        ONE,
-        asks=True,
-        banded=True,
+        [(s, r, i, 20 * y + (3 * n) % 20) for n, (s, r, i, y) in enumerate(ONE)],
+        changes=False,
     ),
     Case(
         "probabilities",
@@ -519,9 +516,8 @@ QUESTIONS = [
             [[s, r, round(0.2 * y + 0.01 * (n % 17), 2)] for n, (s, r, _, y) in enumerate(ONE)],
             {"judge": "rater", "score": "score"},
         ),
-        ONE,
-        asks=True,
-        banded=True,
+        [(s, r, i, 20 * y + n % 17) for n, (s, r, i, y) in enumerate(ONE)],
+        changes=False,
     ),
     Case(
         "99 for missing",

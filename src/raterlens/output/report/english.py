@@ -49,8 +49,9 @@ GLOSSARY = (
     (
         "Standard",
         "passes of 100",
-        "Of 100 students of whom the average rater passes 50, how many this rater passes (of ordered scores, the share "
-        "of the marks). Below 35 is severe, below 30 too severe; above 65 is lenient, above 70 too lenient.",
+        "Of 100 students of whom the average rater passes 50, how many this rater passes; with more scores than pass "
+        "and fail, how many get the middle mark, which the average rater gives to 50. "
+        "Below 35 is severe, below 30 too severe; above 65 is lenient, above 70 too lenient.",
     ),
     (
         "Sharpness",
@@ -75,8 +76,8 @@ GLOSSARY = (
     (
         "Severity",
         "eta",
-        "How strict a rater is. 0 is the average of this panel; positive is stricter, negative more lenient. One unit "
-        "lowers a pass rate of 50 % to 27 % (logit link).",
+        "How strict a rater is. 0 is the average of this panel; positive is stricter, negative more lenient. In "
+        "logits, one unit lowers a pass rate of 50 % to 27 %; of marks on a continuous scale it is in marks.",
     ),
     (
         "Discrimination",
@@ -157,7 +158,7 @@ MOVED = {
     "standard": "passes {now} of 100 where the average rater passes 50 (before: {before})",
     "sharpness": "sharpness {now} (before: {before})",
 }
-CARD = {"capability": "capability", "standard": "of 100", "marks": "% of the marks", "sharpness": "sharpness"}
+CARD = {"capability": "capability", "standard": "of 100", "sharpness": "sharpness"}
 FROM = "From {ratings} of {students} by {raters} on {items}."
 NOT_CONVERGED = "The fit did not converge: do not rely on the numbers below."
 CAUTIONS = "{cautions}:"
@@ -214,7 +215,7 @@ CLASSIFIERS = {
     "Lee": "Lee’s method (same raters again)",
 }
 MAP_LEAD = (
-    "Where a student and a rater are level, the student can expect half of the marks from that rater on an average "
+    "Where a student and a rater are level, the student can expect {mark} from that rater on an average "
     "item. Raters higher up are more severe; items higher up are harder."
 )
 ABILITIES_LEAD = (

@@ -99,7 +99,7 @@ def curves(fit: "Result", raters: pl.DataFrame) -> dict[str, Any] | None:
 
 def _has_bands(fit: "Result") -> bool:
     known = fit.calibration is not None and fit.calibration.covariance is not None
-    return known and fit.n_raters <= BANDS and fit.link in SYMMETRIC and "thresholds" not in fit.tables
+    return known and fit.n_raters <= BANDS and fit.link in SYMMETRIC and not fit.ordered
 
 
 def what_ifs(at: Levers, order: NDArray[np.int64]) -> dict[str, Any]:

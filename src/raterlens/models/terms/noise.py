@@ -1,0 +1,61 @@
+"""Noise of marks on a fine scale: how far a rater's marks scatter around what the student can do."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from raterlens.base.arrays import Array
+from raterlens.models.contexts import Contexts
+from raterlens.models.term import Beginning, Designs, Term, one_per_row
+from raterlens.models.terms.per_rater import Linear
+
+if TYPE_CHECKING:
+    from raterlens.models.facets import FacetsModel
+
+NOISE = "noise"
+LARGEST_NOISE = 10.0
+"""Standard deviation, in units of the model, of which there are six on the scale of marks."""
+# Of what marks vary, so much is noise at the start.
+_START = 0.7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Noise(Term):
+    """log s_r, the logarithm of the standard deviation: each rater's own, or one for all."""
+
+    effect: Linear
+    least: float
+    """Standard deviation of marks that are exact but for rounding."""
+    name: str = NOISE
+
+    @property
+    def size(self) -> int:
+        return self.effect.size
+
+    def designs(self, rows: Contexts) -> Designs:
+        """It is the second intercept; the first is a mark's mean."""
+        own = one_per_row(rows.rater, rows.n_raters) @ self.effect.design
+        return {"steps": sparse.csr_array(sparse.kron(own, np.array([[0.0], [-1.0]])))}
+
+    def start(self, given: Beginning) -> Array:
+        return np.full(self.size, np.log(_START))
+
+    def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
+        """Two per mark; most of it is left, though abilities are not known."""
+        given = np.bincount(model.contexts.rater, model.contexts.given.sum(axis=1), model.n_raters)
+        return np.asarray(2 * self.effect.design.T @ given)
+
+    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
+        return np.full(self.size, np.log(self.least)), np.full(self.size, np.log(LARGEST_NOISE))
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        return ("rater",)
+
+    def table(self, x: Array) -> Array:
+        return self.effect(x)
+
+    def parameters(self, table: Array) -> Array:
+        return self.effect.invert(table)

@@ -1,0 +1,211 @@
+"""Marks on a continuous scale: the likelihood against a closed form and lme4, and what people read of it."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import raterlens as rl
+from raterlens.base.errors import InputError, OptionError
+from raterlens.capability.curves import MarkCurve
+from raterlens.capability.index import Index
+from raterlens.capability.links import get_link
+from raterlens.capability.population import Histogram, Normal
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.models.build import Options, build
+from raterlens.models.registry import facets_spec
+from raterlens.models.responses import Marks
+from raterlens.ratings.coded import Ratings
+
+RATERS = 6
+SLOPE = np.array([14.0, 12.0, 10.0, 12.0, 9.0, 13.0])
+SEVERITY = np.array([-5.0, 3.0, 0.0, 2.0, -2.0, 2.0])
+NOISE = np.array([4.0, 7.0, 5.0, 6.0, 8.0, 5.0])
+# lme4 1.1-31 on table(): m <- lmer(mark ~ 0 + rater + (1 | student), d, REML = FALSE); logLik(m); f <- -fixef(m);
+# f - mean(f)
+LME4_LOGLIK = -1288.15618981
+LME4_SEVERITY = np.array([-4.16462970, 1.55880182, -1.11822980, 1.32332827, -0.47781046, 2.87853986])
+
+
+def table(students: int = 120, items: int = 1, seed: int = 1) -> pl.DataFrame:
+    """Three marks out of 100 for every student and item."""
+    random = np.random.default_rng(seed)
+    ability = random.standard_normal(students)
+    student = np.repeat(np.arange(students), 3)
+    rater = np.concatenate([random.choice(RATERS, 3, replace=False) for _ in range(students)])
+    student, rater = np.repeat(student, items), np.repeat(rater, items)
+    item = np.tile(np.arange(items), 3 * students)
+    mean = 55 + SLOPE[rater] * ability[student] - SEVERITY[rater] - 4.0 * item
+    mark = np.clip(np.round(mean + NOISE[rater] * random.standard_normal(len(mean))), 0, 100)
+    return pl.DataFrame(
+        {
+            "student": student,
+            "rater": [f"R{r}" for r in rater],
+            "item": [f"Q{i}" for i in item],
+            "mark": mark.astype(int),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def ratings() -> Ratings:
+    return rl.read(table(), score="mark")
+
+
+@pytest.fixture(scope="module")
+def fit(ratings: Ratings) -> rl.Fit:
+    return rl.fit(ratings, model="gmf")
+
+
+def normal_loglik(ratings: Ratings, marks: Marks, x: np.ndarray) -> float:
+    """Each student's marks are multivariate normal."""
+    n, items = ratings.n_raters, ratings.n_items
+    slope, severity, difficulty, log_noise = np.split(x, [n, 2 * n, 2 * n + items])
+    value, total = marks.values[ratings.score], 0.0
+    for student in range(ratings.n_students):
+        rows = ratings.student == student
+        rater, item = ratings.rater[rows], ratings.item[rows]
+        covariance = np.outer(slope[rater], slope[rater]) + np.diag(np.exp(2 * log_noise[rater]))
+        off = value[rows] + severity[rater] + difficulty[item]
+        total -= (np.linalg.slogdet(2 * np.pi * covariance)[1] + off @ np.linalg.solve(covariance, off)) / 2
+    return float(total - ratings.n_ratings * np.log(marks.unit))
+
+
+@pytest.fixture(scope="module")
+def small() -> Ratings:
+    return rl.read(table(40, items=2), score="mark")
+
+
+def test_likelihood_gradient_and_information_are_those_of_a_normal_distribution(small: Ratings) -> None:
+    model, response = build(small, Options(facets_spec("gmf"), get_link("logit"), "continuous"))
+    assert isinstance(response, Marks)
+    random = np.random.default_rng(0)
+    noise = np.log(random.uniform(0.3, 0.6, RATERS))
+    x = np.concatenate([random.uniform(0.5, 1.2, RATERS), random.normal(0, 0.3, RATERS), [0.1, -0.1], noise])
+    nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
+    problem, nodes = marginal(small, model, response, nobody), Nodes.equally_spaced(-8, 8, 0.05)
+    found, steps = problem.value(x, nodes), 1e-5 * np.eye(len(x))
+    assert found.loglik == pytest.approx(normal_loglik(small, response, x), abs=1e-8)
+    rise = [normal_loglik(small, response, x + h) - normal_loglik(small, response, x - h) for h in steps]
+    assert found.gradient == pytest.approx(np.array(rise) / 2e-5, rel=1e-5, abs=1e-4)
+    bend = [problem.value(x - h, nodes).gradient - problem.value(x + h, nodes).gradient for h in steps]
+    information = problem.information(x, nodes)
+    full = information if isinstance(information, np.ndarray) else information.toarray()
+    assert full == pytest.approx(np.array(bend) / 2e-5, rel=1e-6, abs=1e-4)
+
+
+def test_tfm_is_a_mixed_model(ratings: Ratings) -> None:
+    fit = rl.fit(ratings, model="tfm")
+    assert fit.config.scale == "continuous"
+    assert fit.n_parameters == 8
+    assert fit.loglik == pytest.approx(LME4_LOGLIK, abs=1e-3)
+    assert fit.table("raters")["eta"].to_numpy() == pytest.approx(LME4_SEVERITY, abs=2e-3)
+
+
+def test_severity_noise_and_sharpness_are_in_marks(fit: rl.Fit) -> None:
+    raters, slope = fit.table("raters"), fit.table("raters")["rho"].to_numpy() * fit.sigma
+    for name, truth in (("eta", SEVERITY), ("noise", NOISE)):
+        off = (raters[name].to_numpy() - truth) / raters[f"{name}_se"].to_numpy()
+        assert np.abs(off).max() < 3.5, name
+    correlation = slope / np.hypot(slope, raters["noise"].to_numpy())
+    assert raters["sharpness"].to_numpy() == pytest.approx(correlation, abs=1e-6)
+    assert raters["kappa"].to_numpy() == pytest.approx(raters["rho"].to_numpy(), abs=1e-6)
+    assert fit.alpha == pytest.approx(55, abs=4)
+    assert (fit.link, fit.ordered) == ("identity", True)
+
+
+def test_fair_results_and_decisions_are_in_marks(fit: rl.Fit, ratings: Ratings) -> None:
+    decided = fit.decisions(cut=50)
+    students = decided.students
+    assert students["fair"].is_between(0, 100).all()
+    moved = (students["raw"] - students["fair"]).to_numpy()
+    assert 0.5 < np.abs(moved).mean() < np.abs(SEVERITY).max()
+    assert students["grade"].n_unique() == 2
+    words = fit.consequences().words()
+    assert "results would move by" in words[0]
+    assert "% of the marks" in words[1], "no pass mark is invented"
+
+
+def test_a_fit_is_saved_and_scores_marks_that_it_has_not_seen(
+    fit: rl.Fit, ratings: Ratings, tmp_path: object
+) -> None:
+    loaded = rl.load(fit.save(f"{tmp_path}/fit.json"))
+    again = loaded.score(table(), score="mark")
+    assert again["theta"].to_numpy() == pytest.approx(fit.table("students")["theta"].to_numpy(), abs=1e-5)
+    new = pl.DataFrame({"student": ["x", "x"], "rater": ["R0", "R1"], "item": ["Q0"] * 2, "mark": [100, 99]})
+    highest = ratings.n_categories - 1
+    assert highest < 99
+    lattice = pl.DataFrame(
+        {"student": [f"y{k}" for k in range(25)], "rater": ["R0"] * 25, "item": ["Q0"] * 25}
+    )
+    lattice = lattice.with_columns(mark=pl.Series(range(75, 100)))
+    scored = loaded.score(pl.concat([new.with_columns(pl.col("mark").cast(pl.Int64)), lattice]), score="mark")
+    assert scored.row(0, named=True)["theta"] > 2
+
+
+def test_items_interact_with_raters_in_marks() -> None:
+    fit = rl.fit(rl.read(table(items=2), score="mark"), model="gmf", interactions="rater:item")
+    assert fit.table("items")["delta"].to_numpy() == pytest.approx([-2, 2], abs=1.5)
+    assert fit.table("interactions")["severity"].abs().max() < 5
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": "probit"},
+        {"link": "probit"},
+        {"halo": "common"},
+        {"reference": "perfect"},
+        {"trusted": ["R1"]},
+    ],
+)
+def test_options_that_do_not_go_with_it(ratings: Ratings, options: dict[str, object]) -> None:
+    with pytest.raises((OptionError, InputError), match="continuous"):
+        rl.fit(ratings, scale="continuous", **options)  # type: ignore[arg-type]
+
+
+def test_a_scale_that_is_cut_off_is_said() -> None:
+    marks = table().with_columns(mark=pl.col("mark").clip(38, 62))
+    warnings = rl.fit(rl.read(marks, score="mark"), model="tfm", assumptions="ignore").warnings
+    assert any("the highest of all: the scale ends there" in warning for warning in warnings)
+    assert any("the lowest of all" in warning for warning in warnings)
+
+
+def test_probabilities_are_taken_as_log_odds() -> None:
+    rows = table().with_columns(p=((1 + (-(pl.col("mark") - 55) / 24).exp()) ** -1).round(2))
+    ratings = rl.read(rows.drop("mark"), score="p")
+    assert ratings.score_step == pytest.approx(0.01)
+    fit, marks = rl.fit(ratings, model="gmf"), rl.fit(rl.read(table(), score="mark"), model="gmf")
+    assert fit.link == "logit"
+    assert fit.table("raters")["eta"].to_numpy() * 24 == pytest.approx(
+        marks.table("raters")["eta"].to_numpy(), abs=0.4
+    )
+    assert fit.table("raters")["sharpness"].to_numpy() == pytest.approx(
+        marks.table("raters")["sharpness"].to_numpy(), abs=0.02
+    )
+    results = fit.decisions(cut=0.5).students
+    assert results["fair"].is_between(0, 1).all()
+
+
+@pytest.mark.parametrize("odds", [False, True])
+def test_the_index_of_marks_against_brute_force(odds: bool) -> None:
+    random = np.random.default_rng(4)
+    theta, luck = random.standard_normal((2, 400_000))
+    slope, severity, noise = np.array([1.2]), np.array([0.4]), 0.7
+    curve = MarkCurve(np.linspace(-3, 3, 101), noise, 1.0 if odds else 6.0, odds)
+    predictor = slope * theta - severity + noise * luck
+    mark = 1 / (1 + np.exp(-predictor)) if odds else predictor / 6 + 0.5
+    index = Index(curve, Normal())
+    assert index.rate(slope, severity)[0] == pytest.approx(np.mean(mark * theta), abs=2e-3)
+    assert index.sharpness(slope, severity)[0] == pytest.approx(np.corrcoef(predictor, theta)[0, 1], abs=2e-3)
+    assert index.standard(slope, severity)[0] == pytest.approx(np.mean(predictor > 0), abs=2e-3)
+    assert curve.expected(slope, severity)[0] == pytest.approx(mark.mean(), abs=2e-3)
+    histogram = Index(curve, Histogram.smooth(0.0, 0.0))
+    assert histogram.rate(slope, severity)[0] == pytest.approx(index.rate(slope, severity)[0], abs=1e-3)
+    assert histogram.sharpness(slope, severity)[0] == pytest.approx(
+        index.sharpness(slope, severity)[0], abs=1e-3
+    )
+    assert histogram.standard(slope, severity)[0] == pytest.approx(
+        index.standard(slope, severity)[0], abs=1e-3
+    )
