@@ -160,7 +160,7 @@ def test_many_marks_are_read_as_they_are_and_bands_suit_them() -> None:
     coding, found = scale_of([pl.Series("score", high)], ["score"], ReadConfig())
     assert (coding.marks, coding.factor) == (True, 1)
     assert (found[0].options, found[0].certain) == ((), True)
-    assert found[0].alternative == Option("bands", "67,75,83,91")
+    assert found[0].alternative == Option("bands", "68,76,84,92")
 
 
 def test_few_marks_out_of_100_are_put_into_bands() -> None:

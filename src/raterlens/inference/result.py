@@ -39,9 +39,6 @@ _LONG = 64
 _ELSEWHERE = ("config", "optimiser", "tables", "sigma_se", "yardstick", "calibration")
 
 
-_UNITS = {"logit": "logits", "probit": "probits", "identity": "marks"}
-
-
 SURE_LABEL = 0.9
 """Probability from which on a label stands without a person."""
 
@@ -83,11 +80,6 @@ class Result:
     def ordered(self) -> bool:
         """Whether scores are more than pass and fail."""
         return self.calibration is not None and len(self.calibration.scores) > 2
-
-    @property
-    def unit(self) -> str:
-        """Of severities and difficulties."""
-        return _UNITS.get(self.link, f"units of the {self.link} link")
 
     @property
     def method(self) -> str:

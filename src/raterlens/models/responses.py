@@ -515,7 +515,7 @@ class Marks(Response):
 
     @property
     def least_noise(self) -> float:
-        """Of marks that are exact but for being rounded to the scale, in units."""
+        """The noise of marks that are exact but for being rounded to the scale, in units."""
         slope = 4.0 if self.probabilities else 1.0  # of log-odds, at a half
         return slope * self.step / (self.unit * float(np.sqrt(12)))
 

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 from raterlens.base.style import CAPABLE
 from raterlens.base.threads import in_background
-from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.findings import PanelFindings, panel_findings
 from raterlens.diagnostics.wording import caveats
 from raterlens.output.report import english as words
@@ -130,8 +129,7 @@ def content(
         "assumptions": assumptions(fit),
         "reproduce": reproduced(fit, reproduction),
         "notes": fit.notes,
-        "ordered": fit.ordered,
-        "unit": unit_of(fit.link),
+        "scores": "marks" if fit.link == "identity" else "ordered" if fit.ordered else "pass",
         "line": f"{CAPABLE:.2f}",
         "target_se": f"{TARGET_SE:.1f}",
         "students_lead": _students_lead(fit, tables["students"]["columns"]),
