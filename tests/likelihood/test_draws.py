@@ -1,5 +1,6 @@
 """Draws: all answers of a rater to one question, averaged over the rater's reading of it."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import Pseudo
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
+from raterlens.models.responses import Graded
 from raterlens.models.terms.draws import DRAW, Draws
 from raterlens.ratings.groupings import counted_once, inconsistent_raters, with_draws
 from tests.support.check_term import check_term
@@ -98,6 +100,20 @@ def test_the_information_of_large_spreads_by_differences():
     expected = by_differences(problem, x, nodes)
     found = in_full(problem.information(x, nodes))
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_products_give_what_logarithms_give():
+    """Pass or fail through the logit, by the shorter way and by the one that any response takes."""
+    model, response, problem = problem_of(panel())
+    logistic, graded = problem.response, replace(problem.response, answer=Graded(get_link("logit"), 2))
+    at, t = problem.model.predictor(somewhere(model)), np.linspace(-3, 3, 7)
+    counts = np.random.default_rng(0).random((len(model.contexts), logistic.n_categories, len(t)))
+    assert response.n_categories == 2
+    np.testing.assert_allclose(logistic.log_prob(at, t), graded.log_prob(at, t), atol=1e-9)
+    np.testing.assert_allclose(logistic.scores(at, t), graded.scores(at, t), atol=1e-7)
+    one, other = (each.curvature(at, t, counts) for each in (logistic, graded))
+    drawn = logistic.drawn
+    np.testing.assert_allclose(one[drawn], other[drawn], atol=1e-6)
 
 
 def test_without_a_spread_answers_are_independent():

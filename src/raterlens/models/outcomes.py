@@ -19,7 +19,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Predictor, Response
+from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.models.terms.draws import DRAW, Draws
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import questions
@@ -32,8 +32,11 @@ _LOGISTIC, _ANY = 0.25, 0.65
 _LEAST = 1e-4
 # A score less likely than this is as good as impossible.
 _IMPOSSIBLE = -1e5
-# Numbers at a time, and numbers that are kept: 32 MB.
-_BLOCK, _KEPT = 2**21, 2**22
+# Numbers at a time.
+_BLOCK = 2**21
+# Logits beyond which an answer is certain; answers to a question whose probability does not underflow.
+_FAR, _MOST_ANSWERS = 340.0, 500
+_SMALLEST = 1e-300
 
 
 class _Averaged(NamedTuple):
@@ -68,10 +71,7 @@ class Outcomes(Response):
     outcomes than others."""
     drawn: Mask
     """(contexts,): whose raters have a spread."""
-    _latest: list[tuple[Predictor, Array, list[_Averaged]]] = field(
-        default_factory=list, init=False, repr=False
-    )
-    """The last averages, if they are few: tables and derivatives ask for the same."""
+    _latest: list[tuple[Predictor, Array, "_Moments"]] = field(default_factory=list, init=False, repr=False)
 
     @property
     def single(self) -> Response:
@@ -97,13 +97,26 @@ class Outcomes(Response):
     def longest(self) -> int:
         return int(self.patterns.sum(axis=2).max())
 
+    @property
+    def _logistic(self) -> bool:
+        """Whether answers pass or fail through the logit: averages are then sums of products, without logarithms."""
+        return (
+            isinstance(self.answer, Adjacent)
+            and self.answer.n_categories == 2
+            and self.longest <= _MOST_ANSWERS
+        )
+
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
+        if self._logistic:
+            return self._moments(predictor, t).table
         found = np.zeros((*self.patterns.shape[:2], len(t)))
         for some in self._averaged(predictor, t):
             found[some.rows] = some.table
         return found
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
+        if self._logistic:
+            return self._moments(predictor, t).scores()
         found = np.zeros((len(self.lever), *self.patterns.shape[:2], len(t)))
         for some in self._averaged(predictor, t):
             for place, own in enumerate(self._own_scores(some, predictor, t)):
@@ -112,6 +125,8 @@ class Outcomes(Response):
 
     def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
         """E_u[d2 log p] + Cov_u[d log p], with what bends in the map from (eta, x) to what is given u."""
+        if self._logistic:
+            return self._moments(predictor, t).curvature(counts)
         size, lever = len(self.lever), self.answer.lever
         found = np.zeros((len(self.patterns), len(t), size, size))
         for some in self._averaged(predictor, t):
@@ -163,27 +178,7 @@ class Outcomes(Response):
 
     def _averaged(self, predictor: Predictor, t: Array) -> Iterator[_Averaged]:
         """Contexts with the same rule in u, a block at a time."""
-        for known, at, found in self._latest:
-            same = np.array_equal(known.slope, predictor.slope) and np.array_equal(at, t)
-            if same and np.array_equal(known.intercepts, predictor.intercepts):
-                yield from found
-                return
-        self._latest.clear()
-        kept: list[_Averaged] = []
-        for some in self._blocks(predictor, t):
-            kept.append(some)
-            if sum(each.share.size for each in kept) > _KEPT:
-                kept.clear()
-            yield some
-        if kept and sum(len(each.rows) for each in kept) == len(self.patterns):
-            self._latest.append((predictor, t, kept))
-
-    def _blocks(self, predictor: Predictor, t: Array) -> Iterator[_Averaged]:
-        x = np.where(self.drawn, predictor.intercepts[:, -1], 0.0)
-        x = np.where(self.drawn, np.maximum(x, 0.5 * np.log1p(self.flattening * _LEAST**2)), x)
-        tau, square = np.sqrt(np.expm1(2 * x) / self.flattening), np.exp(2 * x) / self.flattening
-        rise = np.divide(square, tau, out=np.zeros_like(tau), where=tau > 0)
-        bend = np.divide(2 * square - rise**2, tau, out=np.zeros_like(tau), where=tau > 0)
+        x, tau, rise, bend = self._spreads(predictor)
         steps = np.where(self.drawn, self._steps(tau), 0.0)
         for step in np.unique(steps):
             alike, (u, weights) = np.flatnonzero(steps == step), _rule(float(step))
@@ -194,6 +189,38 @@ class Outcomes(Response):
                 at = _given(predictor, rows, q, np.outer(tau[rows], u), self.answer.lever)
                 table, share = self._shares(at, t, rows, weights)
                 yield _Averaged(rows, u, at, q, rise[rows], bend[rows], table, share)
+
+    def _spreads(self, predictor: Predictor) -> tuple[Array, Array, Array, Array]:
+        """(contexts,): x, tau, and its first and second derivative in x."""
+        least = 0.5 * np.log1p(self.flattening * _LEAST**2)
+        x = np.where(self.drawn, np.maximum(predictor.intercepts[:, -1], least), 0.0)
+        tau, square = np.sqrt(np.expm1(2 * x) / self.flattening), np.exp(2 * x) / self.flattening
+        rise = np.divide(square, tau, out=np.zeros_like(tau), where=tau > 0)
+        return x, tau, rise, np.divide(2 * square - rise**2, tau, out=np.zeros_like(tau), where=tau > 0)
+
+    def _moments(self, predictor: Predictor, t: Array) -> "_Moments":
+        """The last ones are kept: tables and derivatives ask for the same."""
+        for known, at, found in self._latest:
+            same = np.array_equal(known.slope, predictor.slope) and np.array_equal(at, t)
+            if same and np.array_equal(known.intercepts, predictor.intercepts):
+                return found
+        x, tau, rise, bend = self._spreads(predictor)
+        eta, q = self._predicted(predictor, t)[..., 0], np.exp(x)
+        shape = self.patterns.shape[1], len(t)
+        sums = np.empty((3, 3, len(x), *shape))
+        steps = np.where(self.drawn, self._steps(tau), 0.0)
+        kinds = np.unique(self.patterns.reshape(len(x), -1), axis=0, return_inverse=True)[1]
+        for step, kind in np.unique(np.stack([steps, kinds], axis=1), axis=0):
+            alike, (u, weights) = np.flatnonzero((steps == step) & (kinds == kind)), _rule(float(step))
+            block = max(1, _BLOCK // (len(u) * len(t) * (self.longest + 2)))
+            for begin in range(0, len(alike), block):
+                rows = alike[begin : begin + block]
+                odds = np.exp(np.clip(np.outer(tau[rows], u), -_FAR, _FAR))[..., None]
+                odds = odds * np.exp(np.clip(q[rows, None] * eta[rows], -_FAR, _FAR))[:, None]
+                sums[:, :, rows] = _summed(odds, self.patterns[rows[0]], np.exp(weights), u)
+        found = _Moments(self.patterns, sums, eta, q, rise, bend)
+        self._latest[:] = [(predictor, t, found)]
+        return found
 
     def _steps(self, tau: Array) -> Array:
         """(contexts,): powers of the square root of 2, so that a rule stays as it is where tau changes a little."""
@@ -213,6 +240,82 @@ class Outcomes(Response):
         total = log.sum(axis=1)
         log /= total[:, None]
         return top + np.log(total), log
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Moments:
+    """Averages of u^r p^s over what is known of u from a pattern of passes and fails, p being the chance to pass.
+
+    With k passes among m answers, the log-probability given u has the derivative g = k - m p in the predictor, and the
+    second derivative -m p (1 - p).
+    """
+
+    patterns: Array
+    sums: Array
+    """(r, s, contexts, outcomes, nodes): the first is P itself, all others relative to it."""
+    eta: Array
+    """(contexts, nodes)"""
+    stretch: Array
+    rise: Array
+    bend: Array
+
+    @property
+    def table(self) -> Array:
+        return np.asarray(np.log(self.sums[0, 0]))
+
+    def _known(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Passes and answers, q, q eta and tau'."""
+        q = self.stretch[:, None, None]
+        passes, answers = self.patterns[..., 1:], self.patterns.sum(axis=2, keepdims=True)
+        return passes, answers, q, q * self.eta[:, None], self.rise[:, None, None]
+
+    def _first(self) -> tuple[Array, Array]:
+        """E[g] and E[u g]"""
+        k, m, *_ = self._known()
+        return k - m * self.sums[0, 1], k * self.sums[1, 0] - m * self.sums[1, 1]
+
+    def scores(self) -> Array:
+        _, _, q, level, rise = self._known()
+        first, by_u = self._first()
+        return np.stack([q * first, level * first + rise * by_u])
+
+    def curvature(self, counts: Array) -> Array:
+        k, m, q, level, rise = self._known()
+        first, by_u = self._first()
+        u0, u1, u2 = self.sums
+        bent = [-m * (each[1] - each[2]) for each in (u0, u1, u2)]
+        one = np.ones_like(first)
+        square = [
+            k**2 * zeroth - 2 * k * m * each[1] + m**2 * each[2]
+            for zeroth, each in ((one, u0), (u1[0], u1), (u2[0], u2))
+        ]
+        whole = [one + other for one, other in zip(bent, square, strict=True)]
+        by_x = level * first + rise * by_u
+        both = q**2 * (whole[0] - first**2)
+        mixed = q * (level * whole[0] + rise * whole[1] - by_x * first + first)
+        twice = level**2 * whole[0] + 2 * level * rise * whole[1] + rise**2 * whole[2] - by_x**2
+        twice += level * first + self.bend[:, None, None] * by_u
+        found = np.empty((*counts[:, 0].shape, 2, 2))
+        for place, each in (((0, 0), both), ((0, 1), mixed), ((1, 0), mixed), ((1, 1), twice)):
+            found[..., *place] = (counts * each).sum(axis=1)
+        return found
+
+
+def _summed(odds: Array, patterns: Array, weights: Array, u: Array) -> Array:
+    """(3, 3, contexts, outcomes, nodes): sums over u of u^r p^s times the probability of each pattern."""
+    fails = 1 / (1 + odds)
+    passes = odds * fails
+    by_u = weights * u ** np.arange(3)[:, None]
+    found = np.empty((3, 3, odds.shape[0], len(patterns), odds.shape[2]))
+    for place, (failed, passed) in enumerate(patterns):
+        each = fails ** int(failed) * passes ** int(passed)
+        for s in range(3):
+            found[:, s, :, place] = np.moveaxis(by_u @ each, 1, 0)
+            each *= passes
+    whole = np.maximum(found[0, 0], _SMALLEST)
+    found /= whole
+    found[0, 0] = whole
+    return found
 
 
 def _rule(step: float) -> tuple[Array, Array]:
