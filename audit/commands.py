@@ -55,7 +55,7 @@ GATE: Options = {
     "--min-kappa": st.sampled_from(["0.3", "-1"]),
     "--min-ratings": COUNTS,
     "--max-infit": st.just("1.2"),
-    "--confident": st.none(),
+    "--by-estimate": st.none(),
     "--only": st.sampled_from(["r0", "r1", "nobody"]),
     "--baseline": st.just("earlier.json"),
 }

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, DONE, GATE_FAILED, main
 from raterlens.base.errors import OptionError
-from raterlens.judging.bounds import BOUNDS, Bounds
+from raterlens.judging.bounds import BOUNDS, FAILED, NEW, PASSED, Bounds, beyond
 from tests.support.judge_panels import PEOPLE, panel
 
 
@@ -36,17 +36,48 @@ def fit(ratings) -> rl.Fit:
     return rl.fit(ratings, model="gmf")
 
 
-def test_estimates_decide_and_with_confidence_the_intervals(fit):
+def test_intervals_decide_or_estimates(fit):
     table = fit.table("raters")
     for bound in (0.2, 0.5, 0.8, 0.9):
         by_estimate, by_interval = (
+            rl.gate(fit, min_kappa=bound, confident=False),
             rl.gate(fit, min_kappa=bound),
-            rl.gate(fit, min_kappa=bound, confident=True),
         )
         assert set(by_estimate.failed) == set(table.filter(pl.col("kappa") < bound)["rater"])
         assert set(by_interval.failed) == set(table.filter(pl.col("kappa_high") < bound)["rater"])
         assert by_estimate.passed == (not by_estimate.failed)
-    assert set(rl.gate(fit, min_kappa=0.9, confident=True).failed) < set(rl.gate(fit, min_kappa=0.9).failed)
+    assert set(rl.gate(fit, min_kappa=0.9).failed) < set(rl.gate(fit, min_kappa=0.9, confident=False).failed)
+
+
+@pytest.mark.parametrize(
+    ("before", "estimate", "fails"),
+    [
+        (NEW, 0.31, True),  # by 2.04 standard errors
+        (NEW, 0.33, False),
+        (PASSED, 0.31, False),
+        (PASSED, 0.2, True),  # by 3.3 standard errors
+        (PASSED, 0.21, False),
+        (FAILED, 0.45, True),
+        (FAILED, 0.5, False),
+    ],
+)
+def test_an_earlier_verdict_stands_until_it_is_clearly_wrong(before, estimate, fails):
+    """A bound of 0.5 and standard errors of 0.09: by 1.96 of them without an earlier verdict."""
+    value, half = np.array([estimate]), 1.96 * 0.0909
+    for sign, span in ((1, (0.5, np.inf)), (-1, (-np.inf, -0.5))):
+        found = beyond(sign * value, (sign * value - half, sign * value + half), span, np.array([before]))
+        assert found.tolist() == [fails]
+
+
+def test_a_baseline_holds_the_verdicts_of_raters_near_the_bound(fit):
+    weak = fit.table("raters").row(by_predicate=pl.col("rater") == "R6", named=True)
+    bound = weak["kappa_high"] + 0.005
+    assert "R6" in rl.gate(fit, min_kappa=bound).failed
+    better = fit.table("raters").with_columns(kappa=pl.lit(0.9), kappa_high=pl.lit(0.95))
+    passed = replace(fit, tables={**fit.tables, "raters": better})
+    assert "R6" not in rl.gate(fit, min_kappa=bound, baseline=passed).failed
+    assert "R6" in rl.gate(fit, min_kappa=bound, baseline=fit).failed
+    assert "R6" in rl.gate(fit, min_kappa=bound, baseline=passed, confident=False).failed
 
 
 def test_severity_counts_either_way(fit):
@@ -54,7 +85,9 @@ def test_severity_counts_either_way(fit):
     assert rl.gate(fit, max_severity=1.5).failed == ("R5",)
     mild = min(eta.values())
     assert mild < -0.5
-    assert {"R5", min(eta, key=eta.get)} <= set(rl.gate(fit, max_severity=-mild - 0.01).failed)
+    assert {"R5", min(eta, key=eta.get)} <= set(
+        rl.gate(fit, max_severity=-mild - 0.01, confident=False).failed
+    )
 
 
 def test_every_bound_is_a_row_with_its_measure(fit, ratings):
@@ -123,7 +156,7 @@ def test_the_summary_says_who_fails_what_and_how_surely(fit):
     assert first == "failed: 1 of 6 raters below kappa 0 or outside severity -1.5 to 1.5"
     assert line.startswith(f"  R5: severity {severe:.2f} (")
     assert line.endswith(", needs -1.5 to 1.5")
-    close = rl.gate(fit, max_severity=severe - 0.01).summary()
+    close = rl.gate(fit, max_severity=severe - 0.01, confident=False).summary()
     assert close.endswith(f", needs -{severe - 0.01:g} to {severe - 0.01:g}; the interval includes it")
     assert rl.gate(fit, min_ratings=1).summary() == "passed: none of 6 raters below ratings 1"
 
@@ -150,7 +183,7 @@ def test_exit_codes_tell_a_pipeline_what_happened(table, capsys):
     assert "R5: severity" in capsys.readouterr().out
     assert main(["check", table, "--max-severity", "1.5", "--only", "R1,R2"]) == DONE
     assert main(["check", table, "--min-kappa", "much"]) == AT_FAULT
-    assert main(["check", table, "--confident"]) == AT_FAULT
+    assert main(["check", table, "--by-estimate"]) == AT_FAULT
     assert main(["check", table, "--model", "tfm"]) == AT_FAULT
     assert main(["check", "nowhere.csv", "--min-kappa", "0.5"]) == AT_FAULT
     errors = capsys.readouterr().err
@@ -272,4 +305,4 @@ def test_what_was_set_and_what_cannot_be() -> None:
             Bounds(min_kappa=value)  # type: ignore[arg-type]
         assert (refused.value.option, refused.value.value) == ("min_kappa", value)
     with pytest.raises(OptionError, match=r"every rater would pass; set one, for example min_kappa=0\.6"):
-        Bounds(confident=True).check_any()
+        Bounds(confident=False).check_any()

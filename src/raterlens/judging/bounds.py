@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import inf
 
+import numpy as np
+
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config.option_fields import option
@@ -23,8 +26,9 @@ class Bounds:
     max_outfit: float | None = option(None, "Highest outfit; 1 is expected.")
     min_ratings: int | None = option(None, "Fewest ratings.")
     confident: bool = option(
-        False,
-        "Fail only raters whose 95 % interval lies entirely outside a bound; by default the estimate decides.",
+        True,
+        "Let the estimate decide, not the interval; raters near a bound may then flip between runs.",
+        flag="--by-estimate",
     )
     raters: str | Sequence[str] | None = option(None, "Judge only these raters (a,b).", flag="--only")
 
@@ -52,6 +56,30 @@ class Bounds:
                 "no bound is set, so every rater would pass",
                 Message("set one, for example ", Option("min_kappa", 0.6)),
             )
+
+
+NEW, PASSED, FAILED = -1, 0, 1
+"""A rater's verdict in an earlier run."""
+CLEAR = 3.3 / 1.96
+"""How much further than the 95 % interval an earlier pass must be contradicted: p < 0.001."""
+
+
+def beyond(estimate: Array, ends: tuple[Array, Array], span: tuple[float, float], before: Indices) -> Mask:
+    """Who fails: the whole 95 % interval is on the wrong side of a bound.
+
+    A verdict of an earlier run stands until it is clearly wrong, so that chance does not turn it back and forth: who
+    passed fails only beyond 3.3 standard errors, and who failed passes once the estimate is within the bounds.
+    """
+    (low, high), (least, most) = ends, span
+    reach_low, reach_high = estimate - CLEAR * (estimate - low), estimate + CLEAR * (high - estimate)
+    outside = ~((least <= estimate) & (estimate <= most))
+    return np.asarray(
+        np.select(
+            [before == PASSED, before == FAILED],
+            [(reach_high < least) | (reach_low > most), outside],
+            (high < least) | (low > most),
+        )
+    )
 
 
 SHARES = ("min_kappa", "min_sharpness", "min_discrimination")

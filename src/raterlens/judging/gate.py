@@ -17,7 +17,7 @@ from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.monitoring import COMPARED, changes, in_words
 from raterlens.diagnostics.residuals import residuals
 from raterlens.inference.result import Result
-from raterlens.judging.bounds import Bounds
+from raterlens.judging.bounds import FAILED, NEW, PASSED, Bounds, beyond
 from raterlens.ratings.coded import Ratings, to_backend
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def gate(
     max_infit: float | None = None,
     max_outfit: float | None = None,
     min_ratings: int | None = None,
-    confident: bool = False,
+    confident: bool = True,
     raters: Sequence[str] | None = None,
     baseline: Result | None = None,
 ) -> Gate:
@@ -156,14 +156,16 @@ def gate(
         `reference="perfect"`. `max_severity` is a distance from the origin, so it fails lenient raters as well as
         severe ones.
     confident
-        By default the estimate decides, so a rater close to a bound may fail by chance. With `confident=True` only
-        raters whose 95 % interval lies entirely outside a bound fail, so a rater with few ratings passes for lack of
-        evidence; set `min_ratings` too. Where a rater has no interval, the estimate decides.
+        A rater fails only where its whole 95 % interval is on the wrong side of a bound; one whose interval includes
+        the bound passes as "not certain", so that nobody fails one day and passes the next by chance. A rater with few
+        ratings then passes for lack of evidence; set `min_ratings` too. With False, or where a rater has no interval,
+        the estimate decides.
     raters
         Judge only these, such as the LLM judges of a panel with human raters.
     baseline
         The fit of an earlier run, `rl.load("fit.json")`, to compare with: `changes` has what moved, and whether chance
-        explains it. It does not decide whether the gate passes.
+        explains it. With `confident`, a rater keeps the earlier verdict until it is clearly wrong: who passed fails
+        beyond 3.3 standard errors, who failed passes once the estimate is within the bounds.
 
     Returns
     -------
@@ -175,7 +177,7 @@ def gate(
     --------
     >>> import raterlens as rl
     >>> fit = rl.fit(rl.load_example(), model="gmf")
-    >>> result = rl.gate(fit, min_kappa=0.6, confident=True)
+    >>> result = rl.gate(fit, min_kappa=0.6)
     >>> result.passed, result.failed
     (False, ('AM:Sport', 'AM:Work'))
     >>> print(result.summary())
@@ -206,8 +208,9 @@ def judge(fit: "Fit", ratings: Ratings | None, bounds: Bounds, baseline: Result 
     chosen = list(labels) if raters is None else [choose("rater", str(name), labels) for name in raters]
     table = fit.table("raters")
     misfit = _misfit(fit, ratings) if bounds.on_misfit else None
+    earlier = None if baseline is None else baseline.table("raters")
     found = pl.concat(
-        [_judged(name, bound, table, misfit, bounds.confident) for name, bound in asked.items()]
+        [_judged(name, bound, table, misfit, bounds.confident, earlier) for name, bound in asked.items()]
     )
     found = found.filter(pl.col("rater").is_in(chosen))
     failed = tuple(found.filter(~pl.col("passed"))["rater"].unique(maintain_order=True))
@@ -248,24 +251,37 @@ def _misfit(fit: Result, ratings: Ratings | None) -> pl.DataFrame:
 
 
 def _judged(
-    name: str, bound: float, raters: pl.DataFrame, misfit: pl.DataFrame | None, confident: bool
+    name: str,
+    bound: float,
+    raters: pl.DataFrame,
+    misfit: pl.DataFrame | None,
+    confident: bool,
+    earlier: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Every rater at one bound."""
     value, low, high = _measured(name, raters, misfit)
     least = bound if name.startswith("min_") else -bound if name == "max_severity" else -np.inf
     most = np.inf if name.startswith("min_") else bound
     low, high = (np.where(np.isfinite(end), end, value) for end in (low, high))
-    within, beyond = (least <= value) & (value <= most), (high < least) | (low > most)
+    labels = raters["rater"].cast(pl.String)
+    before = np.full(len(value), NEW)
+    if (
+        earlier is not None and confident and name not in ("max_infit", "max_outfit")
+    ):  # these need its ratings
+        then = _judged(name, bound, earlier, None, confident)
+        verdicts = dict(zip(then["rater"], np.where(then["passed"], PASSED, FAILED), strict=True))
+        before = np.array([verdicts.get(label, NEW) for label in labels])
+    within, outside = (least <= value) & (value <= most), beyond(value, (low, high), (least, most), before)
     return pl.DataFrame(
         {
-            "rater": raters["rater"].cast(pl.String),
+            "rater": labels,
             "measure": name.split("_")[1],
             "bound": float(bound),
             "value": value,
             "low": low,
             "high": high,
-            "passed": ~beyond & np.isfinite(value) if confident else within,
-            "certain": beyond | ((least <= low) & (high <= most)),
+            "passed": ~outside & np.isfinite(value) if confident else within,
+            "certain": (high < least) | (low > most) | ((least <= low) & (high <= most)),
         }
     )
 

@@ -28,6 +28,7 @@ from raterlens.judging.truth import Truth, estimate_truth
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 DEFAULT_BOUNDS = {"known": {"capability": 0.5}, "people": {"sharpness": 0.5}}
+NOT_TRUSTED = "not trusted"
 MEASURES = ("accuracy", "sensitivity", "specificity", "capability")
 
 
@@ -103,7 +104,7 @@ class JudgeReport:
     @property
     def failed(self) -> tuple[str, ...]:
         """Judges who are not trusted."""
-        return tuple(self.tables["judges"].filter(pl.col("verdict") == "not trusted")["judge"])
+        return tuple(self.tables["judges"].filter(pl.col("verdict") == NOT_TRUSTED)["judge"])
 
     @property
     def passed(self) -> bool:
@@ -197,7 +198,7 @@ class _Asked:
             above &= (each.low if self.confident else each.value) >= bound
             below |= (each.high if self.confident else each.value) < bound
         between = np.where(flagged, "contradicted", np.where(above, "trusted", "not certain"))
-        words = [str(word) for word in np.where(below, "not trusted", between)]
+        words = [str(word) for word in np.where(below, NOT_TRUSTED, between)]
         found = pl.DataFrame({**columns, "verdict": words}).with_columns(pl.selectors.float().fill_nan(None))
         return found.filter(pl.col("judge").is_in(self.chosen)).sort(
             self.by_metric, descending=True, nulls_last=True

@@ -1,17 +1,19 @@
 """Results of `rl.judge` for people and other programs: cells of a table, Markdown, JUnit, JSON."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import polars as pl
 
 from raterlens.base.errors import InputError
 from raterlens.base.text import interval, number, printable
+from raterlens.judging.bounds import NEW, beyond
 from raterlens.judging.gate import cell
-from raterlens.judging.judge import JudgeReport
+from raterlens.judging.judge import NOT_TRUSTED, JudgeReport
 from raterlens.judging.replacement import Replacement
 
 FORMAT = "raterlens judges"
@@ -52,6 +54,31 @@ def system_lines(report: JudgeReport) -> list[str]:
     ]
 
 
+def settled(report: JudgeReport, baseline: "Baseline | None") -> JudgeReport:
+    """The report with verdicts of an earlier run standing until they are clearly wrong, as in `rl.gate`."""
+    table = report.tables["judges"]
+    if baseline is None or not report.confident:
+        return report
+    before = np.array([baseline[name][FELL] if name in baseline else NEW for name in table["judge"]])
+    failed = np.zeros(table.height, dtype=bool)
+    for name, bound in report.bounds.items():
+        value, low, high = (
+            table[f"{name}{end}"].to_numpy().astype(np.float64) for end in ("", "_low", "_high")
+        )
+        failed |= beyond(value, (low, high), (bound, np.inf), before) & np.isfinite(value)
+    was = table["verdict"] == NOT_TRUSTED
+    verdicts = pl.Series(
+        "verdict", np.where(failed, NOT_TRUSTED, np.where(was, "not certain", table["verdict"]))
+    )
+    kept = [
+        f"{row['judge']} is {word}, as in the last run: its numbers are too near the bound to say otherwise."
+        for row, word in zip(table.iter_rows(named=True), verdicts, strict=True)
+        if row["verdict"] != word
+    ]
+    tables = {**report.tables, "judges": table.with_columns(verdicts)}
+    return replace(report, tables=tables, cautions=(*report.cautions, *kept))
+
+
 def changes(report: JudgeReport, baseline: "Baseline | None") -> list[str]:
     """Judges who moved since an earlier run beyond chance: the intervals do not overlap."""
     found = []
@@ -66,7 +93,8 @@ def changes(report: JudgeReport, baseline: "Baseline | None") -> list[str]:
 
 
 Baseline = dict[str, dict[str, float]]
-"""Numbers of every judge of an earlier run, by judge and name."""
+"""Numbers of every judge of an earlier run, by judge and name; `failed` is 1 where it was not trusted."""
+FELL = "failed"
 
 
 def read_baseline(path: Path) -> Baseline | None:
@@ -79,7 +107,8 @@ def read_baseline(path: Path) -> Baseline | None:
             raise ValueError(content["format"])
         return {
             str(row["judge"]): {
-                name: float(value) for name, value in row.items() if isinstance(value, int | float)
+                **{name: float(value) for name, value in row.items() if isinstance(value, int | float)},
+                FELL: float(row.get("verdict") == NOT_TRUSTED),
             }
             for row in content["judges"]
         }
@@ -126,7 +155,7 @@ def junit(report: JudgeReport) -> str:
         name = printable(str(row["judge"]))
         case = ElementTree.SubElement(suite, "testcase", classname="raterlens", name=name)
         text = printable(_sentence(row, report))
-        if row["verdict"] == "not trusted":
+        if row["verdict"] == NOT_TRUSTED:
             ElementTree.SubElement(case, "failure", message=text)
         else:
             ElementTree.SubElement(case, "system-out").text = text

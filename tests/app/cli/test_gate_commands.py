@@ -39,7 +39,7 @@ def test_several_columns_make_a_student(ratings: pl.DataFrame, tmp_path: Path, c
 
 
 def test_options_of_a_fit_need_a_bound(table: Path, capsys: Captured) -> None:
-    for option in (["--model", "tfm"], ["--covariance", "sandwich"], ["--confident"]):
+    for option in (["--model", "tfm"], ["--covariance", "sandwich"], ["--by-estimate"]):
         assert main(["check", str(table), *option]) == AT_FAULT
         assert (
             "no bound is set to judge raters by; add one, such as --min-sharpness 0.5"

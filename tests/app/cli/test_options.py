@@ -117,9 +117,11 @@ def test_an_option_of_reading_arrives_as_it_was_given(field: "dataclasses.Field[
 
 
 def test_bounds_arrive_as_they_were_given() -> None:
-    found = parsed("check", "--min-kappa", "0.6", "--min-ratings", "20", "--confident", "--only", 'a,"b, c"')
+    found = parsed(
+        "check", "--min-kappa", "0.6", "--min-ratings", "20", "--by-estimate", "--only", 'a,"b, c"'
+    )
     assert bounds_of(found["bounds"]) == Bounds(
-        min_kappa=0.6, min_ratings=20, confident=True, raters=["a", "b, c"]
+        min_kappa=0.6, min_ratings=20, confident=False, raters=["a", "b, c"]
     )
 
 

@@ -57,7 +57,7 @@ Examples:
   raterlens check ratings.csv
   raterlens check essays.csv --rater rater,topic --items spe,coh,str --cut 3
   raterlens check verdicts.csv --min-kappa 0.6 --max-severity 1.5 --json
-  raterlens check verdicts.csv --min-kappa 0.6 --min-ratings 200 --confident""",
+  raterlens check verdicts.csv --min-kappa 0.6 --min-ratings 200""",
     "judge": """One row per verdict. A judge may be a model with a prompt (--rater model,prompt). Without a bound,
 judges need a capability of 0.5 (known answers) or a sharpness of 0.5 (people). Exit codes: 0 no judge is below a
 bound beyond doubt, 3 at least one is, 2 the input is at fault.

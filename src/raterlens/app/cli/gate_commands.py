@@ -257,6 +257,7 @@ def _judge(request: Request, asked: JudgeOptions, output: GateOutput) -> "JudgeR
             without=several("without", asked.without) or (),
             raters=several("only", asked.only),
         )
+    found = judge_files.settled(found, baseline)
     moved = judge_files.changes(found, baseline)
     output.write(judge_files.markdown(found, moved, baseline is not None), judge_files.junit(found))
     content = judge_files.to_json(found, moved)

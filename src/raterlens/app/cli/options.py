@@ -65,7 +65,8 @@ def _option(option: "Field[Any]") -> tuple[str, Any, Any]:
     if kind is bool:
         shape |= {"negative": (), "show_default": False}
         if default is True:  # only its opposite changes anything
-            default, shape["name"] = False, f"--no-{option.name.replace('_', '-')}"
+            default = False
+            shape.setdefault("name", f"--no-{option.name.replace('_', '-')}")
     return option.name, Annotated[kind, Parameter(help=_help(option), **shape)], field(default=default)
 
 

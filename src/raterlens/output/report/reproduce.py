@@ -148,7 +148,7 @@ def flag(option: Option) -> list[str]:
     if option.value is None or option.value is True:
         return [f"--{name}"]
     if option.value is False:
-        return [f"--no-{name}"]
+        return [f"--{name}" if option.name in FLAGS else f"--no-{name}"]  # the flag then names the opposite
     text = joined(option.value) if option.name in SEVERAL else _text(option.value)
     return [f"--{name}={text}"] if text.startswith("-") else [f"--{name}", text]
 
