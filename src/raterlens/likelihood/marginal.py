@@ -84,7 +84,7 @@ class Derivatives:
 # Sum of weights about a mean, but for rounding.
 _NO_WEIGHT = 1e-12
 KEPT = 2**20
-"""Numbers of tables that are kept for the next who asks: 8 MB."""
+"""Numbers of tables that are cached: 8 MB."""
 
 
 class FacetsMarginal(ABC):

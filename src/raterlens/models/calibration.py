@@ -294,7 +294,7 @@ class Calibration:
             "scale": self.scale,
             "scores": list(self.scores),
             "labels": {name: labels.cast(pl.String).to_list() for name, labels in self.labels.items()},
-            # JSON has no numbers that are none.
+            # JSON has no NaN.
             "effects": {
                 name: np.where(np.isnan(values), np.array(None), values).tolist()
                 for name, values in self.effects.items()

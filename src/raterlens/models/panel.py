@@ -58,7 +58,7 @@ class SlopeLimits:
         return SlopeLimits(self.low[rows], self.high[rows], self.severity_low[rows], self.severity_high[rows])
 
     def stretched(self, stretch: float) -> "SlopeLimits":
-        """On an item that tells students apart so many times as well."""
+        """On an item with this slope."""
         return replace(self, low=stretch * self.low, high=stretch * self.high)
 
 

@@ -133,7 +133,7 @@ _MIDDLE = 0.7
 
 
 def check_excel(sizes: Ratings | Result | None = None, *, most: int = MOST_ROWS) -> None:
-    """Raise if a workbook cannot be written, or has no room for so many students, raters or items."""
+    """Raise if a workbook cannot be written, or has no room for all students, raters or items."""
     if find_spec("xlsxwriter") is None:
         what = "Excel files need the package xlsxwriter, which is not installed"
         raise OptionError(what, "run: pip install 'raterlens[excel]'")

@@ -129,7 +129,7 @@ def _scored(
     frame = rows.frame
     given: Mask | None = None
     if not (is_all_true(complete) or complete.all()):
-        # A line of totals below the table has no rater: what it holds is no score.
+        # A line of totals below the table has no rater: what it holds is not a score.
         given = frame.select(pl.col(name).is_not_null() for name in roles.scores).to_numpy()
         frame = frame.with_columns(pl.when(pl.Series(complete)).then(pl.col(list(roles.scores))))
     columns = [frame[name] for name in roles.scores]

@@ -241,7 +241,7 @@ def _naming_students(table: Table, found: DetectedRoles, look: ColumnSample, spr
 
 
 def _role_options(roles: Roles, config: ReadConfig) -> Iterator[Option]:
-    """The columns of each role, in so many words."""
+    """The columns of each role, as explicit options."""
     wide = config.wide is not None or config.markers is not None
     named = {"student": roles.student, "rater": roles.rater, "item": roles.item}
     if not wide:

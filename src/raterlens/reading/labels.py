@@ -27,7 +27,7 @@ _INTS = np.iinfo(np.int32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SmallNumbers:
-    """A column as 32-bit numbers, none of them missing; those that stand for a categorical's texts, too."""
+    """A column as 32-bit numbers, none of them missing; also the codes of a categorical column."""
 
     numbers: Codes
     """(rows,): how much larger than `base` each is."""

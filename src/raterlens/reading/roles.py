@@ -149,7 +149,7 @@ def _share(times: dict[str, int], pattern: re.Pattern[str]) -> float:
 
 def depends(frame: pl.DataFrame, column: str, on: Sequence[str]) -> bool:
     """Whether a column has one value within each group of the others, where groups have several rows: the school of a
-    student, say, is no score of theirs."""
+    student, say, is not a score."""
     chosen = frame.select(*on, column).drop_nulls()
     groups = chosen.group_by(list(on)).agg(pl.len().alias("\0n"), pl.col(column).n_unique().alias("\0d"))
     several = groups.filter(pl.col("\0n") > 1)

@@ -43,7 +43,7 @@ WORDS = Message(
     Option("map", "good=1,bad=0,absent="),
 )
 FEW_WORDS = 20
-"""Up to so many words, and characters of one, are listed with what they could be worth."""
+"""Most words, and most characters of a word, that a message lists with what they could be worth."""
 Place = Callable[[int], str]
 
 

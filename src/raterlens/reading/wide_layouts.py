@@ -93,7 +93,7 @@ def _beside(name: str, other: str) -> bool:
 
 def one_per_item(columns: Sequence[str], owners: Sequence[Sequence[str]], look: ColumnSample) -> Spread:
     """Where there is a rater: the columns of scores are items. What is the same for all rows of one of the owners, the
-    student or the rater, is no score."""
+    student or the rater, is not a score."""
     scores, findings = score_columns(columns, look)
     for owner in owners:
         if len(scores) > 1 and owner:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SHAPE = "ability"
 # Of what the shape could be known by, were abilities known, so much is.
 _INFORMATION = 0.2
-# How firmly the shape is held at a normal one: as if so many students were known to be from it.
+# How firmly the shape is held at a normal one: as if this many students were known to come from it.
 _NORMAL_STUDENTS = 5.0
 SHAPE_RIDGE = _NORMAL_STUDENTS * np.array([6.0, 24.0])
 """(2,): times the variances of the two polynomials, the information of a student whose ability is known."""

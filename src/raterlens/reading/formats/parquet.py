@@ -140,7 +140,7 @@ _PAGE_VALUES, _NULLS, _PAGE_ROWS, _LEVELS = 1, 2, 3, (5, 6)
 
 
 def check_pages(file: BinaryIO) -> tuple[int, int]:
-    """Return how many rows a file has, and bytes once unpacked.
+    """Count the rows of a file, and its bytes once unpacked.
 
     Raise ValueError where the sizes that it tells of itself cannot be.
     """
@@ -257,7 +257,7 @@ def _rows_on_disk(path: Path) -> int:
 
 
 def _checked_rows(file: BinaryIO, name: str) -> int:
-    """How many rows a file has that is whole."""
+    """Check that a file is complete; return how many rows it has."""
     size = file.seek(0, os.SEEK_END)
     start, end = _part(file, 0, len(MARK)), _part(file, max(size - len(MARK), 0), size)
     if start != MARK:
