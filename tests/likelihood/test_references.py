@@ -21,11 +21,14 @@ REFERENCES = [
     ("writing.csv", WRITING | {"cut": 3}, {"model": "tfm"}, -3310.3655),
     ("writing.csv", WRITING | {"cut": 3}, {"model": "probit"}, -3294.4524),
     ("writing.csv", WRITING | {"cut": 3}, {"item_slopes": True}, -3291.0339),
+    ("writing.csv", WRITING | {"cut": 3}, {"halo": "rater"}, -3295.5962),
+    ("writing.csv", WRITING | {"cut": 3}, {"ability": "smooth"}, -3295.1243),
     ("writing.csv", WRITING, {"scale": "rating scale"}, -6297.3134),
     ("writing.csv", WRITING, {"scale": "partial credit"}, -6233.1324),
     ("writing.csv", WRITING, {"scale": "graded"}, -6372.9371),
     ("ptam4.csv", PTAM4, {"scale": "rating scale"}, -1708.1802),
     ("ptam4.csv", PTAM4, {"scale": "rating scale", "halo": "common"}, -1691.5308),
+    ("ptam4.csv", PTAM4, {"scale": "rater free"}, -1653.0027),
     ("essays.csv", ESSAYS, {}, -14016.2107),
     ("essays.csv", ESSAYS, {"halo": "common"}, -14016.0443),
     ("essays.csv", ESSAYS, {"halo": "rater"}, -13985.8232),
@@ -44,3 +47,12 @@ def test_the_maximum_is_that_of_an_independent_program(name, read, options, expe
     found = rl.fit(rl.read(DATA / name, **read), **({"model": "gmf"} | (fixed | options)))
     assert found.converged
     assert found.loglik == pytest.approx(expected, abs=CLOSE)
+
+
+def test_two_classes_whose_judges_may_be_reversed():
+    """The maximum lies where some judges say the opposite of the truth."""
+    if not (DATA / "ducks.csv").exists():
+        pytest.skip("ducks.csv is not part of this project")
+    ratings = rl.read(DATA / "ducks.csv", student="picture", rater="worker", score="says_duck")
+    found = rl.fit(ratings, model="dawid-skene", allow_reversed=True, standard_errors=False)
+    assert found.loglik == pytest.approx(-1888.1168, abs=CLOSE)
