@@ -80,3 +80,11 @@ def test_methods_that_know_no_draws_say_so():
     assert any("count as independent" in str(warning) for warning in fit.warnings)
     with pytest.raises(OptionError, match="shared"):
         rl.fit(ratings, model="gmf", shared="yes", trusted=["j1"])
+
+
+def test_draws_go_with_known_answers():
+    right = pl.when(pl.col("student") < 30).then(pl.col("student") % 2)
+    table = verdicts([0.0, 1.0, 2.0, 3.0, 3.0], 3, students=60).with_columns(gold=right)
+    fit = rl.fit(rl.read(table, draw="epoch", known="gold"), model="gmf")
+    assert fit.converged
+    assert fit.table("draws").height == 5

@@ -120,11 +120,11 @@ def _own_information(
     predictor = model.predictor(parameters)
     # Known answers are nobody's ratings: they have no part in what a rater's own tell.
     n, every, steps = model.n_rated, len(model.contexts), len(response.lever)
+    bend = response.shift_information(predictor, t, counts)[:n]
     rater, counts = model.contexts.rater[:n], counts[:n]
     predictor = predictor.first(n)
     by_slope, by_shift = _of_own(problem.jacobian(parameters), own[rater], every, steps)
     by_shift /= response.lever[0]
-    bend = response.shift_information(predictor, t, counts)
     of_rater = sparse.csr_array((np.ones(n), (rater, np.arange(n))), shape=(len(own), n))
     items = np.minimum(np.bincount(rater, minlength=len(own)), model.n_items)
     students = of_rater @ counts.sum(axis=1) / items[:, None]

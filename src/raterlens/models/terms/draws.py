@@ -64,7 +64,7 @@ class Draws(RaterTerm):
 
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         given = np.bincount(model.contexts.rater, model.contexts.given.sum(axis=1), model.n_raters)
-        return np.asarray(RATING_INFORMATION * given[self.some], np.float64)
+        return np.asarray(RATING_INFORMATION * given[: len(self.some)][self.some], np.float64)
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
         most = 0.5 * np.log1p(self.flattening * LARGEST_SPREAD**2)
