@@ -19,12 +19,15 @@ from tests.support.report_fits import made
 
 
 def test_a_student_level_with_a_rater_passes_half(example):
+    """Whatever its slope: S is 0 there, on an average item or with an average rater."""
     data, fit = wright_data(example.fit), example.fit
-    slope = fit.calibration.effects["slope"].mean()
-    students = data.filter(facet="Students")["location"].to_numpy()
-    np.testing.assert_allclose(students, slope * fit.students["theta"].to_numpy() + fit.alpha)
-    assert data.filter(facet="Raters")["location"].to_list() == fit.raters["eta"].to_list()
-    assert data.filter(facet="Items")["location"].to_list() == fit.items["delta"].to_list()
+    assert data.filter(facet="Students")["location"].to_list() == fit.students["theta"].to_list()
+    slope = fit.calibration.effects["slope"]
+    raters, items = (data.filter(facet=name)["location"].to_numpy() for name in ("Raters", "Items"))
+    np.testing.assert_allclose(slope * raters - fit.raters["eta"].to_numpy() + fit.alpha, 0, atol=1e-12)
+    np.testing.assert_allclose(
+        slope.mean() * items - fit.items["delta"].to_numpy() + fit.alpha, 0, atol=1e-12
+    )
 
 
 def test_the_probit_rater_model_is_mapped_on_the_scale_of_ability(three):

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.layers import (
-    LIMIT,
     Area,
     Axis,
     Bars,
@@ -31,7 +30,6 @@ from raterlens.base.layers import (
     Stroke,
     Text,
     known,
-    rule,
 )
 from raterlens.base.style import TYPE, Mark, cut, legend_columns, place_labels, text_box, text_width
 
@@ -136,15 +134,13 @@ def interval_rows(
     marks: Mark | Mapping[str, Mark],
     x: Axis,
     description: str,
-    *,
-    limit: float | None = None,
 ) -> Picture:
     """A line per row with a mark at a value and its interval; `columns` are name, value, and the interval's ends."""
     name, value, low, high = columns
     n = rows.height
     rows = rows.with_columns(row=pl.int_range(n) + 0.5)
     y = Axis(n, 0.0, labels=tuple(rows.select("row", name).iter_rows()), names=True)
-    layers: list[Layer] = [] if limit is None else [rule((x, y), LIMIT, x=limit)]
+    layers: list[Layer] = []
     point = Marks(rows, value, "row", marks, tooltip="words" if "words" in rows.columns else "")
     sure = known(rows, low, high)
     for mark in point.present():

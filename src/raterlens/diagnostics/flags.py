@@ -160,10 +160,18 @@ def _central(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
             *_interval(size[r], se[r]),
             p[r],
             f"favours {'the middle' if middle else 'the ends'} of the scale: the odds of these scores are "
-            f"{np.exp(abs(size[r])):.1f} times those of the other raters",
+            f"{_times(float(np.exp(abs(size[r]))))} those of the other raters",
             f"show work that clearly deserves {'the ends' if middle else 'the middle'} of the scale, and ask for the "
             "full scale to be used",
         )
+
+
+def _times(odds: float) -> str:
+    """
+    >>> _times(1.52), _times(70_000.0)
+    ('1.5 times', 'more than 1,000 times')
+    """
+    return "more than 1,000 times" if odds > 1_000 else f"{odds:.1f} times"
 
 
 def _in_errors(size: Array, se: Array) -> Array:

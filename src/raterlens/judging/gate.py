@@ -12,6 +12,7 @@ from scipy import special
 
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError, choose
+from raterlens.base.notebook import MOST, lines, shown
 from raterlens.base.text import MISSING, Message, Option, counted, number, printable
 from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.monitoring import COMPARED, changes, in_words
@@ -74,6 +75,16 @@ class Gate:
         rows = self.table.filter(~pl.col("passed")).sort("rater", maintain_order=True)
         lines += [f"  {self.worded(row)}" for row in rows.iter_rows(named=True)]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Gate: {self.summary().splitlines()[0]}>"
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        heading, *rest = self.summary().splitlines()
+        return shown(heading, lines([*rest[:MOST], *self.changed]))
 
     def to_markdown(self) -> str:
         """For a pull request: what `raterlens check --markdown` writes."""

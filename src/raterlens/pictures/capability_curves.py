@@ -12,7 +12,6 @@ import polars as pl
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.layers import (
-    LIMIT,
     Area,
     Axis,
     Layer,
@@ -22,11 +21,10 @@ from raterlens.base.layers import (
     Segments,
     Stroke,
     Text,
-    rule,
     strokes,
 )
 from raterlens.base.picture import Picture, plot
-from raterlens.base.style import CAPABLE, Align, mark
+from raterlens.base.style import Align, mark
 from raterlens.base.text import listed, number, printable
 from raterlens.capability.population import AbilityShape, Histogram, Normal
 from raterlens.models.terms.shape import SHAPE
@@ -193,7 +191,6 @@ def what_if(fit: Fit, rater: object) -> Picture:
     words = [f"{point}: {number(kappa)} at severity {number(at)}" for point, at, kappa in points.iter_rows()]
     marked = points.with_columns(pl.Series("words", words), kind=pl.col("point"), floor=pl.lit(low))
     layers: list[Layer] = [
-        rule((x, y), LIMIT, y=CAPABLE),
         Segments(marked, "severity", "kappa", "severity", "floor", Stroke("faint", dash="2 2")),
         Line(curve, "severity", "kappa", Stroke("accent", 2.4)),
         Marks(marked, "severity", "kappa", _KINDS, 1.2),
@@ -269,14 +266,13 @@ def curve_frame(fit: Result, theta: Sequence[float], kappa: Array, description: 
 
 
 def what_if_frame(reach: tuple[float, float], kappa: Array, description: str) -> Picture:
-    """Axes of kappa-bar against severity, with the line that separates capable raters."""
+    """Axes of kappa-bar against severity."""
     x, y = Axis(*reach, "Severity", grid=True), _capability_axis(kappa, "Capability")
     overlay = (
         '<path class="line"/><circle class="best" r="5"/><circle class="now" r="5"/>'
         '<path class="moved" d="M0-9 7 0 0 9-7 0z"/>'
     )
-    limit = Stroke("ink", dash="4 3")
-    return plot(x, y, [rule((x, y), limit, y=CAPABLE), Overlay(overlay)], description, _FRAME_HEIGHT)
+    return plot(x, y, [Overlay(overlay)], description, _FRAME_HEIGHT)
 
 
 def _capability_axis(kappa: Array, title: str) -> Axis:

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.errors import OptionError
-from raterlens.base.layers import LIMIT, Axis, Layer, Marks, Names, Segments, Stroke, known, rule
+from raterlens.base.layers import Axis, Layer, Marks, Names, Segments, Stroke, known
 from raterlens.base.picture import Picture, interval_rows, plot
-from raterlens.base.style import CAPABLE, MARKS, mark_of_verdict
+from raterlens.base.style import MARKS, mark_of_verdict
 from raterlens.base.text import counted, distinct, interval, listed, number, shortened
 from raterlens.capability.population import Population
 from raterlens.capability.yardstick import students_of
@@ -108,7 +108,7 @@ def capability(fit: Result, *, ranked: bool = True) -> Picture:
 def _rows(data: pl.DataFrame) -> Picture:
     x = Axis(*_domain(data), _axis_title(data), (10, 5), grid=True)
     columns = ("rater", "kappa", "kappa_low", "kappa_high")
-    return interval_rows(data, columns, MARKS, x, _description(data), limit=CAPABLE)
+    return interval_rows(data, columns, MARKS, x, _description(data))
 
 
 def _curve(data: pl.DataFrame, ranked: bool) -> Picture:
@@ -116,7 +116,7 @@ def _curve(data: pl.DataFrame, ranked: bool) -> Picture:
     n = data.height
     x = Axis(0.5, n + 0.5, "Raters, the most capable first" if ranked else "Raters by name", whole=True)
     y = Axis(*_domain(data), _axis_title(data), (10, 10), grid=True)
-    layers: list[Layer] = [rule((x, y), LIMIT, y=CAPABLE)]
+    layers: list[Layer] = []
     thin, opacity = max(0.6, min(3.0, 450 / n)), 0.28 if n <= 600 else 0.16
     points = Marks(data, "place", "kappa", MARKS, 0.61 if n <= 300 else 0.41)
     for mark in points.present():

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.arrays import Array
-from raterlens.base.layers import Area, Axis, Layer, Line, Marks, Names, Overlay, Segments, Stroke, Text, rule
+from raterlens.base.layers import Axis, Layer, Line, Marks, Names, Overlay, Segments, Stroke, Text, rule
 from raterlens.base.picture import Picture, plot
-from raterlens.base.style import CAPABLE, MARKS
+from raterlens.base.style import MARKS
 from raterlens.base.text import counted
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import PERFECT
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Function = Callable[[Array, Array], Array]
 """Capability of a discrimination and a severity."""
 
-LEVELS = (0.3, 0.5, CAPABLE, 0.9)
+LEVELS = (0.3, 0.5, 0.7, 0.9)
 """Contours of capability; the bold third one separates capable raters."""
 
 LEAST_SPAN = 1.5
@@ -124,7 +124,7 @@ def severity(fit: Result) -> Picture:
     on_top = points.sort(wanting, maintain_order=True)  # those who need attention are drawn last
     named = points.filter(wanting | (pl.len() <= NAMED)).sort(~wanting, "kappa")
     layers: list[Layer] = [
-        *_contours(contours(capability_function(fit), reach, top=top), top),
+        *_contours(contours(capability_function(fit), reach, top=top)),
         Marks(on_top, "eta", "rho", MARKS, 1.0 if points.height <= MANY else 0.61),
         Names(named, "eta", "rho"),
     ]
@@ -144,16 +144,12 @@ def severity_strip(fit: Result, description: str) -> Picture:
     return plot(x, y, layers, description, 44)
 
 
-def _contours(curves: pl.DataFrame, top: float) -> list[Layer]:
-    """The region of capable raters, and contours with their level at the right end."""
-    inside = curves.filter(level=CAPABLE).with_columns(top=pl.lit(top))
+def _contours(curves: pl.DataFrame) -> list[Layer]:
+    """Contours with their level at the right end."""
     ends = curves.group_by("level", maintain_order=True).last()
     ends = ends.with_columns(words=pl.col("level").map_elements(lambda level: f"{level:.1f}", pl.String))
-    thin, bold = (Stroke("accent", width, opacity=0.75) for width in (1.0, 2.2))
     return [
-        Area(inside, "eta", "rho", "top", "accent", 0.09),
-        Line(curves.filter(pl.col("level") != CAPABLE), "eta", "rho", thin, by="level"),
-        Line(inside, "eta", "rho", bold),
+        Line(curves, "eta", "rho", Stroke("accent", 1.0, opacity=0.75), by="level"),
         Text(ends, "eta", "rho", "words", "accent", 3, -4),
     ]
 

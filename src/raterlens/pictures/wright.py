@@ -1,8 +1,8 @@
 """The Wright map: students, raters, items and further facets on one scale.
 
-The scale is that of the predictor, S = a_r theta - eta_r - delta_i + alpha: a student is at a theta + alpha, where a is
-the raters' average slope, a rater at eta, an item at delta. If a student and a rater are level, the rater passes half
-of the student's work on an average item. The probit rater model has all of them on the scale of ability.
+The scale is that of ability. With S = a_r theta - eta_r - delta_i + alpha, a student is at theta, a rater where S is 0
+on an average item, (eta_r - alpha) / a_r, an item or level where it is 0 with an average rater, (delta_i - alpha) / a.
+So a student who is level with a rater can expect half of the marks from it, whatever the slopes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from raterlens.base.layers import Axis, Bars, Layer, Marks, Segments, Stroke, Te
 from raterlens.base.picture import Panel, Picture
 from raterlens.base.style import mark
 from raterlens.base.text import counted, distinct, number, printable
-from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.models.registry import facets_spec
 from raterlens.pictures.ranking import calibration_of, require_ability_model
 
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 
 HEIGHT = 440
 STUDENTS, RATERS, ITEMS = "Students", "Raters", "Items"
+FARTHEST = 6.0
+"""Raters beyond it, whose scores hardly follow ability, have no place among the students."""
 LINE = 13.0
 """Pixels between names."""
 
@@ -39,20 +40,22 @@ def wright_data(fit: Result) -> pl.DataFrame:
     effects = known.effects
     slope, severity = effects["slope"], effects["severity"]
     raters, theta = fit.table("raters"), fit.table("students")["theta"].to_numpy()
+    known_slope = np.where(slope > 0, slope, np.nan)
     if facets_spec(fit.model).difficulty_on_ability_scale:
-        students, places = theta, severity / np.where(slope > 0, slope, np.nan)
+        average, shift, places = 1.0, 0.0, severity / known_slope
     else:
         # Marks have no middle that 0 could stand for: students are counted from the average one.
-        middle = fit.alpha if known.marks is None else 0.0
-        students, places = known.unit * slope.mean() * theta + middle, raters["eta"].to_numpy()
+        average, shift = float(known.unit * slope.mean()), fit.alpha if known.marks is None else 0.0
+        places = (raters["eta"].to_numpy() - shift) / (known.unit * known_slope)
+    placed = np.where(np.abs(places) <= FARTHEST, places, np.nan)
     parts = [
-        _part(STUDENTS, fit.table("students")["student"], students),
-        _part(RATERS, raters["rater"], places),
-        _part(ITEMS, fit.table("items")["item"], fit.table("items")["delta"].to_numpy()),
+        _part(STUDENTS, fit.table("students")["student"], theta),
+        _part(RATERS, raters["rater"], placed),
+        _part(ITEMS, fit.table("items")["item"], (fit.table("items")["delta"].to_numpy() - shift) / average),
     ]
     if "facets" in fit.tables:
         for (name,), levels in fit.table("facets").group_by("facet", maintain_order=True):
-            parts.append(_part(str(name), levels["level"], levels["effect"].to_numpy()))
+            parts.append(_part(str(name), levels["level"], (levels["effect"].to_numpy() - shift) / average))
     return pl.concat(parts).filter(pl.col("location").is_finite())
 
 
@@ -155,11 +158,11 @@ _ROOM = 120.0
 def wright(fit: Result) -> Picture:
     """A histogram of students, next to raters (the more severe, the higher) and items (the harder, the higher)."""
     data = wright_data(fit)
-    span, unit = _span(data), unit_of(fit.link)
+    span = _span(data)
     parts = {str(name): rows for (name,), rows in data.group_by("facet", maintain_order=True)}
-    students = _students(parts.pop(STUDENTS, data.clear()), span, unit)
+    students = _students(parts.pop(STUDENTS, data.clear()), span)
     columns = [
-        _column(name, rows, span, _ROLES[place % len(_ROLES)], unit)
+        _column(name, rows, span, _ROLES[place % len(_ROLES)])
         for place, (name, rows) in enumerate(parts.items())
     ]
     n = len(columns)
@@ -167,11 +170,11 @@ def wright(fit: Result) -> Picture:
     return Picture((first, *columns), _description(data), (HEIGHT, HEIGHT), columns=(n + 1, n + 1))
 
 
-def _scale(span: tuple[float, float], unit: str) -> Axis:
-    return Axis(*span, f"Location ({unit})", (10, 10), grid=True)
+def _scale(span: tuple[float, float]) -> Axis:
+    return Axis(*span, "Ability θ", (10, 10), grid=True)
 
 
-def _students(rows: pl.DataFrame, span: tuple[float, float], unit: str) -> Panel:
+def _students(rows: pl.DataFrame, span: tuple[float, float]) -> Panel:
     """A histogram that grows to the left."""
     bars = histogram(rows, span)
     longest = float(bars["n"].to_numpy().max(initial=1))
@@ -180,10 +183,10 @@ def _students(rows: pl.DataFrame, span: tuple[float, float], unit: str) -> Panel
     ]
     bars = bars.with_columns(pl.Series("words", words, dtype=pl.String), start=pl.lit(0.0))
     drawn = Bars(bars, "n", "from", "start", "to", "accent", 0.75, "words")
-    return Panel(Axis(1.06 * longest, 0.0, labels=()), _scale(span, unit), (drawn,))
+    return Panel(Axis(1.06 * longest, 0.0, labels=()), _scale(span), (drawn,))
 
 
-def _column(name: str, rows: pl.DataFrame, span: tuple[float, float], role: str, unit: str) -> Panel:
+def _column(name: str, rows: pl.DataFrame, span: tuple[float, float], role: str) -> Panel:
     """Points with names that do not overlap, or dots side by side if there are too many to name."""
     data, dot = column_data(rows, span), mark("circle", role)
     layers: list[Layer] = []
@@ -193,4 +196,4 @@ def _column(name: str, rows: pl.DataFrame, span: tuple[float, float], role: str,
         layers.append(Text(data, "to", "at", "label", "ink", 4, 4, cut=True))
     else:
         layers.append(Marks(data, "x", "location", dot, 0.4))
-    return Panel(Axis(0.0, _ROOM, labels=(), pixels=True), _scale(span, unit), tuple(layers), printable(name))
+    return Panel(Axis(0.0, _ROOM, labels=(), pixels=True), _scale(span), tuple(layers), printable(name))

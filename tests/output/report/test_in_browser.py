@@ -205,6 +205,11 @@ def test_on_paper_all_raters_are_shown(page, example: Example, tmp_path: Path):
     page.emulate_media(media="print")
     assert not page.locator("form.find").is_visible()
     assert page.locator("table.ranked tbody tr").count() == 16
+    assert not page.locator("#students").is_visible()
+    page.emulate_media(media="screen")
+    page.locator("#students [name=printed]").check()
+    page.emulate_media(media="print")
+    assert page.locator("#students").is_visible()
     assert page.locator("#students tbody tr").count() == 363
     file = page.pdf(format="A4")
     assert file.startswith(b"%PDF")
@@ -219,6 +224,8 @@ def test_letters_are_printed_a_page_each_and_then_gone(page, example: Example):
     assert page.evaluate("window.printed") == 16
     assert not page.locator("#report").is_visible()
     assert "Dear AM:Sport" in page.locator(".letter").last.inner_text()
+    assert "Signature" in page.locator(".letter").last.inner_text()
+    assert page.locator(".letter .examples:visible li").count() > 0
     page.emulate_media(media="print")
     file = page.pdf(format="A4")  # which says when it is done, as a printer does
     assert file.count(b"/Type /Page\n") + file.count(b"/Type /Page ") == 16

@@ -197,8 +197,8 @@ DECISIONS = {
     "cuts": "Grades begin at mean scores of {cuts} by the average rater.",
     "yes": "yes",
     "no": "no",
-    "picture": "Each mark is a student. The dashed lines are the cuts, on the scale of raw results (upright) and of "
-    "ability (level). Where a mark is on different sides of the two, the raters’ severity decided the raw result.",
+    "picture": "Each mark is a student. The dashed lines are the cuts, on the scale of raw results (vertical) and of "
+    "ability (horizontal). Where a mark is on different sides of the two, the raters’ severity decided the raw result.",
     "exam": "How well this exam decides",
     "exam_lead": "Accuracy is the chance that a student has the right grade; consistency, that another marking gives "
     "the same grade. The raw result is the mean score as it stands, the fair one takes account of who marked.",
@@ -215,16 +215,15 @@ CLASSIFIERS = {
     "Lee": "Lee’s method (same raters again)",
 }
 MAP_LEAD = (
-    "Where a student and a rater are level, the student can expect {mark} from that rater on an average "
-    "item. Raters higher up are more severe; items higher up are harder."
+    "Students are at their ability, as in the table of students. A rater is level with the students who can expect "
+    "{mark} from that rater on an average item; an item, with those who can expect that from an average rater. Raters "
+    "higher up ask for more; items higher up are harder."
 )
 ABILITIES_LEAD = (
     "How abilities are distributed, as estimated from the ratings, beside a normal distribution (dashed) with the same "
     "median and the same middle two thirds."
 )
-CAPABILITY_LEAD = (
-    "Each line is a 95 % interval: the range that the ratings support. The dashed line marks {line}."
-)
+CAPABILITY_LEAD = "Each line is a 95 % interval: the range that the ratings support."
 SEVERITY_LEAD = (
     "What limits a rater: severity (left is lenient, right is severe) or discrimination (higher is better)."
 )
@@ -258,11 +257,19 @@ CATEGORY_USE_LEAD = (
 )
 SEVERITY_CONTOURS = "Capability is constant along each curve."
 LETTER_PICTURE = "The severity of all raters: each line is a rater, the dot is you."
+LETTER_EXAMPLES = "Scores of yours to look at again"
+LETTER_SIGNED = ("Name", "Date", "Signature")
+PRINT_STUDENTS = "Print this list, too"
 LETTERS, LETTER = "Print letters to raters", "Print letter"
+LETTER_PASSES = (
+    "Passes of 100: how many of 100 borderline students you would pass; the average rater passes 50."
+)
+LETTER_MARKS = (
+    "Middle mark: to how many of 100 students you give it or more; the average rater gives it to 50."
+)
 LETTER_NUMBERS = (
-    "Passes of 100: how many of 100 borderline students you would pass; the average rater passes 50. Sharpness says "
-    "how closely your scores follow ability: 1 is a rater without error, 0 no relation. The ranges are those that "
-    "your ratings support."
+    "Sharpness says how closely your scores follow ability: 1 is a rater without error, 0 no relation. The ranges are "
+    "those that your ratings support."
 )
 UNRANKED = "There are no ranks, since chance explains the differences."
 RATERS_LEAD = "Click a name for details, or a heading to sort."
@@ -399,6 +406,7 @@ RATER: Mapping[str, str] = {
     "of": "{place} of {all}",
     "rank": "Rank by capability",
     "passes": "Passes of 100",
+    "marks": "Middle mark, of 100",
     "sensitivity": "Sensitivity (true passes passed)",
     "specificity": "Specificity (true fails failed)",
     "curve": "Capability by ability",

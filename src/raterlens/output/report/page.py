@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from raterlens.base.style import CAPABLE
 from raterlens.base.threads import in_background
 from raterlens.diagnostics.findings import PanelFindings, panel_findings
 from raterlens.diagnostics.wording import caveats
@@ -130,7 +129,6 @@ def content(
         "reproduce": reproduced(fit, reproduction),
         "notes": fit.notes,
         "scores": "marks" if fit.link == "identity" else "ordered" if fit.ordered else "pass",
-        "line": f"{CAPABLE:.2f}",
         "target_se": f"{TARGET_SE:.1f}",
         "students_lead": _students_lead(fit, tables["students"]["columns"]),
         "data": embedded(

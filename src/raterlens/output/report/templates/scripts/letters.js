@@ -22,6 +22,9 @@ function letter(pattern, place) {
   fill(page, "text", raters.feedback[place]);
   fill(page, "n", whole(raters.n[place]));
   fillMeasures(page, place);
+  const examples = surprisesOf(place);
+  page.querySelector(".examples").hidden = !examples.length;
+  bullets(page, "examples", examples);
   const figure = page.querySelector("figure");
   if (raters.eta[place] === null) figure.remove();
   else new Frame(figure.querySelector("svg")).mark("now", raters.eta[place], 0.5);

@@ -92,9 +92,7 @@ class RaterPage {
     const known = raters.infit !== undefined;
     bullets(this.page, "reasons", reasons.length ? reasons : [known ? say("no_flags") : data.no_evidence]);
     fill(this.page, "fit", known && raters.infit[place] !== null ? fitWords(place) : "");
-    const surprises = (raters.unexpected?.[place] ?? []).map(([student, item, score, expected, chance]) =>
-      say("unexpected", { student, item, score, expected, chance: chance < 0.001 ? say("chance_tiny") : say("chance", { percent: number(100 * chance, 1) }) })
-    );
+    const surprises = surprisesOf(place);
     this.page.querySelector(".evidence h3").hidden = !known;
     bullets(this.page, "unexpected", known && !surprises.length ? [say("no_unexpected")] : surprises);
   }
@@ -136,4 +134,11 @@ function decoded(text) {
   } catch {
     return text;
   }
+}
+
+/** The least expected ratings of a rater, a sentence each. */
+function surprisesOf(place) {
+  return (raters.unexpected?.[place] ?? []).map(([student, item, score, expected, chance]) =>
+    say("unexpected", { student, item, score, expected, chance: chance < 0.001 ? say("chance_tiny") : say("chance", { percent: number(100 * chance, 1) }) })
+  );
 }

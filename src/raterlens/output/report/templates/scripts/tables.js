@@ -6,7 +6,9 @@ function enableTables() {
     const everyone = values[0].map((_, place) => place);
     const pager = table.closest(".scroll").nextElementSibling;
     const draw = (places) => table.tBodies[0].replaceChildren(...places.map((place) => plainRow(values, numeric, place)));
-    const pages = new Pages(pager, draw, { size: data.rows.others, printed: 2000 });
+    // On paper, the clearest of what is long: the files have the rest.
+    const printed = ["unexpected", "bias", "pairs"].includes(table.dataset.rows) ? data.rows.others : 2000;
+    const pages = new Pages(pager, draw, { size: data.rows.others, printed });
     enableSorting(table, (column, down) => pages.list(sorted(everyone, values[column], down)));
     pages.list(everyone);
   }
