@@ -248,6 +248,6 @@ def atomic_write(out: Path, write: Callable[[Path], object], option: str = "out"
         ) from error
 
 
-def reason(error: Exception) -> str:
+def reason(error: BaseException) -> str:
     """Why a file cannot be read or written; some libraries say so in other words than the system's."""
     return getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]

@@ -115,6 +115,11 @@ def number(value: float | None, digits: int = 2) -> str:
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text
 
 
+def plain_number(value: float) -> float:
+    """7.0 as 7; other numbers as they are."""
+    return int(value) if float(value).is_integer() else value
+
+
 def interval(low: float | None, high: float | None, to: str = "–") -> str:
     """An interval, or a dash where either end is missing.
 

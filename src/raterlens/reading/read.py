@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.errors import InputError, OptionError
-from raterlens.base.text import Message, Option
+from raterlens.base.text import Message, Option, plain_number
 from raterlens.config import Columns, ReadConfig
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import SUFFIX, open_packed, open_ratings
@@ -221,15 +221,13 @@ def _packed(source: str | os.PathLike[str], config: ReadConfig) -> Ratings:
     if before is not None:
         raise OptionError(
             Message(
-                Option("cut", cut), f", but {path.name!r} was packed with ", Option("cut", _short(before))
+                Option("cut", cut),
+                f", but {path.name!r} was packed with ",
+                Option("cut", plain_number(before)),
             ),
             "pack it again",
         )
     return ratings.with_scores((np.arange(ratings.n_categories) >= cut).astype(np.int16))
-
-
-def _short(number: float) -> float:
-    return int(number) if float(number).is_integer() else number
 
 
 RATER = "rater"

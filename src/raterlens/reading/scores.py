@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.base.errors import InputError
-from raterlens.base.text import Message, Option, counted, listed, shortened
+from raterlens.base.text import Message, Option, counted, listed, plain_number, shortened
 from raterlens.base.threads import in_threads
 from raterlens.config import ReadConfig
 from raterlens.config.read_config import OPEN, map_text
@@ -482,7 +482,7 @@ def _in_fractions(counts: Mapping[float, int]) -> tuple[float, list[Finding]] | 
             return None
         done = "doubled, so that they are whole" if factor == 2 else f"multiplied by {factor}"
         seen = f"scores in steps of {1 / factor:g}, such as {next(v for v in values if not v.is_integer()):g}"
-        return factor, [Finding(seen, done, alternative=Option("cut", _short(suggested_cut(counts))))]
+        return factor, [Finding(seen, done, alternative=Option("cut", plain_number(suggested_cut(counts))))]
     return None
 
 
@@ -565,7 +565,7 @@ def _banded(counts: Mapping[float, int]) -> Finding:
         f"scores from {values[0]:g} to {values[-1]:g} in {counted(len(values), 'different value')}",
         f"put into {counted(len(edges) + 1, 'band')} that begin at {', '.join(f'{edge:g}' for edge in edges)}",
         (Option("bands", text),),
-        alternative=Option("cut", _short(suggested_cut(counts))),
+        alternative=Option("cut", plain_number(suggested_cut(counts))),
         certain=False,
     )
 
@@ -597,10 +597,6 @@ def _named_as_grades(names: Collection[str]) -> bool:
 
 def _float(text: str) -> float:
     return float(text.replace(",", "."))
-
-
-def _short(value: float) -> float:
-    return int(value) if float(value).is_integer() else value
 
 
 BANDS = 5

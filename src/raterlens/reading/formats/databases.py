@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import polars as pl
 
+from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
 from raterlens.config.limits import VIEW_ROWS, VIEW_SECONDS
@@ -136,7 +137,7 @@ def _quoted(name: str) -> str:
 
 
 def _damaged(path: Path, error: Exception) -> InputError:
-    reason = (str(error).splitlines() or ["unknown"])[0]
     return InputError(
-        f"{path.name!r} cannot be read as a database ({reason})", "copy it again, or export the table as csv"
+        f"{path.name!r} cannot be read as a database ({reason(error)})",
+        "copy it again, or export the table as csv",
     )

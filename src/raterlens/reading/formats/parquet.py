@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
+from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
 from raterlens.config.limits import LARGE_FILE, READ_AT_ONCE
@@ -301,5 +302,4 @@ def _spread_out(name: str, lazy: pl.LazyFrame) -> Table:
 
 
 def damaged(name: str, error: BaseException) -> InputError:
-    reason = (str(error).splitlines() or ["unknown"])[0]
-    return InputError(f"{name!r} is a damaged parquet file ({reason})", AGAIN)
+    return InputError(f"{name!r} is a damaged parquet file ({reason(error)})", AGAIN)

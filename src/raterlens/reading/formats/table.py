@@ -15,6 +15,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from raterlens.base.arrays import Mask
+from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError, choose
 from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.config import ReadConfig
@@ -185,7 +186,7 @@ def _answering() -> Iterator[None]:
     try:
         yield
     except (PolarsError, OSError) as error:
-        why = shortened((str(error).splitlines() or [type(error).__name__])[0])
+        why = shortened(reason(error))
         raise InputError(
             f"the lazy table cannot be read ({type(error).__name__}: {why})",
             "collect it yourself to see the fault",

@@ -14,6 +14,7 @@ from xml.parsers import expat
 
 import polars as pl
 
+from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.config import ReadConfig
@@ -281,8 +282,8 @@ def _sheet(book: Any, path: Path, name: str) -> Table:
 
 
 def _damaged(path: Path, error: Exception) -> InputError:
-    reason = str(error).splitlines()[0].removeprefix("calamine error: ")
-    return InputError(f"{path.name!r} is damaged or cut short ({reason})", "copy it or save it again")
+    why = reason(error).removeprefix("calamine error: ")
+    return InputError(f"{path.name!r} is damaged or cut short ({why})", "copy it or save it again")
 
 
 def _others(names: Sequence[str], name: str) -> str:
