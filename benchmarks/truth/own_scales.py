@@ -13,7 +13,7 @@ from scipy import special
 import raterlens as rl
 from raterlens.base.arrays import Array
 from raterlens.capability.curves import AdjacentCurve
-from raterlens.capability.index import Index, OwnCurves
+from raterlens.capability.index import Index, OwnCurves, Usual
 from raterlens.capability.population import Normal
 
 STUDENTS, RATERS, PER_STUDENT, ITEMS = 400, 10, 2, 4
@@ -37,7 +37,8 @@ def panel(seed: int, spread: float) -> tuple[rl.Ratings, dict[str, Array]]:
                 chance = special.softmax(np.concatenate([[0.0], steps]))
                 rows.append((student, f"r{rater}", f"i{item}", int(random.choice(5, p=chance))))
     curves = tuple(AdjacentCurve((THRESHOLDS + own)[None]) for own in moved)
-    index = Index(AdjacentCurve(THRESHOLDS[None]), Normal(), own=OwnCurves(curves))
+    shared = AdjacentCurve(THRESHOLDS[None])
+    index = Index(shared, Normal(), own=OwnCurves(curves), usual=Usual(shared, float(slope.mean())))
     truth = {
         "eta": severity,
         "sharpness": index.sharpness(slope, severity),

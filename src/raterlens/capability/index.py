@@ -355,7 +355,35 @@ class Index:
         return np.concatenate([np.asarray(each) for each in found], axis=axis)
 
     def _by(self, curve: Curve) -> "Index":
-        return replace(self, curve=curve, own=None)
+        return replace(self, curve=curve, own=None, usual=self.usual or Usual(self.curve))
+
+    def lost_to_curves(
+        self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0
+    ) -> tuple[Array, Array]:
+        """(raters,) each: capability if the rater used the scale as the panel does, all else being equal, less what it
+        is; and the standard error of that."""
+        assert self.own is not None
+        halo, shared, best = np.broadcast_to(halo, a.shape), self._by(self.curve), self.best(sigma)
+        lost, error = np.empty(len(a)), np.full(len(a), np.nan)
+        for place, curve in enumerate(self.own.curves):
+            one = [place]
+
+            def cost(by: Curve, of_slope: float, of_severity: float, one: list[int] = one) -> float:
+                there = a[one] + of_slope, eta[one] + of_severity, halo[one]
+                return float(((shared.rate(*there) - self._by(by).rate(*there)) / best[one])[0])
+
+            lost[place] = cost(curve, 0.0, 0.0)
+            if self.own.covariance is None:
+                continue
+            half = NEARBY / 2
+            rise = [
+                cost(curve, half, 0.0) - cost(curve, -half, 0.0),
+                cost(curve, 0.0, half) - cost(curve, 0.0, -half),
+                *(cost(above, 0.0, 0.0) - cost(below, 0.0, 0.0) for below, above in self.own.nearby[place]),
+            ]
+            gradient = np.array(rise) / NEARBY
+            error[place] = np.sqrt(max(gradient @ self.own.covariance[place] @ gradient, 0.0))
+        return lost, error
 
     def _at(self, value: Callable[..., Array], a: Array, eta: Array, halo: Array | float) -> Array:
         """A value at each slope and severity; for many draws of each rater, by a table of it where it is smooth."""

@@ -28,6 +28,9 @@ from raterlens.diagnostics.residuals import residuals
 from raterlens.diagnostics.what_if import Levers, levers
 from raterlens.inference.expected_scores import marks_less
 from raterlens.inference.result import Result
+from raterlens.inference.tables import NORMAL_95
+from raterlens.models.calibration import Calibration
+from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD, RaterThresholds
 from raterlens.ratings.design import connected_groups, raters_apart
 
 if TYPE_CHECKING:
@@ -153,6 +156,10 @@ class RaterFindings:
     """Sensitivity and specificity, where the model knows a true category"""
     ordered: bool
     """More scores than pass and fail"""
+    category_use: str = ""
+    """How the rater uses the scale, where that clearly differs from the panel's; else empty"""
+    lost_to_categories: Interval | None = None
+    """Capability with the panel's use of the scale less capability, where raters have thresholds of their own"""
     less: float = 0.0
     """Marks that an average student gets less than from the average rater, as the file counts; 0 for pass and fail"""
     flags: tuple[Flag, ...] = ()
@@ -291,6 +298,7 @@ def rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
         halos = [*_intervals(table, "halo")]
     at = levers(fit)
     known = "sensitivity" in table.columns
+    use, lost = _category_use(fit, at)
     ordered, alone = fit.ordered, fit.n_raters == 1
     less = np.zeros(table.height)
     if fit.calibration is not None and ordered:
@@ -317,6 +325,8 @@ def rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
                 accuracy=(row["sensitivity"], row["specificity"]) if known else None,
                 ordered=ordered,
                 less=float(less[r]),
+                category_use=use[r],
+                lost_to_categories=lost[r],
                 link="alone" if alone else "linked",
             )
         )
@@ -326,6 +336,51 @@ def rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
 def needing_attention(fit: Result) -> tuple[str, ...]:
     """Raters who, by the estimates alone, need attention."""
     return tuple(it.rater for it in rater_findings(fit) if it.status == "attention")
+
+
+def _category_use(fit: Result, at: Levers) -> tuple[list[str], list[Interval | None]]:
+    """How each rater uses the scale, in words, and what that costs; nothing where all use it alike."""
+    known, where = fit.calibration, at.measurement
+    n = len(at.slope)
+    if known is None or where is None or RATER_THRESHOLD not in known.effects:
+        return [""] * n, [None] * n
+    lost, error = where.index.lost_to_curves(at.slope, at.severity, where.on.sigmas, at.halo)
+    error = np.where(np.isfinite(error), error, 0.0)
+    ends = zip(
+        lost.tolist(), (lost - NORMAL_95 * error).tolist(), (lost + NORMAL_95 * error).tolist(), strict=True
+    )
+    return [use_of_scale(known, rater) for rater in range(n)], [Interval(*row) for row in ends]
+
+
+def use_of_scale(known: Calibration, rater: int) -> str:
+    """Whether a rater keeps to the middle, uses the ends, or avoids a score, if more than chance shows it.
+
+    The further apart two thresholds are, the more often the score between them is given.
+    """
+    moved, spread = known.effects[RATER_THRESHOLD][rater], known.curve_covariance
+    steps = len(moved)
+    if spread is None or steps < 2:
+        return ""
+    term = RaterThresholds(len(known.effects[RATER_THRESHOLD]), steps, known.scale == "graded")
+    variance = term.contrasts @ spread[rater, 2:, 2:] @ term.contrasts.T
+
+    def shown(weights: Array) -> float:
+        error = float(np.sqrt(max(float(weights @ variance @ weights), 1e-12)))
+        return float(weights @ moved) / error
+
+    gaps = np.diff(np.eye(steps), axis=0)
+    of_gaps = np.array([shown(gap) for gap in gaps])
+    narrowest = int(of_gaps.argmin())
+    width = shown(gaps.sum(axis=0))
+    if steps > 2 and of_gaps[narrowest] < -CLEAR_USE and of_gaps[narrowest] < width:
+        return f"avoids {known.values[narrowest + 1]:g}"
+    if abs(width) > CLEAR_USE:
+        return "keeps to the middle" if width > 0 else "uses the ends"
+    return ""
+
+
+CLEAR_USE = 2.58
+"""Standard errors from which on a rater's use of the scale is named: one in a hundred by chance."""
 
 
 def _intervals(table: pl.DataFrame, column: str) -> list[Interval]:

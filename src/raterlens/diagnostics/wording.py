@@ -12,6 +12,7 @@ from raterlens.diagnostics.findings import (
     OFF,
     UNCLEAR,
     Flag,
+    Interval,
     PanelFindings,
     RaterFindings,
     Status,
@@ -66,6 +67,20 @@ def label(it: RaterFindings) -> str:
 
 def explanation(it: RaterFindings) -> str:
     """The finding, in a sentence or two."""
+    return f"{_explained(it)}{_on_categories(it)}"
+
+
+def _on_categories(it: RaterFindings) -> str:
+    """Say how the rater uses the scale, if unusually, and whether that costs capability."""
+    if not it.category_use or it.reason in ("unlinked", "too few", "alarm"):
+        return ""
+    use = f"{it.category_use[0].upper()}{it.category_use[1:]}"
+    lost = it.lost_to_categories
+    cost = "" if lost is None or lost.low <= 0 else f", which costs {lost.value:.2f} of capability"
+    return f" {use}{'' if it.category_use.startswith('avoids') else ' of the scale'}{cost}."
+
+
+def _explained(it: RaterFindings) -> str:
     if it.reason == "flag" and it.status == "attention":
         return sentence(_first_flag(it).evidence)
     if it.reason == "alarm" and it.alarm is not None:
@@ -389,9 +404,14 @@ _NUMBERS: dict[str, Callable[[RaterFindings], float]] = {
     "lost_to_severity": lambda it: it.losses["severity"],
     "lost_to_discrimination": lambda it: it.losses["discrimination"],
     "lost_to_halo": lambda it: it.losses["halo"],
+    "lost_to_categories": lambda it: _cost(it).value,
     "best_severity": lambda it: it.best_severity,
     "best_kappa": lambda it: it.best_kappa,
 }
+
+
+def _cost(it: RaterFindings) -> Interval:
+    return it.lost_to_categories or Interval(0.0, 0.0, 0.0)
 
 
 def rater_table(fit: Result, raters: Iterable[RaterFindings] | None = None) -> pl.DataFrame:
@@ -428,6 +448,7 @@ def advice(fit: Result, raters: Sequence[RaterFindings] | None = None) -> pl.Dat
             "rater": fit.table("raters")["rater"],
             "kappa": at.kappa,
             **{f"lost_to_{fault}": [it.losses[fault] for it in found] for fault in found[0].losses},
+            **_categories(found),
             "costs_most": [it.cause for it in found],
             "best_severity": [it.best_severity for it in found],
             "best_kappa": [it.best_kappa for it in found],
@@ -438,6 +459,18 @@ def advice(fit: Result, raters: Sequence[RaterFindings] | None = None) -> pl.Dat
     )
 
 
+def _categories(found: Sequence[RaterFindings]) -> dict[str, list[str] | list[float]]:
+    """Columns about the use of the scale, where raters have thresholds of their own."""
+    if not found or found[0].lost_to_categories is None:
+        return {}
+    return {
+        "category_use": [it.category_use for it in found],
+        "lost_to_categories": [_cost(it).value for it in found],
+        "lost_to_categories_low": [_cost(it).low for it in found],
+        "lost_to_categories_high": [_cost(it).high for it in found],
+    }
+
+
 def with_verdicts(fit: Result, raters: Sequence[RaterFindings] | None = None) -> pl.DataFrame:
     """The fit's raters in its order, with `verdict`, `standard`, `sharpness_verdict`, `costs_most` (and `halo_verdict`
     where each rater's halo was estimated): what raters.csv holds."""
@@ -445,6 +478,9 @@ def with_verdicts(fit: Result, raters: Sequence[RaterFindings] | None = None) ->
     halo = any(it.halo_verdict for it in found)
     names = ("label", "standard", "sharpness_verdict", *["halo_verdict"] * halo, "costs_most", "next_step")
     return fit.table("raters").with_columns(
-        pl.Series("verdict" if name == "label" else name, [_WORDS[name](it) for it in found], pl.String)
-        for name in names
+        *(
+            pl.Series("verdict" if name == "label" else name, [_WORDS[name](it) for it in found], pl.String)
+            for name in names
+        ),
+        *(pl.Series(name, values) for name, values in _categories(found).items()),
     )

@@ -63,6 +63,8 @@ _HEADINGS = {
     "lost_to_severity": "Lost to severity",
     "lost_to_discrimination": "Lost to discrimination",
     "lost_to_halo": "Lost to halo",
+    "lost_to_categories": "Lost to use of the scale",
+    "category_use": "Use of the scale",
     "halo_verdict": "Halo",
     "best_severity": "Best severity",
     "best_kappa": "Capability at best severity",
