@@ -165,6 +165,8 @@ def cases(draw: Callable[[SearchStrategy[Any]], Any]) -> Case:
     careful = draw(st.sampled_from([True, True, True, False]))
     name = draw(st.sampled_from(sorted(COMMANDS)))
     kind = draw(st.sampled_from(["csv"] * len(KINDS) + list(KINDS)))
+    if careful and name == "judge":
+        kind = "csv"  # other kinds hold no known answers
     options = COMMANDS[name]
     if careful and kind != "csv":
         options = {option: values for option, values in options.items() if option not in COLUMNS}

@@ -122,7 +122,7 @@ def start() -> Path:
         (folder / name).mkdir()
         with_schools = ratings.table().with_columns(school=pl.int_range(pl.len()) % 3)
         with_schools.write_csv(folder / name / "ratings.csv")
-        rl.fit(ratings).save(folder / name / "fit.json")
+        rl.fit(ratings, model="gmf").save(folder / name / "fit.json")
         (folder / name / "kept" / "charts").mkdir(parents=True)
         (folder / name / "kept" / "charts" / "mine.txt").write_text("not ours")
     assert run(EARLIER, folder / "earlier")[0] == 0

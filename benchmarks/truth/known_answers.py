@@ -158,6 +158,32 @@ def on_judges(path: Path, draws: int, known: int) -> Iterator[str]:
         yield f"{name}: median rank correlation {np.median(each):.3f}, from {min(each):.3f} to {max(each):.3f}"
 
 
+def wrong_labels(share: float, panels: int) -> Iterator[str]:
+    """Errors of kappa where this share of the known answers is wrong, by the slope that known answers are given."""
+    for strength in (0.0, 2.0):
+        errors: dict[str, list[float]] = {}
+        for seed in range(panels):
+            made, random = draw(strength, 0.5, seed), np.random.default_rng([seed, 9])
+            wrong = np.zeros(ANSWERS, dtype=bool)
+            wrong[random.choice(KNOWN, round(share * KNOWN), replace=False)] = True
+            gold = pl.when(pl.Series(np.repeat(wrong, JUDGES))).then(1 - pl.col("gold")).otherwise("gold")
+            ratings = rl.read(made.table.with_columns(gold=gold), known="gold")
+            fits = {
+                "no known answers": rl.fit(
+                    made.table.drop("gold"), model="gmf", standard_errors=False, **SCALE
+                )
+            }
+            for slope in (6.0, 3.0, 2.0):
+                fits[f"slope {slope:g}"] = rl.fit(
+                    ratings, model="gmf", known_slope=slope, standard_errors=False, **SCALE
+                )
+            for name, fit in fits.items():
+                off = np.asarray(fit.raters["kappa"]) - made.kappa
+                errors.setdefault(name, []).append(float(np.sqrt(np.mean(off**2))))
+        words = ", ".join(f"{name} {np.mean(each):.3f}" for name, each in errors.items())
+        yield f"{share:.0%} wrong, strength {strength:g}: {words}"
+
+
 def costs() -> Iterator[str]:
     """Seconds of a fit with everything, at three sizes."""
     for judges, answers, known in ((51, 319, 60), (30, 20_000, 200), (40, 20_000, 200)):
@@ -188,9 +214,11 @@ def main() -> None:
     options.add_argument("--draws", type=int, default=6)
     options.add_argument("--known", type=int, default=KNOWN, help="answers known, with --data")
     options.add_argument("--cost", action="store_true")
+    options.add_argument("--wrong", type=float, help="share of known answers that are wrong, such as 0.05")
     given = options.parse_args()
     found = lines(given.panels) if given.data is None else on_judges(given.data, given.draws, given.known)
     found = costs() if given.cost else found
+    found = found if given.wrong is None else wrong_labels(given.wrong, given.panels)
     for line in found:
         print(line, flush=True)
 
