@@ -7,6 +7,7 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.ratings.groupings import inconsistent_raters
+from raterlens.ratings.packed import StoredRatings, open_packed, open_ratings, write_ratings
 from tests.support.repeated_verdicts import verdicts
 
 NUMBERS = [
@@ -88,3 +89,11 @@ def test_draws_go_with_known_answers():
     fit = rl.fit(rl.read(table, draw="epoch", known="gold"), model="gmf")
     assert fit.converged
     assert fit.table("draws").height == 5
+
+
+def test_draws_in_a_packed_file_give_the_same_fit(tmp_path):
+    ratings = rl.read(verdicts(2.0, 3, students=60), draw="epoch")
+    write_ratings(ratings, tmp_path / "draws.rlpack", None)
+    stored = open_ratings(open_packed(tmp_path / "draws.rlpack"), in_memory=0)
+    assert isinstance(stored, StoredRatings)
+    assert rl.fit(stored, model="gmf").loglik == pytest.approx(rl.fit(ratings, model="gmf").loglik, abs=1e-9)
