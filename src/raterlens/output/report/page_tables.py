@@ -68,7 +68,7 @@ _CATEGORIES = (
 
 def interaction_tables(fit: "Result") -> dict[str, dict[str, Any]]:
     """Interactions of raters with items or facets, the largest first; nothing where there are none."""
-    if "interactions" not in fit.tables or not fit.table("interactions")["severity"].any():
+    if "interactions" not in fit.tables or not fit.table("interactions")["severity"].cast(pl.Boolean).any():
         return {}  # a spread of 0 is said among the settings
     table = fit.table("interactions").sort(pl.col("severity").abs(), descending=True, maintain_order=True)
     columns = ("rater", "facet", "level", "severity", "severity_se", "mean_score", "n")
