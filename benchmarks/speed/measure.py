@@ -33,7 +33,8 @@ def measure(
     command = [sys.executable, "-m", "benchmarks.speed.programs", program, str(data)]
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryFile() as said:
         results = Path(out) / "results"
-        whole = [str(Path(sys.executable).with_name("raterlens")), "fit", str(data), "--out", str(results)]
+        whole = [str(Path(sys.executable).with_name("raterlens")), "fit", str(data), "--model", "gmf"]
+        whole += ["--out", str(results)]
         start = time.perf_counter()
         process = subprocess.Popen(
             whole if program == COMMAND else [*command, out, *["twice"] * twice],
