@@ -1,6 +1,8 @@
 """Terms: designs, bounds, tables, and directions that change no probability."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -269,3 +271,14 @@ def test_information_of_a_shifted_model_agrees_with_differences(small, kind):
     expected = by_differences(problem, x, nodes)
     found = in_full(problem.information(x, nodes))
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def test_the_guide_lists_every_term():
+    root = Path(__file__).parents[2]
+    guide = (root / "docs/development/guide.md").read_text()
+    listed = set(re.findall(r"^\| [^|]+ \| `(\w+\.py)` \|", guide, re.MULTILINE))
+    files = {path.name for path in (root / "src/raterlens/models/terms").glob("*.py")}
+    assert listed == files - {
+        "__init__.py",
+        "per_rater.py",
+    }  # the latter is what terms of raters have in common

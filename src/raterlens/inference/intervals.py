@@ -150,6 +150,11 @@ def _widening(on: Measured, index: Index, values: "Values") -> Array:
     return index.widening(of, on.a, on.eta)
 
 
+_LARGEST_ERROR = 1.0
+"""Of kappa and sharpness, which are between -1 and 1: an error beyond says that they are not straight in slope and
+severity as far as these could be, and nothing else. The interval does without."""
+
+
 def _estimates(panel: Panel, on: Measured, index: Index, low: Array, high: Array) -> RaterEstimates:
     """From the ends of the intervals of kappa and sharpness, each (2, raters)."""
     a, eta, sigmas, halos = on.a, on.eta, on.sigmas, on.halos
@@ -164,6 +169,9 @@ def _estimates(panel: Panel, on: Measured, index: Index, low: Array, high: Array
         if index.own is not None:
             wider = _widening(on, index, Index.kappa_and_sharpness)
             kappa_se, sharpness_se = kappa_se * wider[0], sharpness_se * wider[1]
+        kappa_se, sharpness_se = (
+            np.where(se > _LARGEST_ERROR, np.nan, se) for se in (kappa_se, sharpness_se)
+        )
         fall = np.where(a == 0, AT_ZERO, AT_LIMIT)
         unheld = 0.0 if on.limits is None else (on.limits.severity_unheld / fall) ** 2
         eta_se = np.sqrt(np.maximum(on.joint[:, 1, 1], 0.0) + unheld)
