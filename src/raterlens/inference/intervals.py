@@ -151,7 +151,7 @@ def _widening(on: Measured, index: Index, values: "Values") -> Array:
 
 
 _LARGEST_ERROR = 1.0
-"""Of kappa and sharpness, which are between -1 and 1: an error beyond says that they are not straight in slope and
+"""Largest error of kappa and sharpness, which are between -1 and 1: one beyond says that they are not straight in slope and
 severity as far as these could be, and nothing else. The interval does without."""
 
 
