@@ -151,8 +151,8 @@ def _widening(on: Measured, index: Index, values: "Values") -> Array:
 
 
 _LARGEST_ERROR = 1.0
-"""Largest error of kappa and sharpness, which are between -1 and 1: one beyond says that they are not straight in slope and
-severity as far as these could be, and nothing else. The interval does without."""
+"""Largest error of kappa and sharpness, which are between -1 and 1: one beyond says only that they are not straight in
+slope and severity as far as these could be. The interval does without."""
 
 
 def _estimates(panel: Panel, on: Measured, index: Index, low: Array, high: Array) -> RaterEstimates:
