@@ -97,3 +97,14 @@ def test_draws_in_a_packed_file_give_the_same_fit(tmp_path):
     stored = open_ratings(open_packed(tmp_path / "draws.rlpack"), in_memory=0)
     assert isinstance(stored, StoredRatings)
     assert rl.fit(stored, model="gmf").loglik == pytest.approx(rl.fit(ratings, model="gmf").loglik, abs=1e-9)
+
+
+def test_a_report_of_repeated_ordered_scores(tmp_path):
+    """The use of the scale is that of single answers."""
+    drawn = rl.simulate(students=60, raters=4, items=2, thresholds=[-0.8, 0.8], seed=5).ratings
+    table = drawn.table()
+    again = table.filter(pl.col("rater") == "R1").with_columns((pl.col("score") + 1) % 3, run=2)
+    ratings = rl.read(pl.concat([table.with_columns(run=1), again]), draw="run")
+    fit = rl.fit(ratings, model="gmf", scale="rater", assumptions="ignore")
+    fit.report(tmp_path / "report.html")
+    assert "category use" in fit.diagnose().tables

@@ -136,7 +136,7 @@ def _probabilities(model: Expectation) -> Array:
 def _usual(model: Expectation) -> Array:
     """The probability of each score if all raters had the panel's thresholds."""
     predictor, placed = model.predictor, model.bound
-    if placed is not None and RATER_THRESHOLD in (bound := placed.problem.model).blocks:
+    if placed is not None and RATER_THRESHOLD in (bound := placed.problem.model.single).blocks:
         parameters = placed.parameters.copy()
         parameters[bound.blocks[RATER_THRESHOLD]] = 0.0
         predictor = bound.predictor(parameters).first(len(model.contexts))

@@ -53,7 +53,9 @@ def draw_table(
         columns |= _majorities(raters, slope, known, link, numbers)
     first = mean_correlation(slope, known, noise, 1, c)
     for n in numbers:
-        gain = np.where(endless, 1.0, mean_correlation(slope, known, noise, n, c) / first)
+        several = mean_correlation(slope, known, noise, n, c)
+        # A rater who cannot tell answers apart gains nothing by repeating.
+        gain = np.divide(several, first, out=np.ones_like(first), where=~endless & (first != 0))
         columns[f"sharpness_{_name(n)}"] = np.minimum(raters["sharpness"].to_numpy() * gain, 1.0)
     columns["second_judge"] = _second_judge(parts)
     whole = asked.with_columns(pl.Series(name, values) for name, values in columns.items())

@@ -47,7 +47,7 @@ class Halo(RaterTerm):
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         """Information of a reading of n ratings about the variance: half the square of that about its effect."""
         given, n = model.contexts.given.sum(axis=1), model.n_items
-        told = RATING_INFORMATION * n * float(model.lever[-1]) ** 2
+        told = RATING_INFORMATION * n * float(model.lever.max()) ** 2
         each = 0.5 * (told / (1 + model.halo_variances(parameters) * told)) ** 2
         readings = np.bincount(model.contexts.rater, given, model.n_raters) / n
         return np.asarray(self.effect.design.T @ (each * readings))
