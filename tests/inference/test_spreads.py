@@ -8,6 +8,7 @@ from scipy import optimize, special
 import raterlens as rl
 from raterlens.estimation.scoring import place
 from raterlens.inference.expected_scores import category_probabilities, predictor_at, rater_effects
+from raterlens.output.report.method import settings
 from tests.support.interaction_ratings import planted
 
 PLAIN = {"halo": "none", "ability": "normal"}
@@ -109,6 +110,18 @@ def test_planted_interactions_are_found():
 def _own(added: np.ndarray) -> np.ndarray:
     """Take out the means of raters and items: those are severities and difficulties."""
     return (added - added.mean(axis=0) - added.mean(axis=1, keepdims=True) + added.mean()).ravel()
+
+
+def test_a_spread_of_0_has_no_upper_limit():
+    for seed in range(100, 110):
+        ratings, _ = planted(0.0, seed, students=40, raters=4, items=3)
+        fit = rl.fit(ratings, "tfm", interactions="rater:item", standard_errors=False, **PLAIN)
+        (term,) = fit.table("spreads").iter_rows(named=True)
+        if term["spread"] == 0:
+            break
+    assert (term["spread"], term["low"], term["p"]) == (0, 0, 1)
+    assert np.isnan(term["high"])
+    assert "spread 0.00 (upper limit not known)" in dict(settings(fit))["Interactions"]
 
 
 @pytest.mark.nightly

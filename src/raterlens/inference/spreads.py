@@ -113,13 +113,14 @@ def over_drawn(
 
 def _limits(at: _At, j: int, statistic: float) -> tuple[float, float]:
     """95 % limits of a spread: its square, times the degrees of freedom, is about chi-squared with as many; from 0 on
-    where a test at 5 % does not find it."""
+    where a test at 5 % does not find it. The upper limit is NaN where the ratings do not say how large it may be."""
     spread, freedom = float(at.spreads[j]), float(at.freedom[j])
     if spread == 0 or freedom < _FEWEST:
-        return 0.0, LARGEST_SPREAD
+        return 0.0, float("nan")
     most, least = special.chdtri(freedom, 0.025), special.chdtri(freedom, 0.975)
     low = 0.0 if statistic < _FOUND else spread * float(np.sqrt(freedom / most))
-    return low, float(min(spread * np.sqrt(freedom / max(least, 1e-12)), LARGEST_SPREAD))
+    high = spread * float(np.sqrt(freedom / max(least, 1e-12)))
+    return low, high if high < LARGEST_SPREAD else float("nan")
 
 
 class _Terms:

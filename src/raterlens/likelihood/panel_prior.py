@@ -308,6 +308,7 @@ class Spread:
     """0 where the ratings show none."""
     low: float
     high: float
+    """NaN where the ratings set no upper limit."""
     statistic: float
     """Twice the rise of the log-likelihood over that of the fit without the term."""
 

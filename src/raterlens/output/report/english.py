@@ -393,7 +393,8 @@ HALO = "{spread} (what all scores of a reading share besides the quality of the 
 PIECES = (
     "{spread} (how much a student's pieces differ; a piece speaks for its author by a factor of {speaks})"
 )
-INTERACTION = "{term}: spread {spread} ({low}-{high}), {p}"
+INTERACTION = "{term}: spread {spread} ({interval}), {p}"
+NO_UPPER_LIMIT = "upper limit not known"
 NO_ERRORS = "Not computed: there are no intervals"
 
 RATER: Mapping[str, str] = {

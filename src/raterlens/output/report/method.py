@@ -1,5 +1,6 @@
 """Method section: what was fitted, how, under which assumptions, and how to repeat it."""
 
+import math
 from typing import TYPE_CHECKING
 
 from raterlens.base.text import counted, number
@@ -52,8 +53,11 @@ def _effects(fit: "Result") -> dict[str, str]:
         found["interactions"] = "; ".join(
             words.INTERACTION.format(
                 term=row["term"],
+                spread=number(row["spread"], 2),
+                interval=words.NO_UPPER_LIMIT
+                if math.isnan(row["high"])
+                else f"{number(row['low'], 2)}-{number(row['high'], 2)}",
                 p=p_words(row["p"]),
-                **{name: number(row[name], 2) for name in ("spread", "low", "high")},
             )
             for row in rows
         )
