@@ -12,8 +12,7 @@ from scipy import special
 from raterlens.base.arrays import Array
 from raterlens.base.text import counted
 from raterlens.estimation.latent_em import promising
-from raterlens.estimation.newton import newton
-from raterlens.estimation.optimiser import USUAL, Estimate, Optimum, Search, Space, maximise
+from raterlens.estimation.optimiser import USUAL, Estimate, Optimum, Search, Space, maximise, newton
 from raterlens.estimation.quadrature import Grid
 from raterlens.likelihood.engines.contract import Moments, Tables
 from raterlens.likelihood.grid import ROUGH_ACCURACY, finer, first_nodes

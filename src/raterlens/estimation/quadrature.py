@@ -17,10 +17,16 @@ from raterlens.estimation.curvature import (
     own_curvature,
     worth_joining,
 )
-from raterlens.estimation.newton import differenced_curvature, newton
-from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
+from raterlens.estimation.optimiser import (
+    News,
+    Optimum,
+    Search,
+    Space,
+    differenced_curvature,
+    maximise,
+    newton,
+)
 from raterlens.estimation.panel_spread import ENOUGH_FOR_TAILS, learned
-from raterlens.estimation.quasi_newton import News
 from raterlens.likelihood.engines.contract import Moments, Tables
 from raterlens.likelihood.grid import accuracy_for, first_nodes, midway, nested, nodes_for
 from raterlens.likelihood.marginal import FacetsMarginal, Value

@@ -22,8 +22,7 @@ from scipy import sparse, special
 from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_moments
-from raterlens.estimation.optimiser import Search, Space, maximise
-from raterlens.estimation.quasi_newton import News
+from raterlens.estimation.optimiser import News, Search, Space, maximise
 from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.covariance import Covariance, covariance, in_full
 from raterlens.likelihood.engines.contract import Matrix
