@@ -17,7 +17,7 @@ from scipy import linalg, special
 from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_moments
-from raterlens.estimation.panel_spread import LARGEST_SPREAD, LEAST_SPREAD
+from raterlens.estimation.quadrature import LARGEST_SPREAD, LEAST_SPREAD
 from raterlens.inference.covariance import Covariance, covariance, in_full
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal

@@ -92,7 +92,7 @@ class PanelPrior:
     """Relative to the usual slope."""
     severity_spread: float = _FIRST_SEVERITY_SPREAD
     freedom: float = FREEDOM
-    """ν of the slopes; learnt on large panels (`panel_spread.py`)."""
+    """ν of the slopes; learnt on large panels (`quadrature.py`)."""
 
     @staticmethod
     def of(model: FacetsModel, covariates: Array | None = None) -> "PanelPrior | None":
