@@ -16,9 +16,8 @@ from scipy import optimize
 import raterlens as rl
 from benchmarks.speed.cases import SIZES
 from raterlens.capability.links import get_link
-from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale, starting_values
 from raterlens.estimation.methods import estimate
-from raterlens.estimation.starting_values import information_scale, starting_values
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.build import Options, build

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.capability.links import get_link
-from raterlens.estimation.starting_values import starting_values
+from raterlens.estimation.facets_estimate import starting_values
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes

@@ -6,8 +6,8 @@ import pytest
 import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.estimation.curvature import joint_inverse, own_curvature, worth_joining
+from raterlens.estimation.facets_estimate import information_scale
 from raterlens.estimation.methods import estimate
-from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.covariance import in_full
 from raterlens.models.build import Options, build
 from raterlens.models.redundancy import redundancy

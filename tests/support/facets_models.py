@@ -10,7 +10,7 @@ import polars as pl
 import raterlens as rl
 from raterlens import Ratings
 from raterlens.capability.links import get_link
-from raterlens.estimation.starting_values import starting_values
+from raterlens.estimation.facets_estimate import starting_values
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.build import Options, build, with_known
 from raterlens.models.registry import facets_spec

@@ -1,19 +1,24 @@
-"""An estimation of a facets model: what it is given, and what it ends in."""
+"""An estimation of a facets model: what it is given, what it ends in, and where it begins."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from scipy import special
 
-from raterlens.base.arrays import Array, Mask
+from raterlens.base.arrays import Array, Mask, take_in_blocks
 from raterlens.capability.links import Link
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.optimiser import Estimate, Search, Space
-from raterlens.estimation.shared_ratio import SharedTest
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.panel_prior import PanelPosterior, PanelPrior, Spread
 from raterlens.models.facets import FacetsModel
+from raterlens.models.responses import Marks, Response
+from raterlens.models.term import RATING_INFORMATION, START_SLOPE, Beginning
+from raterlens.models.terms.noise import NOISE
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -37,7 +42,7 @@ class FacetsEstimate(Estimate[FacetsMarginal]):
     """Parameters that ran as far as they may; before centring, which moves slopes where items have theirs."""
     posterior: PanelPosterior | None = None
     """Over the spreads of the prior, on small panels."""
-    shared: SharedTest | None = None
+    shared: "SharedTest | None" = None
     """Whether raters share a second ability, where that was looked for."""
     spreads: tuple[Spread, ...] = ()
     """Findings about each interaction term, if the model has any."""
@@ -91,3 +96,108 @@ class Task:
     space: Space
     held: Mask
     search: Search
+
+
+# ----------------------------------------------------------------------------------------------------
+# Starting values, and the scale of each parameter from the information they imply.
+
+# Of the largest information: less is none.
+_NOTHING = 1e-12
+
+
+def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
+    """As each term begins: severities and difficulties from pass rates through the link, all slopes equal."""
+    # Averaging over ability flattens the curve; sqrt(1 + a^2 / 3) undoes most of it.
+    return model.start(Beginning(ratings, model.contexts, link, float(np.sqrt(1 + START_SLOPE**2 / 3))))
+
+
+def information_scale(model: FacetsModel, start: Array, n_students: int = 1) -> Array:
+    """Diagonal of the complete-data information, roughly: what scales the optimiser's coordinates."""
+    given = model.contexts.given.sum(axis=1)
+    each = 1.0 if NOISE in model else RATING_INFORMATION
+    per_row = each * np.concatenate([given, np.repeat(given, len(model.lever))])
+    found = np.asarray(model.jacobian(start).power(2).T @ per_row)
+    for term in model.terms:
+        own = term.information(model, start, n_students)
+        if own is not None:
+            found[model.blocks[term.name]] = own
+    # Where every slope begins at 0, nothing tells of the students, and coordinates need a scale all the same.
+    return np.where(found > _NOTHING * found.max(initial=0.0), found, 1.0)
+
+
+def starting_widths(ratings: Ratings, response: Response) -> Array:
+    """Posterior standard deviations of the students at the starting slope: what the first grid must resolve."""
+    given = ratings.tally("student").n
+    # The more scores there are, the more a rating varies, if less than the square of their range.
+    marks = isinstance(response, Marks)
+    each = 1.0 if marks else RATING_INFORMATION * (ratings.n_categories - 1) ** 1.75
+    # Of students there can be millions, but few numbers of ratings.
+    widths = 1 / np.sqrt(1 + START_SLOPE**2 * each * np.arange(int(given.max(initial=0)) + 1))
+    return take_in_blocks(widths, given)
+
+
+# ----------------------------------------------------------------------------------------------------
+# Does the shared dimension belong in the model? A likelihood ratio against ratings drawn from the model without it.
+#
+# The score for a bias vanishes where all are 0, so that the ratio is no chi-squared variable: with as many degrees of
+# freedom as raters who may share, that would reject 21 % where nothing is shared. It still bounds the ratio's 5 % point
+# from below, so that a smaller one needs no drawing, nor does one that is several times as large.
+
+LEVEL = 0.05
+REPLICATES = 39
+"""The second ratio that is at least as large settles it: p = 3 / 40 and above."""
+_SEVERAL = 4.0
+_MOST_BEYOND = int(LEVEL * (REPLICATES + 1)) - 1
+# Replicates after which a ratio far beyond all of them needs no more: by a gamma distribution like theirs.
+_FEWEST, _CLEAR = 12, 1e-3
+ROUGH = 0.02
+"""How near their maximum, in standard errors, replicates are followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTest:
+    ratio: float
+    p: float | None
+    """None where nothing had to be drawn."""
+    replicates: int
+    found: bool
+
+    def words(self) -> str:
+        """Sentence on what an accepted dimension means."""
+        return (
+            "raters agree on something besides the truth (twice the rise in log-likelihood is "
+            f"{self.ratio:.0f}): capability and sharpness are on the scale of the known answers and trusted raters, "
+            "and `bias` says how much each rater follows what they share"
+        )
+
+    def table(self) -> pl.DataFrame:
+        columns = {"ratio": self.ratio, "p": self.p, "replicates": self.replicates, "found": self.found}
+        return pl.DataFrame(columns, schema_overrides={"p": pl.Float64})
+
+
+def judged(ratio: float, n_free: int, drawn: Callable[[int], float]) -> SharedTest:
+    """The verdict on a ratio; `drawn` gives that of the replicate of a number."""
+    point = float(special.chdtri(n_free, LEVEL))
+    if not point < ratio <= _SEVERAL * point:
+        return SharedTest(ratio, None, 0, ratio > point)
+    ratios: list[float] = []
+    for number in range(REPLICATES):
+        ratios.append(drawn(number))
+        beyond = sum(each >= ratio for each in ratios)
+        if beyond > _MOST_BEYOND:
+            break
+        if beyond == 0 and len(ratios) >= _FEWEST and (p := _tail(ratio, ratios)) < _CLEAR:
+            return SharedTest(ratio, p, len(ratios), True)
+    p = (beyond + 1) / (len(ratios) + 1)
+    return SharedTest(ratio, p, len(ratios), beyond <= _MOST_BEYOND)
+
+
+def _tail(ratio: float, ratios: list[float]) -> float:
+    """Beyond a ratio, of a gamma distribution with the mean and variance of those drawn."""
+    mean, variance = float(np.mean(ratios)), float(np.var(ratios, ddof=1))
+    return float(special.gammaincc(mean**2 / variance, ratio * mean / variance))
+
+
+def settled(ratio: float) -> SharedTest:
+    """Where nobody asks whether it belongs there."""
+    return SharedTest(ratio, None, 0, True)

@@ -11,7 +11,15 @@ from raterlens.base.text import Message, Option
 from raterlens.capability.links import Link
 from raterlens.estimation.checkpoint import Checkpoint, digest
 from raterlens.estimation.conditional import Conditional
-from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Task, Where
+from raterlens.estimation.facets_estimate import (
+    FacetsEstimate,
+    Known,
+    Task,
+    Where,
+    information_scale,
+    starting_values,
+    starting_widths,
+)
 from raterlens.estimation.log_link_corner import corner_step, fit_with_corner
 from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
 from raterlens.estimation.quadrature import fit_mml
@@ -23,7 +31,6 @@ from raterlens.estimation.several_starts import (
     shaped,
     upright,
 )
-from raterlens.estimation.starting_values import information_scale, starting_values, starting_widths
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.grid import nodes_for, reached, step_for

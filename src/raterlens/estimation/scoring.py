@@ -10,8 +10,8 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, listed
 from raterlens.capability.links import get_link
 from raterlens.config import HaloKind
+from raterlens.estimation.facets_estimate import starting_widths
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
-from raterlens.estimation.starting_values import starting_widths
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.grid import first_nodes, nested, nodes_for

@@ -13,9 +13,8 @@ from typing import TypeAlias
 import numpy as np
 
 from raterlens.base.arrays import Array, Mask
-from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Maximum, Task
+from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Maximum, Task, information_scale
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
-from raterlens.estimation.starting_values import information_scale
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.terms.halo import HALO

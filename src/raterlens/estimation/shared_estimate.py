@@ -6,9 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Mask
-from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.optimiser import TOLERANCE, Optimum, Search, Space, maximise
-from raterlens.estimation.starting_values import information_scale
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.likelihood.shared import ACCURACY, MOST_ROUNDS, Ridge, SharedMarginal

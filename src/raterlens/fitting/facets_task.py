@@ -12,12 +12,11 @@ from raterlens.base.text import Message, Option
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
 from raterlens.estimation.checkpoint import Checkpoint
-from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Where
+from raterlens.estimation.facets_estimate import ROUGH, FacetsEstimate, Known, Where, judged, settled
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Search
 from raterlens.estimation.scoring import with_scores
 from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
-from raterlens.estimation.shared_ratio import ROUGH, judged, settled
 from raterlens.fitting.facets_checks import (
     ONCE,
     check_impressions,

@@ -14,9 +14,8 @@ import numpy as np
 
 from raterlens.base.arrays import Array
 from raterlens.capability.yardstick import LARGEST_SLOPE
-from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
-from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.intervals import AT_LIMIT, AT_ZERO
 from raterlens.inference.panel_draws import even, uneven
 from raterlens.models.panel import SlopeLimits

@@ -20,10 +20,9 @@ import polars as pl
 from scipy import sparse, special
 
 from raterlens.base.arrays import Array, Mask
-from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.optimiser import News, Search, Space, maximise
-from raterlens.estimation.starting_values import information_scale
 from raterlens.inference.covariance import Covariance, covariance, in_full
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal, Value
