@@ -1,12 +1,24 @@
-"""The three estimators on the writing data against the paper and other programs; gradients by differences."""
+"""The three estimators on the writing data against the paper and other programs; gradients by differences; and the
+record that every estimation ends in.
+"""
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import optimize, special
 
 import raterlens as rl
 from raterlens.base.errors import OptionError
-from tests.support.facets_models import by_hand
+from raterlens.capability.links import get_link
+from raterlens.estimation.latent_estimate import estimate_latent_class
+from raterlens.estimation.methods import Conditional, Laplace, corner_step, estimate, ratings_given_abilities
+from raterlens.estimation.optimiser import Estimate
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.models.build import Options, build
+from raterlens.models.capped_log import CORNER
+from raterlens.models.registry import facets_spec
+from raterlens.models.signal_detection import LatentClassModel
+from tests.support.facets_models import assert_gradient, by_hand, make, setting
 
 # Marginal log-likelihoods on 161 equally spaced nodes over [-8, 8], computed apart from this package. TFM with
 # the logit link also by PyPI's mirt 1.2.0:  fit_mfrm(ManyFacetRaschModel(...), ...).log_likelihood
@@ -72,3 +84,107 @@ def test_a_fit_whose_tolerance_follows_rounding_can_be_saved(monkeypatch, small,
     assert fit.optimiser.tolerance > 1e-5
     fit.save(tmp_path / "fit.json")
     assert rl.load(tmp_path / "fit.json").converged
+
+
+@pytest.mark.parametrize("kind", ["gmf", "hrm", "dawid-skene"])
+def test_the_value_is_that_of_the_problem_at_the_estimates(small, kind):
+    found: Estimate
+    if kind == "gmf":
+        gmf, response = make(small, "gmf")
+        found = estimate(small, gmf, response, get_link("logit"), "mml")
+    else:
+        model = LatentClassModel(small.n_raters, small.n_items, get_link("logit"), kind == "hrm")
+        found = estimate_latent_class(small, model, starts=1)
+    value = found.problem.value(found.parameters, found.nodes)
+    assert found.loglik == pytest.approx(value.loglik, abs=1e-6)
+    assert len(found.moments.mean) == small.n_students
+    assert np.isnan(found.moments.mean).all() == (kind == "dawid-skene")
+    assert not found.held.any()
+
+
+def test_the_steepest_context_has_its_corner_resolved(small):
+    model, response = build(small, Options(facets_spec("gmf"), get_link("log")))
+    problem = marginal(small, model, response, pseudo_ratings(model, 2))
+    x = np.zeros(model.blocks.size)
+    x[model.blocks["slope"]] = [0.1, 2.0, 0.5, 1.0, 0.7]
+    assert corner_step(problem, x, within=4) == pytest.approx(CORNER / 8)
+    assert corner_step(problem, 0 * x, within=1) == pytest.approx(CORNER / 0.5)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+def test_modes_maximise_each_student_s_posterior(small, link):
+    model, _, _, found_link, x = setting(small, link)
+    conditional, predictor = Conditional(small, model, found_link), model.predictor(x)
+    modes = conditional.modes(predictor, np.zeros(small.n_students))
+
+    def minus_posterior(theta: float, student: int) -> float:
+        mine = conditional.student == student
+        value = conditional.derivatives(predictor, np.full(small.n_students, theta)).value
+        return theta**2 / 2 - float(value[mine].sum())
+
+    for student in range(0, small.n_students, 7):
+        best = optimize.minimize_scalar(minus_posterior, (-3, 3), args=(student,), tol=1e-10)
+        assert modes[student] == pytest.approx(best.x, abs=1e-5)
+
+
+def test_laplace_agrees_with_glmmtmb(writing):
+    # R 4.2, glmmTMB 1.1.5: glmmTMB(y ~ rater + item + (1 | pid), family = binomial) |> logLik()
+    assert rl.fit(writing, model="tfm", method="laplace").loglik == pytest.approx(-3313.5807, abs=0.001)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+def test_laplace_gradient(small, link):
+    model, _, pseudo, link, x = setting(small, link)
+    assert_gradient(Laplace(Conditional(small, model, link), model, pseudo).value, x)
+
+
+# The paper's table of the empirical study: rho and eta by rater and topic.
+PRINTED = {
+    "AM:Family": (1.00, -2.24, 0.76),
+    "AM:School": (0.50, -1.57, 0.54),
+    "AM:Sport": (0.48, -1.77, 0.48),
+    "AM:Work": (0.52, -1.78, 0.51),
+    "BE:Family": (0.71, -0.88, 0.82),
+    "BE:School": (0.61, -1.09, 0.72),
+    "BE:Sport": (0.71, -1.17, 0.78),
+    "BE:Work": (0.54, -1.01, 0.68),
+    "CO:Family": (0.65, 0.85, 0.78),
+    "CO:School": (0.88, 0.99, 0.90),
+    "CO:Sport": (0.76, 1.52, 0.75),
+    "CO:Work": (0.63, 0.85, 0.77),
+    "DA:Family": (0.79, 2.04, 0.67),
+    "DA:School": (0.66, 1.83, 0.62),
+    "DA:Sport": (0.55, 1.67, 0.56),
+    "DA:Work": (0.82, 1.76, 0.74),
+}
+
+
+def test_hierarchical_likelihood_reproduces_the_paper_s_table(writing):
+    fit = rl.fit(writing, model="gmf", method="hl")
+    assert fit.sigma == pytest.approx(2.51, abs=0.03)
+    # The difficulties that the paper prints in its text.
+    delta = dict(zip(fit.items["item"], fit.items["delta"], strict=True))
+    assert delta == pytest.approx(
+        {"spe": -1.54, "coh": -1.45, "str": 0.19, "gra": 0.76, "con": 2.04}, abs=0.01
+    )
+    for rater, rho, eta, kappa in fit.raters.select("rater", "rho", "eta", "kappa").iter_rows():
+        printed = PRINTED[rater]
+        assert rho == pytest.approx(printed[0], abs=0.01)
+        assert eta == pytest.approx(printed[1], abs=0.05)
+        assert kappa == pytest.approx(printed[2], abs=0.015)
+
+
+def test_the_paper_s_estimates_are_not_the_marginal_maximum(writing):
+    best, paper = (
+        rl.fit(writing, model="gmf", standard_errors=False),
+        rl.fit(writing, model="gmf", method="hl", standard_errors=False),
+    )
+    assert best.loglik - paper.loglik == pytest.approx(11.5, abs=0.2)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+def test_hierarchical_gradient(small, link):
+    model, _, pseudo, link, x = setting(small, link)
+    theta = np.random.default_rng(1).normal(size=small.n_students)
+    conditional = Conditional(small, model, link)
+    assert_gradient(lambda p: ratings_given_abilities(conditional, model, pseudo, theta, p), x)

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.estimation.conditional import Conditional, Laplace
-from raterlens.estimation.hierarchical import ratings_given_abilities
-from raterlens.estimation.methods import estimate
+from raterlens.estimation.methods import Conditional, Laplace, estimate, ratings_given_abilities
 from raterlens.inference.covariance import (
     information_given_abilities,
     laplace_curvature,

@@ -93,7 +93,7 @@ def test_a_smaller_corner_changes_next_to_nothing(made, fit, monkeypatch):
     """Nor does it on the writing data, where 14 % of ratings are capped: -3557.8266 with corners 0.02, 0.01, 0.005."""
     small = CORNER / 2
     monkeypatch.setattr("raterlens.models.capped_log.CORNER", small)
-    monkeypatch.setattr("raterlens.estimation.log_link_corner.CORNER", small)
+    monkeypatch.setattr("raterlens.estimation.methods.CORNER", small)
     monkeypatch.setattr("raterlens.models.capped_log._EXCESS", np.sinh(small / 2) / (small / 2))
     sharper = rl.fit(made.ratings, model="gmf", link="log", standard_errors=False)
     assert sharper.loglik == pytest.approx(fit.loglik, abs=1e-3)

@@ -1,7 +1,11 @@
-"""Three ways from a model and ratings to estimates, all to the same record."""
+"""Three ways from a model and ratings to estimates, all to the same record.
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+Marginal likelihood by quadrature (`quadrature.py`; here only the log link, whose likelihood has a corner), its Laplace
+approximation, and the paper's hierarchical likelihood.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -10,7 +14,6 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.capability.links import Link
 from raterlens.estimation.checkpoint import Checkpoint, digest
-from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.facets_estimate import (
     FacetsEstimate,
     Known,
@@ -20,9 +23,8 @@ from raterlens.estimation.facets_estimate import (
     starting_values,
     starting_widths,
 )
-from raterlens.estimation.log_link_corner import corner_step, fit_with_corner
-from raterlens.estimation.optimiser import USUAL, Search, Space, maximise
-from raterlens.estimation.quadrature import fit_mml
+from raterlens.estimation.optimiser import USUAL, Optimiser, Progress, Search, Space, maximise
+from raterlens.estimation.quadrature import Quadrature, fit_mml
 from raterlens.estimation.several_starts import (
     Method,
     best_of_several,
@@ -31,21 +33,20 @@ from raterlens.estimation.several_starts import (
     shaped,
     upright,
 )
-from raterlens.likelihood.engines.contract import Moments
+from raterlens.likelihood.cells import rating_cells
+from raterlens.likelihood.engines.contract import Moments, Tables
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.grid import nodes_for, reached, step_for
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.likelihood.pseudo_ratings import Pseudo, pseudo_ratings
+from raterlens.models.capped_log import CORNER, Capped
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import centre
-from raterlens.models.responses import Response
+from raterlens.models.responses import Linked, Predictor, Response
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
+from raterlens.models.terms.slopes import NO_SLOPE
 from raterlens.ratings.coded import Ratings
-
-if TYPE_CHECKING:
-    pass
-
 
 # Of the students' posteriors together, where the log-likelihood makes do with less (`grid.py`).
 _SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2
@@ -156,8 +157,6 @@ def sharp_nodes(problem: FacetsMarginal, parameters: Array, moments: Moments) ->
 
 
 def _laplace(task: Task) -> FacetsEstimate:
-    from raterlens.estimation.conditional import Laplace  # most fits do without
-
     model = task.problem.model
     approximation = Laplace(Conditional(task.ratings, model, task.link), model, task.problem.pseudo)
     optimum = maximise(
@@ -176,8 +175,6 @@ def _laplace(task: Task) -> FacetsEstimate:
 
 
 def _hierarchical(task: Task) -> FacetsEstimate:
-    from raterlens.estimation.hierarchical import fit_hierarchical  # most fits do without
-
     model = task.problem.model
     found = fit_hierarchical(
         Conditional(task.ratings, model, task.link),
@@ -230,3 +227,283 @@ METHODS: dict[str, Method] = {
     "laplace": _laplace,
     "hl": _hierarchical,
 }
+
+
+# ----------------------------------------------------------------------------------------------------
+# Marginal maximum likelihood for the log link, whose likelihood has a corner: one fine grid of even steps.
+#
+# Elsewhere the grid may be as coarse as smooth posteriors allow (grid.py); here it must resolve the rounded corner
+# of every context, whatever the posteriors' widths.
+
+# Nodes within the corner of the steepest context, roughly at first and finally.
+_FEW_WITHIN, _MANY_WITHIN = 0.5, 4.0
+# A corner left as it is needs a grid finer by this.
+_FINER = 4
+# In standard errors. The likelihood's curvature still jumps at the ends of a corner: the optimiser gets no further.
+_CORNER_TOLERANCE = 1e-3
+# Of the posteriors' mass, so much may lie beyond the grid.
+_BEYOND = 1e-9
+
+
+def fit_with_corner(
+    problem: FacetsMarginal,
+    start: Array,
+    space: Space,
+    search: Search,
+) -> Quadrature:
+    """Maximise on a rough grid, then on one that is fine for the slopes found."""
+    evaluations = iterations = 0
+    moments = Moments(np.zeros(1), np.ones(1))
+    for within, tolerance in (
+        (_FEW_WITHIN, 0.1),
+        (_MANY_WITHIN, _CORNER_TOLERANCE),
+        (_MANY_WITHIN, _CORNER_TOLERANCE),
+    ):
+        low, high = reached(moments, _BEYOND)
+        nodes = Nodes.equally_spaced(low, high, corner_step(problem, start, within))
+        optimum = maximise(
+            partial(problem.value, nodes=nodes),
+            start,
+            space,
+            search,
+            stage=f"marginal likelihood, {len(nodes.points)} ability nodes",
+            tolerance=tolerance,
+        )
+        evaluations += optimum.record.evaluations
+        iterations += optimum.record.iterations
+        start = optimum.parameters
+        moments = problem.moments(start, nodes)
+    value = replace(optimum.value, loglik=_sharp_loglik(problem, start, nodes))
+    record = replace(
+        optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(nodes.points)
+    )
+    return Quadrature(replace(optimum, value=value, record=record), nodes, moments, problem)
+
+
+def _sharp_loglik(problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> float:
+    """The log-likelihood with the corner as it is, on a grid that needs no rounding."""
+    fine = Nodes.equally_spaced(nodes.low, nodes.high, nodes.step / _FINER)
+    log_prob = Capped.sharp(problem.model.predictor(parameters), fine.points)
+    return problem.engine.evaluate(Tables(log_prob.reshape(-1, len(fine.points))), fine).loglik
+
+
+def corner_step(problem: FacetsMarginal, parameters: Array, within: float = _MANY_WITHIN) -> float:
+    """The step that puts `within` nodes into the corner of the steepest context."""
+    steepest = max(float(np.abs(problem.model.predictor(parameters).slope).max()), 0.5)
+    return CORNER / (within * steepest)
+
+
+# ----------------------------------------------------------------------------------------------------
+# Ratings given abilities: each student's h(theta) = loglik - theta^2 / 2, its mode and its derivatives.
+#
+# Shared by the Laplace approximation and hierarchical likelihood, which need no grid. Work is per distinct
+# (student, context, score).
+
+_NEWTON_STEPS = 100
+_LONGEST_STEP = 1.0
+# Longest step that still counts as standing at the mode.
+_AT_MODE = 1e-11
+
+
+@dataclass(frozen=True, slots=True)
+class Derivatives:
+    """Derivatives of log P(rating) in its predictor S, weighted by how often the rating occurs."""
+
+    value: Array
+    first: Array
+    second: Array
+    third: Array
+
+
+class Conditional:
+    """Pass/fail ratings given students' abilities."""
+
+    def __init__(self, ratings: Ratings, model: FacetsModel, link: Link) -> None:
+        cells = rating_cells(ratings, model.contexts, 2)
+        self.link = link
+        self.response = Linked(link)
+        self.n_contexts = len(model.contexts)
+        self.student = np.repeat(np.arange(ratings.n_students), np.diff(cells.indptr))
+        self.context, score = np.divmod(cells.indices, 2)
+        self.passed = score == 1
+        self.weight = cells.data
+        self._first = cells.indptr[:-1]
+
+    def derivatives(self, predictor: Predictor, theta: Array) -> Derivatives:
+        s = predictor.slope[self.context] * theta[self.student] + predictor.intercepts[self.context, 0]
+        log_prob = np.where(self.passed, self.link.log_pass(s), self.link.log_fail(s))
+        first, second, third = self.link.slopes(s, self.passed)
+        w = self.weight
+        return Derivatives(w * log_prob, w * first, w * second, w * third)
+
+    def per_student(self, values: Array) -> Array:
+        return np.add.reduceat(values, self._first)
+
+    def per_context(self, values: Array) -> Array:
+        return np.bincount(self.context, values, minlength=self.n_contexts).astype(float)
+
+    def modes(self, predictor: Predictor, start: Array) -> Array:
+        """Each student's most probable ability, by Newton steps that are halved where they overshoot."""
+        theta = start.copy()
+        slope = predictor.slope[self.context]
+
+        def height_and_step(theta: Array) -> tuple[Array, Array]:
+            d = self.derivatives(predictor, theta)
+            gradient = self.per_student(slope * d.first) - theta
+            # Links whose log-probability is not concave (cauchit) still ascend with the prior's curvature.
+            curvature = np.minimum(self.per_student(slope**2 * d.second) - 1, -1.0)
+            return self.per_student(d.value) - theta**2 / 2, np.clip(
+                -gradient / curvature, -_LONGEST_STEP, _LONGEST_STEP
+            )
+
+        height, step = height_and_step(theta)
+        for _ in range(_NEWTON_STEPS):
+            if np.abs(step).max() < _AT_MODE:
+                break
+            tried = theta + step
+            new_height, new_step = height_and_step(tried)
+            better = new_height >= height - 1e-12 * np.abs(height)
+            theta = np.where(better, tried, theta)
+            height = np.where(better, new_height, height)
+            step = np.where(better, new_step, step / 2)
+        return theta
+
+
+# ----------------------------------------------------------------------------------------------------
+# The Laplace approximation of the marginal likelihood, as a proper profile.
+#
+#     loglik = sum_n h(theta*_n) - log(-h''(theta*_n)) / 2,      theta*_n = argmax h
+#
+# theta* follows the parameters: with d theta* = -h'_p / h'', the gradient is
+# `h_p - (h''_p - h''' h'_p / h'') / (2 h'')`. This is adaptive quadrature with a single node.
+
+
+class Laplace:
+    """The approximate log-likelihood and its exact gradient; remembers the modes to start the next search from."""
+
+    def __init__(self, conditional: Conditional, model: FacetsModel, pseudo: Pseudo) -> None:
+        self._conditional, self._model, self._pseudo = conditional, model, pseudo
+        self._modes = np.zeros(int(conditional.student[-1]) + 1)
+
+    def value(self, parameters: Array) -> Value:
+        data, predictor = self._conditional, self._model.predictor(parameters)
+        theta = self._modes = data.modes(predictor, self._modes)
+        d = data.derivatives(predictor, theta)
+        a, t = predictor.slope[data.context], theta[data.student]
+        second = data.per_student(a**2 * d.second) - 1
+        third = data.per_student(a**3 * d.third)
+        height = data.per_student(d.value) - theta**2 / 2
+        loglik = float(np.sum(height - np.log(-second) / 2))
+
+        half = (0.5 / second)[data.student]
+        pull = (third / second)[data.student]
+        d_intercept = d.first - half * (a**2 * d.third - pull * a * d.second)
+        d_slope = t * d.first - half * (
+            2 * a * d.second + a**2 * t * d.third - pull * (d.first + a * t * d.second)
+        )
+        gradient = self._model.pullback(
+            parameters, data.per_context(d_slope), data.per_context(d_intercept)[:, None]
+        )
+        extra, extra_gradient = self._pseudo.value(self._model, data.response, parameters)
+        return Value(loglik, loglik + extra, gradient + extra_gradient)
+
+    def moments(self, parameters: Array) -> Moments:
+        """Each student's most probable ability with the width of its peak."""
+        data, predictor = self._conditional, self._model.predictor(parameters)
+        theta = data.modes(predictor, self._modes)
+        a = predictor.slope[data.context]
+        second = data.per_student(a**2 * data.derivatives(predictor, theta).second) - 1
+        return Moments(theta, 1 / np.sqrt(-second))
+
+
+# ----------------------------------------------------------------------------------------------------
+# The paper's hierarchical likelihood: abilities and parameters in turn, without integration.
+#
+# 1. theta_n maximises loglik(a_r theta - eta_r - delta_i + alpha) - theta^2 / 2; then s = sd(theta) and
+#    theta* = (theta - mean) / s;
+# 2. slopes, severities and difficulties maximise the likelihood with theta* held fixed;
+# 3. repeat until nothing moves. sigma = s max(a).
+#
+# The printed estimates of the paper come from this procedure; its text also mentions a log-determinant term, with
+# which they cannot be reproduced. With few ratings per student it is biased (see docs/paper.md): `mml` is the default.
+
+ALTERNATION = "alternation with projected L-BFGS"
+"""How it is maximised, in the record."""
+# Largest change of a parameter in a round, in units of its standard error.
+_SETTLED = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchical:
+    """Parameters on the scale of N(0, 1) abilities, and the standardised abilities."""
+
+    parameters: Array
+    moments: Moments
+    record: Optimiser
+
+
+def ratings_given_abilities(
+    conditional: Conditional, model: FacetsModel, pseudo: Pseudo, theta: Array, parameters: Array
+) -> Value:
+    """Log-likelihood of the ratings with abilities held fixed, and its gradient (step 2's objective)."""
+    predictor = model.predictor(parameters)
+    d = conditional.derivatives(predictor, theta)
+    loglik = float(d.value.sum())
+    gradient = model.pullback(
+        parameters,
+        conditional.per_context(theta[conditional.student] * d.first),
+        conditional.per_context(d.first)[:, None],
+    )
+    extra, extra_gradient = pseudo.value(model, conditional.response, parameters)
+    return Value(loglik, loglik + extra, gradient + extra_gradient)
+
+
+def fit_hierarchical(
+    conditional: Conditional,
+    model: FacetsModel,
+    pseudo: Pseudo,
+    start: Array,
+    space: Space,
+    search: Search,
+) -> Hierarchical:
+    parameters = start
+    theta = np.zeros(int(conditional.student[-1]) + 1)
+    evaluations, change, rounds, spread = 0, np.inf, 0, 1.0
+    while rounds < search.max_iterations and change > _SETTLED:
+        rounds += 1
+        theta = conditional.modes(model.predictor(parameters), theta)
+        spread = float(theta.std(ddof=1))
+        # Without a difference between students no rater can be seen to tell them apart.
+        standard = (theta - theta.mean()) / spread if spread > NO_SLOPE else np.zeros_like(theta)
+        optimum = maximise(
+            partial(ratings_given_abilities, conditional, model, pseudo, standard),
+            parameters,
+            space,
+            stage="ratings given abilities",
+            # No need to place parameters better than the last round moved them.
+            tolerance=max(_SETTLED / 10, min(change / 100, 0.1)),
+        )
+        evaluations += optimum.record.evaluations
+        change = float(np.abs((optimum.parameters - parameters) * np.sqrt(space.information)).max())
+        parameters = optimum.parameters
+        if search.on_progress is not None:
+            search.on_progress(Progress("hierarchical likelihood", rounds, optimum.value.loglik, change))
+    converged = change <= _SETTLED
+    record = Optimiser(
+        ALTERNATION,
+        _SETTLED,
+        search.max_iterations,
+        rounds,
+        evaluations,
+        change,
+        converged,
+        "nothing moved any more" if converged else f"it reached the limit of {search.max_iterations} rounds",
+    )
+    # theta* = (theta - mean) / s has coefficient a; abilities of N(0, 1) have s a.
+    scaled = parameters.copy()
+    scaled[model.blocks["slope"]] *= spread
+    a = model.predictor(parameters).slope[conditional.context]
+    second = conditional.per_student(
+        a**2 * conditional.derivatives(model.predictor(parameters), standard).second
+    )
+    return Hierarchical(scaled, Moments(standard, 1 / np.sqrt(1 - second)), record)

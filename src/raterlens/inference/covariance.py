@@ -13,8 +13,8 @@ from raterlens.base.arrays import Array, mirrored, single_threaded_blas
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from raterlens.capability.links import Link
-from raterlens.estimation.conditional import Conditional
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
+from raterlens.estimation.methods import Conditional
 from raterlens.inference.resampling import redrawn
 from raterlens.likelihood.derivatives import context_curvature
 from raterlens.likelihood.engines.contract import Matrix
