@@ -37,7 +37,7 @@ SET_ASIDE = {
     "np.zeros(1) if tables.linear is None": "a stand-in that no kernel reads",
     "else sparse.csr_array((counts.shape[0], 1))": "a stand-in of which no column is read",
     "part_edges(offsets, min(max(_PART": "how work is shared out: any shares give the same sums",
-    "size = max(1, _BLOCK // len(known.points))": "how many students are gone over at a time",
+    "max(1, _BLOCK // len(known.points))": "how many students are gone over at a time",
     "answered = every.rater == ratings.n_raters": "no rater has a higher number",
     "np.sqrt(1e3 * information.max())": "how firmly redundant directions are held: the covariance is the same",
     "outside + away * min(abs(outside - centre) / 2": "how fast a bracket widens: the end in it is the same",
@@ -63,7 +63,7 @@ SET_ASIDE = {
     "block = max(_BLOCK, cells**2 // rows)": "the same",
     "np.broadcast_to(x, rectangle).reshape(len(places.a), -1)": "any negative number stands for what is left",
     "problem.information(parameters, found.nodes)) + constraints": "the size of a determinant, not its sign",
-    "normal = _normal(on.joint.shape[1])": "the matrices are square",
+    "normal = lattice(on.joint.shape[1])": "the matrices are square",
     "for place, known in self._known:": "what is kept is what would be found again",
 }
 """Lines where a fault changes nothing that anybody could see, and why."""

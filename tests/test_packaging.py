@@ -10,7 +10,7 @@ import pytest
 import raterlens as rl
 
 ROOT = Path(__file__).parents[1]
-FOR_DEVELOPERS = {"dev", "docs", "bench"}
+FOR_DEVELOPERS = {"dev", "docs", "bench", "writers"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 

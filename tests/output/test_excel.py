@@ -106,6 +106,7 @@ def test_the_command_writes_it_beside_the_rest(tmp_path, capsys):
         "Raters",
         "Items",
         "Students",
+        "Interactions",
         "Decisions",
         "Accuracy",
         "Mark again",

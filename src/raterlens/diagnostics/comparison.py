@@ -133,7 +133,7 @@ def compare(*fits: Result, names: Sequence[str] | None = None) -> Comparison:
     --------
     >>> import raterlens as rl
     >>> ratings = rl.load_example()
-    >>> both = rl.compare(rl.fit(ratings, model="tfm"), rl.fit(ratings))
+    >>> both = rl.compare(rl.fit(ratings, model="tfm"), rl.fit(ratings, model="gmf"))
     >>> both.models.select("fit", "against", "df").rows()
     [('tfm', None, None), ('gmf', 'tfm', 15)]
     """

@@ -84,7 +84,7 @@ def check_interactions(ratings: Ratings, config: FitConfig) -> None:
         Option("interactions", config.interactions),
         (
             (Option("known"), ratings.known is not None),
-            (Option("trusted"), config.trusted is not None),
+            (Option("trusted"), config.trusted is not None or bool(ratings.trusted)),
             (Option("piece"), ratings.piece is not None),
         ),
     )

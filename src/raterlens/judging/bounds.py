@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import inf
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config.option_fields import option
+
+if TYPE_CHECKING:
+    from raterlens.base.arrays import Array, Indices, Mask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +65,16 @@ CLEAR = 3.3 / 1.96
 """How much further than the 95 % interval an earlier pass must be contradicted: p < 0.001."""
 
 
-def beyond(estimate: Array, ends: tuple[Array, Array], span: tuple[float, float], before: Indices) -> Mask:
+def beyond(
+    estimate: "Array", ends: "tuple[Array, Array]", span: tuple[float, float], before: "Indices"
+) -> "Mask":
     """Who fails: the whole 95 % interval is on the wrong side of a bound.
 
     A verdict of an earlier run stands until it is clearly wrong, so that chance does not turn it back and forth: who
     passed fails only beyond 3.3 standard errors, and who failed passes once the estimate is within the bounds.
     """
+    import numpy as np  # heavy, and the command line reads the bounds alone
+
     (low, high), (least, most) = ends, span
     reach_low, reach_high = estimate - CLEAR * (estimate - low), estimate + CLEAR * (high - estimate)
     outside = ~((least <= estimate) & (estimate <= most))

@@ -193,7 +193,7 @@ def gate(
     (False, ('AM:Sport', 'AM:Work'))
     >>> print(result.summary())
     failed: 2 of 16 raters below kappa 0.6
-      AM:Sport: kappa 0.38 (0.23 to 0.52), needs 0.6
+      AM:Sport: kappa 0.38 (0.24 to 0.52), needs 0.6
       AM:Work: kappa 0.45 (0.32 to 0.57), needs 0.6
     """
     bounds = Bounds(

@@ -35,7 +35,9 @@ def test_fit_shows_the_table_and_writes_the_results(table: Path, tmp_path: Path,
         "report.html",
     ):
         assert expected in shown.out
-    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, FLAGS, *DIAGNOSED_PANEL])
+    assert sorted(path.name for path in out.iterdir()) == sorted(
+        [*FILES, FLAGS, "interactions.csv", *DIAGNOSED_PANEL]
+    )
     raters = pl.read_csv(out / "raters.csv")
     assert raters["rater"].to_list() == ["Ann", "Bob", "Cid", "Dot"]
     assert {"kappa", "kappa_low", "kappa_high", "rho", "eta"} <= set(raters.columns)
@@ -322,7 +324,7 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured)
     assert main(["demo"]) == DONE
     assert str(Path("raterlens-demo") / "report.html") in capsys.readouterr().out
     written = sorted(path.name for path in (tmp_path / "raterlens-demo").iterdir())
-    assert written == sorted([*FILES, FLAGS, *DIAGNOSED_PANEL])
+    assert written == sorted([*FILES, FLAGS, "interactions.csv", *DIAGNOSED_PANEL])
 
 
 def test_several_files_are_read_together(tmp_path, monkeypatch, capsys):

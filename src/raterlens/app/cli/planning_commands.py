@@ -258,7 +258,9 @@ def next(
 ) -> None:
     """Which rater should mark which student next?"""
     request = Request(
-        file=str(file), read=read_config(columns), fit=FitConfig(reference="perfect", halo="none")
+        file=str(file),
+        read=read_config(columns),
+        fit=FitConfig(model="gmf", reference="perfect", halo="none"),
     )
     # heavy, so not before it is needed
     from raterlens.fitting.api import load
