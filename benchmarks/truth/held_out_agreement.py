@@ -14,7 +14,7 @@ from raterlens.grading.marking import Marking, Reading, grade_chances, readings_
 from raterlens.likelihood.cells import reading_columns
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.grouping import grouped
+from raterlens.ratings.groupings import grouped
 
 
 def held_out_agreement(known: Calibration, ratings: Ratings, cuts: Cuts, which: int = 0) -> pl.DataFrame:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raterlens.kernels.coded_columns import pairs, runs, sorted_by_two, sorted_rows
-from raterlens.ratings.grouping import grouped
+from raterlens.ratings.groupings import grouped
 
 
 @pytest.mark.parametrize("order", ["as they came", "sorted"])

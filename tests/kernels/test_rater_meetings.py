@@ -5,7 +5,7 @@ import pytest
 
 from raterlens.diagnostics import agreement
 from raterlens.kernels.student_groups import meetings
-from raterlens.ratings.grouping import grouped
+from raterlens.ratings.groupings import grouped
 from raterlens.simulation.simulate import simulate
 
 

@@ -1,4 +1,4 @@
-"""Pieces of work, repeats, times and groups."""
+"""Pieces of work, repeats, times and groups; rows put together by codes."""
 
 import datetime as dt
 
@@ -10,9 +10,13 @@ import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
 from raterlens.ratings.groupings import (
     by_piece,
+    grouped,
+    large,
     levels_of,
     occurrence,
     one_each,
+    order_of,
+    order_of_two,
     periods_of,
     read_once,
     readings_of,
@@ -144,3 +148,25 @@ def test_columns_set_aside_are_no_part_of_the_model():
     same = read(pl.DataFrame(table | {"school": ["x"] * 4}), facets=["school"])
     with pytest.raises(InputError, match="column 'school' is 'x' in every row"):
         set_aside(same, groups=["school"])
+
+
+@pytest.mark.parametrize("order", ["as they came", "sorted"])
+def test_groups_are_those_of_a_stable_sort(order):
+    one, two = np.random.default_rng(3).integers(7, size=(2, 200))
+    if order == "sorted":
+        place = np.lexsort((two, one))
+        one, two = one[place], two[place]
+    found = grouped(one, 8, two, 7)
+    np.testing.assert_array_equal(found.order, np.lexsort((two, one)))
+    np.testing.assert_array_equal(order_of_two(one, 8, two, 7), found.order)
+    np.testing.assert_array_equal(order_of(one, 8), np.argsort(one, kind="stable"))
+    distinct, of_row = np.unique(one * 7 + two, return_inverse=True)
+    assert len(found) == len(distinct)
+    np.testing.assert_array_equal(found.of_row, of_row)
+    np.testing.assert_array_equal(found.size, np.bincount(of_row))
+    np.testing.assert_array_equal(one[found.example] * 7 + two[found.example], distinct)
+
+
+def test_large_data_begin_where_compiled_code_pays():
+    assert not large(50)
+    assert large(1_000_000)

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 import raterlens as rl
-from raterlens.ratings.grouping import Groups, grouped
+from raterlens.ratings.groupings import Groups, grouped
 
 
 def panel() -> np.ndarray:

@@ -11,7 +11,7 @@ from scipy import special
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.grouping import Groups, grouped, large, order_of
+from raterlens.ratings.groupings import Groups, grouped, large, order_of
 
 # -------------------------------------------------------------------------------------------------- rating pairs
 

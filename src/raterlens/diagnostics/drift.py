@@ -13,7 +13,7 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.rater_effects import adjusted, common
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.grouping import large, order_of_two
+from raterlens.ratings.groupings import large, order_of_two
 
 if TYPE_CHECKING:
     from raterlens.config import FitOptions

@@ -19,7 +19,7 @@ from raterlens.inference.expected_scores import (
     rater_scores,
 )
 from raterlens.models.calibration import Calibration
-from raterlens.ratings.grouping import large
+from raterlens.ratings.groupings import large
 
 # ------------------------------------------------------------------------------------------------ fit statistics
 

@@ -28,7 +28,7 @@ from raterlens.models.responses import Adjacent, Linked, Predictor, Response
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.models.terms.halo import HALO
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.grouping import Groups, grouped
+from raterlens.ratings.groupings import Groups, grouped
 
 # --------------------------------------------------------------------------------------------------- expectation
 

@@ -10,7 +10,7 @@ from scipy import special
 from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.grouping import grouped, large, order_of
+from raterlens.ratings.groupings import grouped, large, order_of
 
 # --------------------------------------------------------------------------------------------------- score tests
 

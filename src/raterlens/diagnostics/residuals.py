@@ -18,7 +18,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.grouping import Groups, grouped, large
+from raterlens.ratings.groupings import Groups, grouped, large
 
 if TYPE_CHECKING:
     from raterlens.kernels import diagnostic_sums

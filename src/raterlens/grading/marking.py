@@ -24,7 +24,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.rater_interactions import ITEM, block_of
 from raterlens.ratings.coded import Codes, Ratings
-from raterlens.ratings.grouping import grouped
+from raterlens.ratings.groupings import grouped
 
 # ---------------------------------------------------------------------------------------------- marking patterns
 
