@@ -1,5 +1,7 @@
 """How raters use the scale, in words, and what that costs: planted raters, and a formula by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -42,6 +44,14 @@ def test_planted_uses_of_the_scale_are_named(fit: rl.Fit) -> None:
         "usual": "",
         "avoids": "avoids 1",
     }
+
+
+def test_thresholds_of_raters_that_do_not_vary_are_used_alike(fit: rl.Fit) -> None:
+    known = fit.calibration
+    assert known is not None
+    alike = known.effects | {"rater threshold": np.zeros_like(known.effects["rater threshold"])}
+    found = rater_findings(replace(fit, calibration=replace(known, effects=alike)))
+    assert {it.category_use for it in found} == {""}
 
 
 def test_the_cost_is_what_the_panels_thresholds_would_gain(fit: rl.Fit) -> None:

@@ -342,7 +342,7 @@ def _category_use(fit: Result, at: Levers) -> tuple[list[str], list[Interval | N
     """How each rater uses the scale, in words, and what that costs; nothing where all use it alike."""
     known, where = fit.calibration, at.measurement
     n = len(at.slope)
-    if known is None or where is None or where.index.own is None:
+    if known is None or where is None or RATER_THRESHOLD not in known.effects or where.index.own is None:
         return [""] * n, [None] * n
     lost, error = where.index.lost_to_curves(at.slope, at.severity, where.on.sigmas, at.halo)
     error = np.where(np.isfinite(error), error, 0.0)
