@@ -10,7 +10,9 @@ import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
 from raterlens.ratings.groupings import (
     by_piece,
+    columns_by_name,
     grouped,
+    groups_of,
     large,
     levels_of,
     occurrence,
@@ -20,7 +22,6 @@ from raterlens.ratings.groupings import (
     periods_of,
     read_once,
     readings_of,
-    set_aside,
     time_of,
     times,
 )
@@ -101,8 +102,9 @@ def test_what_groups_nothing_is_refused(ratings, change, message):
         levels_of("school", change(values), ratings)
 
 
-def test_time_may_be_the_name_of_a_facet(ratings):
-    with pytest.raises(OptionError, match="unknown facet for time 'week'"):
+def test_a_column_that_was_not_read_is_named(ratings):
+    message = r"column 'week' was not read with the ratings; name it when reading: rl.read\(..., beside=\['week'\]\)"
+    with pytest.raises(OptionError, match=message):
         time_of("week", ratings)
 
 
@@ -140,14 +142,22 @@ def test_text_that_is_no_time_is_named():
 def test_columns_set_aside_are_no_part_of_the_model():
     table = {"student": [1, 1, 2, 2], "rater": list("ABAB"), "score": [0, 1, 1, 0]}
     table |= {"day": ["10", "9", "9", "10"], "school": list("xxyy"), "topic": list("pqpq")}
-    ratings = read(pl.DataFrame(table), facets=["topic", "day", "school"])
-    rest, besides = set_aside(ratings, "day", ["school"])
-    assert [facet.name for facet in rest.facets] == ["topic"]
-    assert besides["time"].to_list() == [10.0, 9.0, 9.0, 10.0]
-    assert besides["groups"]["school"].to_list() == list("xxyy")
-    same = read(pl.DataFrame(table | {"school": ["x"] * 4}), facets=["school"])
+    ratings = read(pl.DataFrame(table), facets="topic", beside=["day", "school"])
+    assert [facet.name for facet in ratings.facets] == ["topic"]
+    columns = columns_by_name(ratings, "day", ["school"])
+    assert columns["time"].to_list() == [10.0, 9.0, 9.0, 10.0]
+    assert columns["groups"]["school"].to_list() == list("xxyy")
+    codes, labels = time_of("day", ratings)
+    assert labels.gather(codes).to_list() == [10.0, 9.0, 9.0, 10.0]
+    codes, labels = groups_of("school", ratings)["school"]
+    assert labels.gather(codes).to_list() == list("xxyy")
+    codes, labels = time_of("topic", ratings)  # labels that sort
+    assert labels.gather(codes).to_list() == list("pqpq")
+    part = ratings.subset(ratings.student == 1)
+    assert part.table().select("topic", "day", "school").rows() == [("p", "9", "y"), ("q", "10", "y")]
+    same = read(pl.DataFrame(table | {"school": ["x"] * 4}), beside="school")
     with pytest.raises(InputError, match="column 'school' is 'x' in every row"):
-        set_aside(same, groups=["school"])
+        groups_of(["school"], same)
 
 
 @pytest.mark.parametrize("order", ["as they came", "sorted"])

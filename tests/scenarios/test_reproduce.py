@@ -121,6 +121,7 @@ def test_the_command_and_the_call_in_a_report_give_the_same_raters(
         shutil.rmtree("results")
         assert main([*shlex.split(command)[1:], "--quiet"]) == DONE, command
         assert Path("results", "raters.csv").read_bytes() == expected, (words, command)
+        assert re.findall(r"\bimport\b.*", call) == ["import raterlens as rl"], call
         names: dict[str, Any] = {}
         exec(call, names)  # what a reader would paste
         estimates = (
@@ -132,3 +133,20 @@ def test_the_command_and_the_call_in_a_report_give_the_same_raters(
         names["fit"].save("again.json")
         assert Path("again.json").read_bytes() == Path("results", "fit.json").read_bytes(), (words, call)
     assert len(seen & set(FILES)) >= min(3, combinations - 1)
+
+
+def test_the_call_with_columns_for_diagnostics_uses_the_public_names_only(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    shutil.rmtree("results", ignore_errors=True)
+    words = ["fit", "long.csv", "--score", "mark", "--model", "tfm", "--time", "day", "--groups", "topic"]
+    assert main([*words, "--decide", "0.5", "--out", "results", "--quiet"]) == DONE
+    _, call = printed(Path("results", "report.html"))
+    assert re.findall(r"\bimport\b.*|\braterlens\S*", call) == ["import raterlens as rl"]
+    names: dict[str, Any] = {}
+    exec(call, names)
+    names["fit"].save("again.json")
+    assert Path("again.json").read_bytes() == Path("results", "fit.json").read_bytes()
+    assert {"change", "bias topic"} <= set(names["diagnosis"].tables)
+    assert names["decisions"].table.height == names["fit"].students.height

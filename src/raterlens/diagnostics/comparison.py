@@ -19,7 +19,7 @@ from raterlens.config import FitOptions
 from raterlens.estimation.scoring import places_of
 from raterlens.inference.result import Result
 from raterlens.ratings.coded import Backend, Ratings, to_backend
-from raterlens.ratings.groupings import levels_of
+from raterlens.ratings.groupings import GroupColumns, groups_of
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit
@@ -350,7 +350,7 @@ def sensitivity(
     *,
     links: tuple[str, ...] = ("probit",),
     models: tuple[str, ...] = ("tfm",),
-    groups: Mapping[str, Any] | None = None,
+    groups: GroupColumns | None = None,
 ) -> pl.DataFrame:
     """Kappa-bar of every rater under other choices: `Fit.sensitivity`."""
     if fit.calibration is None or fit.model == "probit":
@@ -376,8 +376,7 @@ def sensitivity(
         )
     parts += [_refit(f"link {link}", fit, ratings, **_link(fit, link)) for link in links if link != fit.link]
     parts += [_refit(f"model {model}", fit, ratings, model=model) for model in models if model != fit.model]
-    for name, values in (groups or {}).items():
-        codes, labels = levels_of(name, values, ratings)
+    for name, (codes, labels) in groups_of(groups or (), ratings).items():
         for code, label in enumerate(labels):
             parts.append(_refit(f"without {name} {label}", fit, ratings.subset(codes != code)))
     if not parts:

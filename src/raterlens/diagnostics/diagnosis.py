@@ -37,7 +37,7 @@ from raterlens.inference.expected_scores import fair_results
 from raterlens.inference.result import Result
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Backend, Ratings, to_backend
-from raterlens.ratings.groupings import levels_of, periods_of, time_of
+from raterlens.ratings.groupings import GroupColumns, groups_of, periods_of, time_of
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit
@@ -186,7 +186,7 @@ def diagnose(
     ratings: Ratings,
     *,
     time: Any = None,
-    groups: Mapping[str, Any] | None = None,
+    groups: GroupColumns | None = None,
     passed: Residuals | None = None,
 ) -> Diagnosis:
     """Look for what the model does not foresee, without fitting again: `Fit.diagnose`.
@@ -202,10 +202,10 @@ def _diagnose(
     fit: "Fit",
     ratings: Ratings,
     time: Any,
-    groups: Mapping[str, Any],
+    groups: GroupColumns,
     found: Residuals,
 ) -> Diagnosis:
-    levels = {name: levels_of(name, values, ratings) for name, values in groups.items()}
+    levels = groups_of(groups, ratings)
     moment = None if time is None else time_of(time, ratings)
 
     labels = {"student": ratings.students, "rater": ratings.raters, "item": ratings.items}

@@ -1,6 +1,6 @@
 """`Fit`: what users hold. Its methods are thin: the work is done in the rooms above."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from raterlens.inference.profile import Profiles
     from raterlens.inference.rater_comparison import RaterComparison
     from raterlens.inference.resampling import Bootstrap
+    from raterlens.ratings.groupings import GroupColumns
 
 
 def fitted(ratings: Ratings, config: FitConfig, run: Run | None = None) -> "Fit":
@@ -192,7 +193,7 @@ class Fit(Result):
         return bootstrap(plan, workers=workers, client=client, folder=folder, progress=progress)
 
     def diagnose(
-        self, ratings: Ratings | Any = None, *, time: Any = None, groups: Mapping[str, Any] | None = None
+        self, ratings: Ratings | Any = None, *, time: Any = None, groups: "GroupColumns | None" = None
     ) -> "Diagnosis":
         """Look for what the model does not foresee: misfit, bias, drift, and raters who do not judge at all.
 
@@ -200,17 +201,18 @@ class Fit(Result):
         ----------
         time
             When each rating was given, one value per rating in the order of `ratings` (numbers, dates, or labels that
-            sort), or the name of a facet. Drift is then tested.
+            sort), or the name of a column that was read (`rl.read(..., beside=["day"])`). Drift is then tested.
         groups
-            Further things that ratings differ in, by name: one label per rating, such as the student's school. With
-            them, bias is tested; what holds for all raters alike is not counted as bias.
+            Further things that ratings differ in, such as the student's school: names of columns that were read, or a
+            mapping with one label per rating. With them, bias is tested; what holds for all raters alike is not
+            counted as bias.
 
         Examples
         --------
         >>> import raterlens as rl
-        >>> found = rl.fit(rl.load_example(), model="gmf").diagnose()
-        >>> found.table("raters").columns[:4]
-        ['rater', 'n', 'infit', 'infit_z']
+        >>> ratings = rl.read(rl.load_example().table().with_row_index("day"), beside=["day"])
+        >>> rl.fit(ratings, model="gmf").diagnose(time="day").table("change").columns[:3]
+        ['rater', 'n', 'since']
         """
         from raterlens.diagnostics.diagnosis import diagnose  # a fit alone does without
 
@@ -307,7 +309,7 @@ class Fit(Result):
         *,
         links: tuple[str, ...] = ("probit",),
         models: tuple[str, ...] = ("tfm",),
-        groups: Mapping[str, Any] | None = None,
+        groups: "GroupColumns | None" = None,
     ) -> Any:
         """Kappa-bar of every rater under other choices: rater, change, kappa (of the fit), other, difference.
 

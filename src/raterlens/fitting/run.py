@@ -17,7 +17,7 @@ from raterlens.output.folder import check_folder, write_results
 from raterlens.output.report.document import Document
 from raterlens.output.report.reproduce import CONTROL_FILE_OPTIONS, Reproduction, Request
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.groupings import set_aside
+from raterlens.ratings.groupings import columns_by_name
 from raterlens.reading.formats.sources import is_control_file
 from raterlens.reading.read import read
 from raterlens.reading.vocabulary import tier
@@ -105,7 +105,7 @@ def fit_ratings(
     """Fit and diagnose ratings that have been read for a request."""
     if can_warm_start(previous, config, run):
         run, request = replace(run, start=previous), replace(request, warm=True)
-    ratings, columns = split_diagnostic_columns(request, ratings)
+    columns = columns_by_name(ratings, request.time, request.groups)
     asked = _decisions_of(request)
     asked.check_scores(ratings)
     _check_workbook(request, ratings)
@@ -139,16 +139,16 @@ def read_request(
     anchors and a scale of its own."""
     asked, path, config = request.read, source or Path(request.file), _with_files(request)
     check(config, run)
-    columns = [*([request.time] if request.time else []), *request.groups]
-    if columns:
-        asked = asked.changed(facets=[*asked.names("facets"), *columns])
+    beside = [*([request.time] if request.time else []), *request.groups]
     if request.more or not is_control_file(path, asked):
-        return read(request.source if request.more else path, **asked.given()), config, request
+        source_or_path = request.source if request.more else path
+        return read(source_or_path, **asked.given(), beside=beside), config, request
     from raterlens.reading.facets_study import read_facets  # few files are control files
 
     _check_control_file(path, request)
     given = asked.given()
-    study = read_facets(path, **{name: given[name] for name in CONTROL_FILE_OPTIONS if name in given})
+    known = {name: given[name] for name in CONTROL_FILE_OPTIONS if name in given}
+    study = read_facets(path, **known, beside=beside)
     held = study.anchors(config.model_name)
     if held is not None and config.anchors is not None:
         raise OptionError(
@@ -226,13 +226,6 @@ def check_diagnostic_columns(columns: list[str], read: ReadConfig) -> None:
             )
 
 
-def split_diagnostic_columns(request: Request, ratings: Ratings) -> tuple[Ratings, dict[str, Any]]:
-    """The ratings without the columns that only diagnostics look at, and these columns."""
-    if request.time is None and not request.groups:
-        return ratings, {}
-    return set_aside(ratings, request.time, request.groups)
-
-
 def sample_for_diagnostics(
     ratings: Ratings, columns: dict[str, Any], most: int = 20_000_000, sample: int = 2_000_000
 ) -> tuple[Ratings, dict[str, Any], tuple[str, ...]]:
@@ -242,9 +235,8 @@ def sample_for_diagnostics(
     some = ratings.sample(sample)
     if columns:
         rows = ratings.drawn(sample)[ratings.student]
-        columns = {"groups": {name: given.filter(rows) for name, given in columns["groups"].items()}} | (
-            {"time": columns["time"].filter(rows)} if "time" in columns else {}
-        )
+        groups = {name: given.filter(rows) for name, given in columns.get("groups", {}).items()}
+        columns = {"groups": groups} | ({"time": columns["time"].filter(rows)} if "time" in columns else {})
     caution = (
         f"diagnostics use {some.n_ratings:,} of {ratings.n_ratings:,} ratings, those of {some.n_students:,} students "
         "drawn at random; estimates and standard errors use all of them"

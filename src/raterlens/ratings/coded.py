@@ -150,10 +150,11 @@ class Ratings:
     Levels are sorted, so the order of the rows never changes a result. A (student, rater, item) may
     occur more than once: repeated ratings are data.
 
-    Columns beside these are `Facet`s: a code per rating into labels of their own. `facets` are part of the model;
-    `piece`, `draw` and `group` say more about a rating or its student. `draw` numbers a rater's answers to the same
-    question (student, item and facets), from the column that the table has for it or, where plain repeats are many, in
-    the order of the rows. `group` is the same for all ratings of a student: `student_groups` has it by student.
+    Columns beside these are `Facet`s: a code per rating into labels of their own. `facets` are part of the model, those
+    `beside` it are for diagnostics; `piece`, `draw` and `group` say more about a rating or its student. `draw` numbers
+    a rater's answers to the same question (student, item and facets), from the column that the table has for it or,
+    where plain repeats are many, in the order of the rows. `group` is the same for all ratings of a student:
+    `student_groups` has it by student.
     """
 
     student: Codes
@@ -177,6 +178,8 @@ class Ratings:
     group: Facet | None = None
     """The group that the rated student belongs to, such as a school; one per student. Labels are numbers where the
     column holds numbers."""
+    beside: tuple[Facet, ...] = ()
+    """Columns that are no part of the model, such as the day of the rating: `Fit.diagnose` takes them by name."""
     trusted: tuple[str, ...] = ()
     """Raters whom the table marks as trusted."""
     score_step: float = 1.0
@@ -190,7 +193,7 @@ class Ratings:
             (self.student, self.students),
             (self.rater, self.raters),
             (self.item, self.items),
-            *((facet.codes, facet.labels) for facet in self._further),
+            *((facet.codes, facet.labels) for facet in self.further),
         ):
             if len(codes) != n or not inside(codes, len(labels)):
                 raise ValueError(f"{labels.name} codes must be {n} numbers from 0 to {len(labels) - 1}")
@@ -198,10 +201,10 @@ class Ratings:
             array.setflags(write=False)
 
     @property
-    def _further(self) -> tuple[Facet, ...]:
+    def further(self) -> tuple[Facet, ...]:
         """Columns besides student, rater and item."""
         aside = (self.piece, self.draw, self.group)
-        return (*self.facets, *(facet for facet in aside if facet is not None))
+        return (*self.facets, *(facet for facet in aside if facet is not None), *self.beside)
 
     @property
     def student_groups(self) -> Codes | None:
@@ -349,6 +352,7 @@ class Ratings:
             notes=self.notes,
             backend=self.backend,
             facets=tuple(Facet(facet.name, *left(facet.codes, facet.labels)) for facet in self.facets),
+            beside=tuple(Facet(facet.name, *left(facet.codes, facet.labels)) for facet in self.beside),
             known=known,
             piece=chosen(self.piece),
             draw=chosen(self.draw),
@@ -358,7 +362,7 @@ class Ratings:
         )
 
     def table(self) -> pl.DataFrame:
-        """One row per rating: student, rater, item and score, then further facets, piece of work, draw and group.
+        """One row per rating: student, rater, item and score, then all further columns.
 
         Examples
         --------
@@ -372,7 +376,7 @@ class Ratings:
             "item": self.items.gather(self.item),
             "score": pl.Series(self.score),
         }
-        further = {facet.name: facet.labels.gather(facet.codes) for facet in self._further}
+        further = {facet.name: facet.labels.gather(facet.codes) for facet in self.further}
         return pl.DataFrame(columns | further)
 
     def check_estimable(self) -> None:
@@ -475,6 +479,10 @@ def joined(parts: Sequence[Ratings]) -> Ratings:
         facets=tuple(
             replace(facet, codes=np.concatenate([part.facets[f].codes for part in parts]))
             for f, facet in enumerate(first.facets)
+        ),
+        beside=tuple(
+            replace(facet, codes=np.concatenate([part.beside[f].codes for part in parts]))
+            for f, facet in enumerate(first.beside)
         ),
         piece=together([part.piece for part in parts]),
         draw=together([part.draw for part in parts]),

@@ -1,7 +1,7 @@
 """Pieces of work, repeats and readings, times and groups that ratings belong to; and rows put together by codes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.base.arrays import Indices, Mask, run_starts
-from raterlens.base.errors import InputError, choose
+from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import counted, shortened
 from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.ratings.coded import Codes, Facet, Ratings, Tally
@@ -212,10 +212,45 @@ def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int3
 def time_of(time: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
     """Codes of the times, in order, and what they stand for."""
     if isinstance(time, str):
-        facets = {facet.name: facet for facet in ratings.facets}
-        facet = facets[choose("facet for time", time, facets)]
-        return facet.codes, facet.labels
+        facet = _column(time, ratings, "time")
+        read = _read_times(facet.labels)
+        if read is None:  # labels that sort
+            return facet.codes, facet.labels
+        time = read.gather(facet.codes)
     return levels_of("time", time, ratings)
+
+
+GroupColumns = Mapping[str, Any] | Sequence[str]
+"""Labels by name, one per rating; or names of columns that were read."""
+
+
+def groups_of(groups: GroupColumns, ratings: Ratings) -> dict[str, tuple[NDArray[np.int32], pl.Series]]:
+    """Codes of the groups by name, and what they stand for."""
+    if isinstance(groups, Mapping):
+        return {name: levels_of(name, values, ratings) for name, values in groups.items()}
+    names = [groups] if isinstance(groups, str) else groups
+    found = (_column(name, ratings, "groups") for name in names)
+    return {facet.name: (facet.codes, facet.labels) for facet in found}
+
+
+def _column(name: str, ratings: Ratings, option: str) -> Facet:
+    """A column that was read, by its name."""
+    found = next((facet for facet in ratings.further if facet.name == name), None)
+    if found is None:
+        raise OptionError(
+            f"column {shortened(name)} was not read with the ratings",
+            f"name it when reading: rl.read(..., beside=[{name!r}])",
+            value=name,
+            option=option,
+        )
+    if len(found.labels) < 2:
+        raise InputError(
+            f"column {shortened(name)} is {shortened(found.labels[0])} in every row, so nothing can differ by it",
+            "leave it out",
+            value=found.labels[0],
+            option=option,
+        )
+    return found
 
 
 def periods_of(moment: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np.int32], pl.Series]:
@@ -228,37 +263,25 @@ def periods_of(moment: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np
     return np.searchsorted(edges, moment, side="right").astype(np.int32), names
 
 
-def set_aside(
-    ratings: Ratings, time: str | None = None, groups: Sequence[str] = ()
-) -> tuple[Ratings, dict[str, Any]]:
-    """Take columns that are no part of the model out of the facets; return them as `Fit.diagnose` wants them.
+def set_aside(ratings: Ratings, names: Sequence[str]) -> Ratings:
+    """Take columns out of the facets of the model, and keep them beside it."""
+    if not names:
+        return ratings
+    found = {facet.name: facet for facet in ratings.facets}
+    beside = tuple(found.pop(name) for name in names)
+    return replace(ratings, facets=tuple(found.values()), beside=(*ratings.beside, *beside))
 
-    Examples
-    --------
-    >>> import raterlens as rl
-    >>> table = {"student": [1, 1, 2, 2], "rater": list("ABAB"), "score": [0, 1, 1, 0], "day": [1, 2, 1, 2]}
-    >>> ratings = rl.read(pl.DataFrame(table), facets=["day"])
-    >>> ratings, besides = set_aside(ratings, time="day")
-    >>> ratings.facets, besides["time"].to_list(), besides["groups"]
-    ((), [1, 2, 1, 2], {})
-    """
-    names = [*([time] if time else []), *groups]
-    found = {facet.name: facet for facet in ratings.facets if facet.name in names}
-    for name, facet in found.items():
-        if len(facet.labels) < 2:
-            raise InputError(
-                f"column {shortened(name)} is {shortened(facet.labels[0])} in every row, so nothing can differ by it",
-                "leave it out",
-                value=facet.labels[0],
-                option="time" if name == time else "groups",
-            )
-    besides: dict[str, Any] = {
-        "groups": {name: found[name].labels.gather(found[name].codes) for name in groups}
-    }
+
+def columns_by_name(ratings: Ratings, time: str | None, groups: Sequence[str]) -> dict[str, Any]:
+    """Columns that were read, as `diagnose` takes them; times have to be numbers or dates."""
+    found: dict[str, Any] = {}
+    if groups:
+        columns = {name: _column(name, ratings, "groups") for name in groups}
+        found["groups"] = {name: facet.labels.gather(facet.codes) for name, facet in columns.items()}
     if time:
-        besides["time"] = times(found[time].labels).gather(found[time].codes)
-    rest = tuple(facet for facet in ratings.facets if facet.name not in names)
-    return replace(ratings, facets=rest), besides
+        facet = _column(time, ratings, "time")
+        found["time"] = times(facet.labels).gather(facet.codes)
+    return found
 
 
 def times(labels: pl.Series) -> pl.Series:
@@ -269,6 +292,22 @@ def times(labels: pl.Series) -> pl.Series:
     >>> times(pl.Series("week", ["10", "9"])).to_list()
     [10.0, 9.0]
     """
+    if (read := _read_times(labels)) is not None:
+        return read
+    strange = labels.filter(
+        labels.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False).is_null()
+    )[0]
+    raise InputError(
+        f"{strange!r} in the column of times, {labels.name!r}, is neither a number nor a date such as 2024-05-31 or "
+        "2024-05-31 09:30:00",
+        "write all times in one of these ways",
+        value=strange,
+        option="time",
+    )
+
+
+def _read_times(labels: pl.Series) -> pl.Series | None:
+    """None where they are neither numbers nor dates."""
     if labels.dtype.is_numeric() or labels.dtype.is_temporal():
         return labels
     text = labels.cast(pl.String).str.strip_chars()
@@ -281,14 +320,7 @@ def times(labels: pl.Series) -> pl.Series:
     ):
         if not read.null_count():
             return read
-    strange = labels.filter(text.cast(pl.Float64, strict=False).is_null())[0]
-    raise InputError(
-        f"{strange!r} in the column of times, {labels.name!r}, is neither a number nor a date such as 2024-05-31 or "
-        "2024-05-31 09:30:00",
-        "write all times in one of these ways",
-        value=strange,
-        option="time",
-    )
+    return None
 
 
 def moment_words(moment: Any) -> str:

@@ -264,6 +264,7 @@ class StoredRatings(Ratings):
             "places": places,
             "part_size": part,
             "answered": answered,
+            "beside": (),
             "_counted": {},
         }
         for name, value in given.items():
@@ -400,7 +401,7 @@ class StoredRatings(Ratings):
         start, stop = int(self.offsets[first]), int(self.offsets[last])
         given = np.diff(self.offsets[first : last + 1])
         score = self._taken("score", start, stop, np.int16)
-        aside = {
+        aside: dict[str, Any] = {
             role: Facet(labels.name, self._taken(role, start, stop), labels)
             for role, labels in self._aside.items()
             if role != "group"

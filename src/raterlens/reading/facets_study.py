@@ -13,11 +13,12 @@ from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import Anchors, Columns, ReadConfig
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.groupings import set_aside
 from raterlens.reading.assemble import assemble
 from raterlens.reading.columns import Roles, resolve_layout
 from raterlens.reading.facets_control import Control, Line, parse_control, span, values
 from raterlens.reading.formats.table import Rows, Table
-from raterlens.reading.read import checked
+from raterlens.reading.read import checked, with_beside
 from raterlens.reading.read_plan import ReadPlan
 from raterlens.reading.vocabulary import usual_role
 
@@ -346,6 +347,7 @@ def read_facets(
     facets: Columns = None,
     cut: float | None = None,
     encoding: str = "utf-8",
+    beside: str | Sequence[str] = (),
 ) -> Study:
     """Read a control file of FACETS: ratings, anchors and scale.
 
@@ -359,6 +361,8 @@ def read_facets(
         As in `rl.read`.
     encoding
         Of the control file and its data.
+    beside
+        Names of facets for diagnostics alone, as in `rl.read`.
 
     Returns
     -------
@@ -373,6 +377,7 @@ def read_facets(
     >>> rl.fit(study.ratings, "tfm", scale=study.scale, anchors=study.anchors("tfm"))     # doctest: +SKIP
     """
     config = ReadConfig(student=student, rater=rater, item=item, facets=facets, cut=cut, encoding=encoding)
+    config, names = with_beside(config, beside)
     control = parse_control(Path(path).expanduser(), config.codec)
     table, roles, plan = resolve_layout(control_table(control), ReadPlan.of(config))
     ratings, plan = assemble(table, roles, plan)
@@ -401,7 +406,8 @@ def read_facets(
             "anchors are in other units than logits", "write them in logits and take this line out"
         )
     notes = tuple(note for note in ratings.notes if note not in (RATINGS_ONLY, TERMS_ONLY))
-    return replace(study, ratings=replace(ratings, notes=(*notes, *left_out, *_held(study))))
+    ratings = replace(ratings, notes=(*notes, *left_out, *_held(study)))
+    return replace(study, ratings=set_aside(ratings, names))
 
 
 def _held(study: Study) -> list[str]:

@@ -11,6 +11,7 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, plain_number
 from raterlens.config import Columns, ReadConfig
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.groupings import set_aside
 from raterlens.ratings.packed import SUFFIX, open_packed, open_ratings
 from raterlens.reading.assemble import assemble
 from raterlens.reading.columns import resolve_layout
@@ -46,6 +47,7 @@ def read(
     format: str | None = None,
     encoding: str | None = None,
     as_written: bool = False,
+    beside: str | Sequence[str] = (),
 ) -> Ratings:
     r"""Read ratings from a file or a dataframe.
 
@@ -115,6 +117,9 @@ def read(
         The encoding of a text file; UTF-8, UTF-16 and cp1252 are recognised.
     as_written
         Read the table unchanged: keep totals, spellings and half points.
+    beside
+        Columns that are no part of the model but that diagnostics may look at, such as the day of the rating or the
+        student's school: `fit.diagnose(time="day", groups=["school"])`.
 
     Returns
     -------
@@ -144,8 +149,15 @@ def read(
     1 of 6 ratings left out: no score
     """
     options = dict(locals())
-    config = ReadConfig(**{name: value for name, value in options.items() if name != "source"})
-    return checked(read_ratings(source, config), config.cut)
+    config = ReadConfig(**{name: options[name] for name in options if name not in ("source", "beside")})
+    config, names = with_beside(config, beside)
+    return set_aside(checked(read_ratings(source, config), config.cut), names)
+
+
+def with_beside(config: ReadConfig, beside: str | Sequence[str]) -> tuple[ReadConfig, list[str]]:
+    """The request that reads further columns as facets, and their names."""
+    names = [beside] if isinstance(beside, str) else list(beside)
+    return config.changed(facets=[*config.names("facets"), *names]) if names else config, names
 
 
 def read_ratings(source: object, config: ReadConfig) -> Ratings:

@@ -50,12 +50,10 @@ def test_columns_beside_the_model() -> None:
     request = Request(file="r.csv", read=ReadConfig(facets="topic"), time="day", groups=["school"])
     assert request.command() == "raterlens fit r.csv --facets topic --time day --groups school"
     assert request.call().splitlines()[1:] == [
-        "from raterlens.ratings.groupings import set_aside",
         "",
-        "ratings = rl.read('r.csv', facets=['topic', 'day', 'school'])",
-        "ratings, besides = set_aside(ratings, time='day', groups=['school'])",
+        "ratings = rl.read('r.csv', facets='topic', beside=['day', 'school'])",
         "fit = rl.fit(ratings)",
-        "diagnosis = fit.diagnose(**besides)",
+        "diagnosis = fit.diagnose(time='day', groups=['school'])",
     ]
 
 

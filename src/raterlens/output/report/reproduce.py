@@ -13,7 +13,6 @@ from raterlens.config.option_fields import takes_several
 from raterlens.judging.bounds import Bounds
 
 IMPORT = "import raterlens as rl"
-SET_ASIDE = "from raterlens.ratings.groupings import set_aside"
 CONTROL_FILE_OPTIONS = ("student", "rater", "item", "facets", "cut", "encoding")
 """Options of `rl.read_facets`: a control file says the rest itself."""
 _OPTIONS = (*fields(ReadConfig), *fields(FitConfig), *fields(Bounds))
@@ -90,32 +89,26 @@ class Request:
     def call(self) -> str:
         """The same from Python."""
         read = self.read.given()
-        besides = [*([self.time] if self.time else []), *self.groups]
-        if besides:
-            read["facets"] = [*self.read.names("facets"), *besides]
+        diagnosed = {"time": repr(self.time)} if self.time else {}
+        diagnosed |= {"groups": repr(list(self.groups))} if self.groups else {}
+        names = [*([self.time] if self.time else []), *self.groups]
+        beside = {"beside": repr(names)} if names else {}
         fit: dict[str, str] = {name: repr(value) for name, value in self.fit.given().items()}
         fit |= {name: _loaded(name, path) for name, path in self.files.items()}
         if self.warm:
             fit["start"] = f"rl.load({self.previous!r})"
         if self.control_file:
             known = {name: value for name, value in read.items() if name in CONTROL_FILE_OPTIONS}
-            first = f"study = rl.read_facets({_arguments([repr(self.file)], _written(known))})"
+            first = f"study = rl.read_facets({_arguments([repr(self.file)], _written(known) | beside)})"
             fit = {"scale": "study.scale", "interactions": "study.interactions"} | fit
             fit.setdefault("anchors", f"study.anchors({self.fit.model!r})")
             source = "study.ratings"
         else:
-            first = f"ratings = rl.read({_arguments([repr(self.source)], _written(read))})"
+            first = f"ratings = rl.read({_arguments([repr(self.source)], _written(read) | beside)})"
             source = "ratings"
-        lines = [IMPORT, *([SET_ASIDE] if besides else []), "", first]
-        if besides:
-            aside: dict[str, Any] = {"time": self.time} if self.time else {}
-            aside |= {"groups": list(self.groups)} if self.groups else {}
-            given = {name: repr(value) for name, value in aside.items()}
-            lines.append(f"ratings, besides = set_aside({_arguments([source], given)})")
-            source = "ratings"
-        lines.append(f"fit = rl.fit({_arguments([source], fit)})")
-        if besides:
-            lines.append("diagnosis = fit.diagnose(**besides)")
+        lines = [IMPORT, "", first, f"fit = rl.fit({_arguments([source], fit)})"]
+        if diagnosed:
+            lines.append(f"diagnosis = fit.diagnose({_arguments([], diagnosed)})")
         if self.decide is not None:
             lines.append(f"decisions = fit.decisions(cut={self.decide!r})")
         if self.remark is not None:
