@@ -127,6 +127,14 @@ def test_fair_results_and_decisions_are_in_marks(fit: rl.Fit, ratings: Ratings) 
     assert "% of the marks" in words[1], "no pass mark is invented"
 
 
+def test_the_headline_counts_moves_that_matter_and_no_equal_marks(fit: rl.Fit) -> None:
+    meaning = fit.consequences()
+    assert meaning.observed_agreement is None
+    assert meaning.far in (2.0, 5.0)
+    assert not [words for words in meaning.words() if "agreed" in words]
+    assert any(f"by {meaning.far:g} or more" in words for words in meaning.words())
+
+
 def test_a_fit_is_saved_and_scores_marks_that_it_has_not_seen(
     fit: rl.Fit, ratings: Ratings, tmp_path: object
 ) -> None:

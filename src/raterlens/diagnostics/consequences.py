@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array
 from raterlens.base.text import counted
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.inference.expected_scores import FairResults, Panel, fair_results, panel_of
@@ -39,7 +40,8 @@ class Consequences:
     raters_per_student: int
     """Median; 1 without ratings."""
     observed_agreement: float | None
-    """Share of pairs of ratings of the same work that have the same score; None where no work has two."""
+    """Share of pairs of ratings of the same work that have the same score; None where no work has two, and of marks on
+    a continuous scale, which are hardly ever the same."""
     expected_agreement: float | None
     """The same according to the model, of the same pairs; None where there are too many of them to look at."""
     agreement: float
@@ -53,6 +55,9 @@ class Consequences:
     """Rater, and the share of the highest score that an average student can expect (pass or fail: chance of a pass)."""
     most_severe: tuple[str, float]
     ordered: bool
+    far: float
+    """How many marks a result must move to count: half a score, or of marks on a continuous scale about a twentieth of
+    their range."""
     alone: bool = False
     """Whether there is only one rater"""
 
@@ -73,12 +78,12 @@ class Consequences:
 
     @property
     def moved(self) -> tuple[float, int] | None:
-        """How far results move on average if the average rater marks everybody, and for how many by half a score or
-        more; None without ratings."""
+        """How far results move on average if the average rater marks everybody, and for how many by `far` or more; None
+        without ratings."""
         if self.results is None:
             return None
         away = np.abs(self.results.fair - self.results.raw)
-        return float(away.mean()), int((away >= self.results.step / 2).sum())
+        return float(away.mean()), int((away >= self.far).sum())
 
     def table(self) -> pl.DataFrame | None:
         """student, fair, fair_se and, where a pass mark is known, would_change; None without ratings."""
@@ -104,10 +109,9 @@ class Consequences:
             )
         elif self.moved is not None:
             mean, many = self.moved
-            assert self.results is not None
             found.append(
                 f"If the average rater had marked everybody, results would move by {mean:.2f} marks on average, and "
-                f"those of {many:,} of {counted(self.students, 'student')} by {self.results.step / 2:g} or more."
+                f"those of {many:,} of {counted(self.students, 'student')} by {self.far:g} or more."
             )
         if self.most_lenient[0] != self.most_severe[0]:
             found.append(
@@ -151,12 +155,14 @@ def consequences(
     names = fit.table("raters")["rater"].cast(pl.String)
     gets, nothing = panel.average_scores, float("nan")
     top, bottom = int(np.argmax(gets)), int(np.argmin(gets))
+    results = None if ratings is None else fair_results(fit, ratings)
+    marks = fit.calibration is not None and fit.calibration.scale == "continuous"
     return Consequences(
         students=fit.n_students if ratings is None else ratings.n_students,
-        results=None if ratings is None else fair_results(fit, ratings),
+        results=results,
         cuts=_pass_mark(fit) if cut is None else (cut,) if isinstance(cut, int | float) else tuple(cut),
         raters_per_student=k,
-        observed_agreement=None if ratings is None else observed_agreement(ratings),
+        observed_agreement=None if ratings is None or marks else observed_agreement(ratings),
         expected_agreement=float(pairs.expected.mean()) if pairs is not None and len(pairs) else None,
         agreement=_agreement(panel),
         agreement_if_alike=_agreement(alike),
@@ -165,8 +171,23 @@ def consequences(
         most_lenient=(names[top], float(gets[top])),
         most_severe=(names[bottom], float(gets[bottom])),
         ordered=fit.ordered,
+        far=0.0 if results is None else _notable(results.raw) if marks else results.step / 2,
         alone=fit.n_raters == 1,
     )
+
+
+def _notable(results: Array) -> float:
+    """About a twentieth of the range of results: 1, 2 or 5 times a power of ten.
+
+    Examples
+    --------
+    >>> _notable(np.array([14.0, 100.0])), _notable(np.array([0.0, 1.0]))
+    (5.0, 0.05)
+    """
+    wanted = max(float(np.ptp(results)) / 20, np.finfo(np.float64).tiny)
+    power = np.floor(np.log10(wanted))
+    round_ones = np.array([1.0, 2.0, 5.0, 10.0]) * 10**power
+    return float(round_ones[np.abs(np.log(round_ones / wanted)).argmin()])
 
 
 def _pass_mark(fit: "Result") -> tuple[float, ...]:

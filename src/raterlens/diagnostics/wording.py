@@ -317,8 +317,8 @@ def _first_line(panel: PanelFindings) -> str:
         if not meaning.changed:
             return "Nobody would pass or fail differently with an average rater"
         return f"{meaning.changed:,} of {students} would pass or fail differently with an average rater"
-    if meaning.moved is not None and meaning.results is not None:
-        many, half = meaning.moved[1], f"{meaning.results.step / 2:g}"
+    if meaning.moved is not None:
+        many, half = meaning.moved[1], f"{meaning.far:g}"
         if not many:
             return f"Nobody's result would move by {half} marks or more with an average rater"
         return (
