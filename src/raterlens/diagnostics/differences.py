@@ -145,7 +145,7 @@ class Differences:
         within = [test for test in self.tests if test.of not in _BETWEEN and np.isfinite(test.p)]
         some, none = ([t for t in within if (t.p < LEVEL) == shown] for shown in (True, False))
         if some:
-            said.append(f"Some show {_listed(some)}.")
+            said.append(f"Some raters show {_listed(some)}.")
         if none:
             said.append(f"There is no clear sign of {_listed(none, 'or')}.")
         return [*said, self.prefers] if self.prefers else said
