@@ -111,7 +111,10 @@ def test_halo_and_drift_make_no_rank():
     )
     found = Differences(tests)
     assert found.equal
-    assert found.words()[1:] == ["Some raters show halo (p = 0.001).", "There is no clear sign of drift (p = 0.40)."]
+    assert found.words()[1:] == [
+        "Some raters show halo (p = 0.001).",
+        "There is no clear sign of drift (p = 0.40).",
+    ]
 
 
 def test_raters_who_are_held_are_not_tested():

@@ -116,7 +116,7 @@ class Answers:
             return self._mapped(ratings, by)
         if by == "item":
             return self.item, ratings.items.cast(pl.String)
-        facets = {facet.name: facet for facet in ratings.facets}
+        facets = {facet.name: facet for facet in (*ratings.facets, *ratings.beside)}
         if by not in facets:
             raise OptionError(
                 f"the ratings have no facet {shortened(by)}",

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import sparse
 
 from raterlens.base.arrays import Indices, Mask, run_starts
 from raterlens.base.errors import InputError, OptionError
@@ -383,6 +382,8 @@ def order_of(codes: NDArray[np.integer], n: int) -> Indices:
         from raterlens.kernels.coded_columns import sorted_rows  # may be missing
 
         return sorted_rows(codes, n)
+    from scipy import sparse  # heavy, and reading alone does without
+
     rows = np.arange(len(codes))
     # Turning coordinates into compressed rows is a counting sort.
     return np.asarray(sparse.csr_array((rows, (codes, rows)), shape=(n, len(codes))).data)
