@@ -79,7 +79,7 @@ def test_terms_that_were_named_count_as_being_there(halo):
     """Item slopes are added only beside halo and rater x item: tested where the request has them by name."""
     fit = rl.fit(halo, halo="ability", interactions="rater:item", prior="none", ability="normal")
     words = str(outcome(fit, "item slopes")["words"])
-    assert words.startswith("No clear evidence")
+    assert words.startswith("No clear sign")
     assert "It is added only beside" not in words
     without = rl.fit(sloped(ordered=False), halo="none", interactions="rater:item", prior="none")
     assert "It is added only beside halo, which the model does not have" in str(

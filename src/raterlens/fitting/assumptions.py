@@ -296,13 +296,20 @@ def _spread_words(name: str, found: Result) -> str:
     """Say how large a term with a spread is."""
     if name == PANEL and found.spread is not None:
         return f"Raters are a sample of raters: they {differences(found.spread).removeprefix('Raters ')}."
+    if name not in (RATER_ITEM, RATER_SCALE):
+        return "Each item has thresholds of its own."
     spreads = found.tables.get("spreads")
     known = {} if spreads is None else dict(spreads.select("term", "spread").iter_rows())
-    if name == RATER_ITEM and (spread := known.get("rater:item")) is not None:
-        return f"A rater's severity varies from item to item by {spread:.2f} (standard deviation, logits)."
-    if name == RATER_SCALE and (spread := known.get("rater threshold")) is not None:
-        return f"Raters' thresholds vary around the shared ones by {spread:.2f} (standard deviation, logits)."
-    return "Each item has thresholds of its own."
+    spread = known.get("rater:item" if name == RATER_ITEM else "rater threshold") or 0.0
+    size = f"{spread:.2f} (standard deviation{', logits' if found.link == 'logit' else ''})"
+    if name == RATER_ITEM:
+        varies = f"A rater's severity varies from item to item by {size}."
+        return varies if spread else "A rater's severity does not vary from item to item beyond chance."
+    return (
+        f"Raters' thresholds vary around the shared ones by {size}."
+        if spread
+        else "Raters use the scale alike."
+    )
 
 
 # -- warn ------------------------------------------------------------------------------------------------------
@@ -393,7 +400,7 @@ def _outcome(term: Term, statistic: float, p: float, *, taken: bool) -> Outcome:
     elif p < CLEAR:
         words = f"{seen}. {term.missed}."
     else:
-        words = f"No clear evidence ({p_words(p)}) of: {term.seen.partition(' (')[0].lower()}."
+        words = f"No clear sign ({p_words(p)}) that {term.seen.partition(' (')[0].lower()}."
     return Outcome(term.name, statistic, p, taken, words)
 
 
