@@ -123,7 +123,7 @@ LINE = Line(6, "Models = ...", "study.txt")
 
 
 @pytest.mark.parametrize(
-    ("text", "scored", "partial_credit", "unused", "bounds"),
+    ("text", "scored", "own_thresholds", "unused", "bounds"),
     [
         ("?,?,?,R3", ("R", 3), (), (), []),
         ("?,?,#,R", ("R", 9), (2,), (), []),
@@ -132,10 +132,10 @@ LINE = Line(6, "Models = ...", "study.txt")
         ("?,?,?,M", ("M", 1), (), (), []),
     ],
 )
-def test_a_model(text: str, scored: tuple, partial_credit: tuple, unused: tuple, bounds: list) -> None:
+def test_a_model(text: str, scored: tuple, own_thresholds: tuple, unused: tuple, bounds: list) -> None:
     model = read_model(LINE, text)
     assert model.scored({}) == scored
-    assert (model.partial_credit, model.unused, model.bounds()) == (partial_credit, unused, bounds)
+    assert (model.own_thresholds, model.unused, model.bounds()) == (own_thresholds, unused, bounds)
     assert model.interactions == tuple(place for place, sign in enumerate(text.split(",")) if "B" in sign)
 
 

@@ -161,7 +161,9 @@ def test_roles_follow_from_the_file(
     assert tuple(found[role] for role in ("student", "rater", "item")) == roles
 
 
-@pytest.mark.parametrize(("model", "scale"), [("tfm", "rating scale"), ("gmf", "partial credit")])
+@pytest.mark.parametrize(
+    ("model", "scale"), [("tfm", "rating scale"), ("gmf", "partial credit"), ("tfm", "rater")]
+)
 def test_estimates_agree_with_the_long_table(
     panel: rl.Ratings, model: str, scale: str, tmp_path: Path
 ) -> None:
@@ -175,15 +177,33 @@ def test_estimates_agree_with_the_long_table(
         assert control.table(name).equals(long.table(name))
 
 
-def test_partial_credit(panel: rl.Ratings, tmp_path: Path) -> None:
-    rl.write_facets(panel, tmp_path / "study.txt", scale="partial credit")
-    study = rl.read_facets(tmp_path / "study.txt")
-    assert study.scale == "partial credit"
+@pytest.mark.parametrize(
+    ("scale", "model"),
+    [
+        ("rating scale", "?,?,?,R2"),
+        ("partial credit", "?,?,#,R2"),
+        ("rater", "?,#,?,R2"),
+        ("partial credit, rater", "?,#,#,R2"),
+    ],
+)
+def test_own_thresholds(panel: rl.Ratings, scale: str, model: str, tmp_path: Path) -> None:
+    rl.write_facets(panel, tmp_path / "study.txt", scale=scale)
+    assert f"Models = {model}\n" in (tmp_path / "study.txt").read_text()
+    assert rl.read_facets(tmp_path / "study.txt").scale == scale
+
+
+def test_own_thresholds_in_several_models(panel: rl.Ratings, tmp_path: Path) -> None:
+    rl.write_facets(panel, tmp_path / "study.txt")
     text = (tmp_path / "study.txt").read_text()
-    assert "Models = ?,?,#,R2" in text
-    write(tmp_path, text.replace("?,?,#,R2", "?,#,?,R2"))
+    write(tmp_path, text.replace("Models = ?,?,?,R2", "Models =\n?,1#,?,R2\n?,?,#,R2\n*"))
+    assert rl.read_facets(tmp_path / "study.txt").scale == "partial credit, rater"
+
+
+def test_thresholds_of_students_are_refused(panel: rl.Ratings, tmp_path: Path) -> None:
+    rl.write_facets(panel, tmp_path / "study.txt")
+    write(tmp_path, (tmp_path / "study.txt").read_text().replace("?,?,?,R2", "#,?,?,R2"))
     with pytest.raises(
-        rl.RaterlensError, match=r"line 6: each element of facet 2 \(Raters\) has its own thresholds"
+        rl.RaterlensError, match=r"line 6: each element of facet 1 \(Students\) has its own thresholds"
     ):
         rl.read_facets(tmp_path / "study.txt")
 

@@ -277,7 +277,7 @@ class Model:
         return kind, int(size) if size else HIGHEST if kind == "R" else 1
 
     @property
-    def partial_credit(self) -> tuple[int, ...]:
+    def own_thresholds(self) -> tuple[int, ...]:
         """The places of facets each of whose elements has thresholds of its own."""
         return tuple(place for place, control in enumerate(self.places) if "#" in control)
 

@@ -301,7 +301,8 @@ class Study:
     ratings: Ratings
     title: str
     scale: str
-    """"partial credit" where items have thresholds of their own (# in Models=), else "rating scale"."""
+    """By # in Models=: "partial credit" where items have it, "rater" where raters do, "partial credit, rater" where
+    both do; else "rating scale"."""
     severities: Mapping[str, float]
     difficulties: Mapping[str, float]
     facets: Mapping[str, Mapping[str, float]]
@@ -394,7 +395,7 @@ def read_facets(
     study = Study(
         ratings,
         control.title,
-        _scale(control, roles.item, ratings),
+        _scale(control, roles, ratings),
         _present(_held_measures(control, roles.rater), ratings.raters.to_list()),
         _present(_held_measures(control, roles.item), ratings.items.to_list()),
         {name: values for name, values in further.items() if values},
@@ -445,17 +446,27 @@ def _present(values: Mapping[str, float], labels: list[str]) -> dict[str, float]
     return {label: value for label, value in values.items() if label in set(labels)}
 
 
-def _scale(control: Control, item: tuple[str, ...], ratings: Ratings) -> str:
-    number = control.named(item[0]).number if len(item) == 1 else None
+def _scale(control: Control, roles: Roles, ratings: Ratings) -> str:
+    """The scale that the models ask for: # at items, at raters, or at both."""
+    known = {
+        control.named(names[0]).number: role
+        for role, names in (("item", roles.item), ("rater", roles.rater))
+        if len(names) == 1
+    }
+    own = set()
     for model in control.models:
-        for facet in (control.places[place] for place in model.partial_credit):
-            if facet != number:
+        for facet in (control.places[place] for place in model.own_thresholds):
+            if facet not in known:
                 model.line.refuse(
                     f"each element of facet {facet} ({control.name(facet)}) has its own thresholds (#)",
-                    "only items can have their own thresholds: put # at the item and ? at this facet",
+                    "only items and raters can have their own thresholds: put ? at this facet",
                 )
-    own = any(model.partial_credit for model in control.models)
-    return "partial credit" if own and ratings.n_categories > 2 else "rating scale"
+            own.add(known[facet])
+    if ratings.n_categories == 2:
+        return "rating scale"
+    return next(
+        scale for scale, signs in SCALES.items() if own == {role for role in signs if signs[role] == "#"}
+    )
 
 
 def _interactions(control: Control, roles: Roles) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -481,7 +492,7 @@ def _thresholds(control: Control) -> tuple[float, ...] | None:
     if not anchored:
         return None
     scale = anchored[0]
-    if len(anchored) > 1 or any(model.partial_credit for model in control.models):
+    if len(anchored) > 1 or any(model.own_thresholds for model in control.models):
         scale.line.refuse(
             "thresholds of several scales are anchored", "Raterlens holds those of one shared scale"
         )
@@ -497,7 +508,13 @@ def _thresholds(control: Control) -> tuple[float, ...] | None:
 
 
 _SEPARATORS = str.maketrans({",": " ", "=": " ", ";": " ", "\t": " ", "\n": " ", "\r": " ", '"': "'"})
-SCALES = {"rating scale": "?", "partial credit": "#"}
+SCALES = {
+    "rating scale": {"rater": "?", "item": "?"},
+    "partial credit": {"rater": "?", "item": "#"},
+    "rater": {"rater": "#", "item": "?"},
+    "partial credit, rater": {"rater": "#", "item": "#"},
+}
+"""The signs of raters and items in Models=, by scale."""
 
 
 def write_facets(
@@ -514,7 +531,8 @@ def write_facets(
     title
         Of FACETS' tables.
     scale
-        `rating scale`, or `partial credit` for thresholds of each item's own.
+        `rating scale`; `partial credit` for thresholds of each item's own, `rater` for each rater's, `partial credit,
+        rater` for both, which FACETS takes to mean those of each pair of a rater and an item.
     """
     path = Path(path)
     choose("scale", scale, SCALES)
@@ -522,7 +540,7 @@ def write_facets(
     atomic_write(path, lambda draft: draft.write_text(text, encoding="utf-8"))
 
 
-def _lines(ratings: Ratings, title: str, item_sign: str) -> Iterator[str]:
+def _lines(ratings: Ratings, title: str, sign: Mapping[str, str]) -> Iterator[str]:
     facets = [
         ("Students", ratings.student, ratings.students),
         ("Raters", ratings.rater, ratings.raters),
@@ -531,7 +549,8 @@ def _lines(ratings: Ratings, title: str, item_sign: str) -> Iterator[str]:
     ]
     highest = ratings.n_categories - 1
     scale = "D" if highest == 1 else f"R{highest}"
-    signs = ["?", "?", item_sign if highest > 1 else "?", *["?"] * len(ratings.facets)]
+    own = [sign["rater"], sign["item"]] if highest > 1 else ["?", "?"]
+    signs = ["?", *own, *["?"] * len(ratings.facets)]
     yield f"Title = {title}"
     yield f"Facets = {len(facets)}"
     yield "Positive = 1"
