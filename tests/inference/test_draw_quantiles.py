@@ -36,3 +36,12 @@ def test_few_draws_will_do():
     low, high = outer_quantiles(np.arange(100.0)[None], 0.025)
     assert 0 < low[0] < 5
     assert 94 < high[0] < 99
+
+
+def test_draws_that_come_in_pairs_are_no_jump():
+    once = stats.norm.ppf((np.arange(512) + 0.5) / 512)
+    twice = np.concatenate([once, once])[None]
+    nudged = np.concatenate([once, np.nextafter(once, np.inf)])[None]
+    for paired, apart in zip(outer_quantiles(twice, 0.025), outer_quantiles(nudged, 0.025), strict=True):
+        np.testing.assert_allclose(paired, apart, rtol=1e-12)
+        np.testing.assert_allclose(np.abs(paired), stats.norm.ppf(0.975), atol=0.005)

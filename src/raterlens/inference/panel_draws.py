@@ -279,10 +279,11 @@ def outer_quantiles(draws: Array, tail: float) -> tuple[Array, Array]:
 
 
 def _quantile(ordered: Array, first: int, weights: Array, place: int) -> Array:
-    """`place` is just beyond the quantile; where both draws next to it are the same, many are, and it is that."""
+    """`place` is just beyond the quantile. Where the draws around it are the same, many are, and it is that: four of
+    them, as the lattice has every slope twice."""
     near = ordered[:, first : first + len(weights)]
     smooth = np.clip(near @ weights, *np.sort(near[:, [0, -1]], axis=1).T)
-    here, there = ordered[:, max(place - 1, 0)], ordered[:, place]
+    here, there = ordered[:, max(place - 2, 0)], ordered[:, place + 1]
     return np.where(here == there, here, smooth)
 
 
