@@ -148,16 +148,20 @@ def test_printed_severities_lack_the_minus_one_and_printed_capabilities_are_of_c
 
 
 def test_abilities_are_standardised_and_all_students_are_in_the_table():
-    assert len(paper.STUDENT_TABLE) == paper.STUDENTS
+    assert len(paper.ABILITY) == paper.STUDENTS
     assert paper.ABILITY.mean() == pytest.approx(0, abs=ROUNDED)
     assert paper.ABILITY.std(ddof=1) == pytest.approx(1, abs=ROUNDED)
 
 
 def test_row_13_is_rater_14_and_rater_13_has_no_row():
-    # Bias of rho under the TFM is 1 - r / 20; paper_tables.py has the corrected labels.
-    raters = [row[0] for row in paper.RATER_TABLE]
-    assert [row[5] for row in paper.RATER_TABLE] == pytest.approx([1 - r / 20 for r in raters])
+    # Bias of rho under the TFM is 1 - r / 20; our table has the corrected labels.
+    printed, raters = paper.printed("rho", "tfm"), printed_raters()
+    assert printed["bias"].to_list() == pytest.approx([1 - r / 20 for r in raters])
     assert set(range(1, 21)) - set(raters) == {13}
+
+
+def printed_raters():
+    return np.array([int(level[1:]) for level in paper.printed("kappa", "tfm")["level"]])
 
 
 def expected_rmse(alpha, eta, delta):
@@ -169,7 +173,7 @@ def expected_rmse(alpha, eta, delta):
 def test_the_intercept_belongs_to_centred_severities_and_difficulties():
     # Printed RMSE of easy items is larger than that of hard ones. So it is where alpha = 0.5 is added to centred
     # parameters; with the text's uncentred ones the mean predictor would be -0.75, and hard items the imprecise ones.
-    printed = np.array([row[3] for row in paper.ITEM_TABLE])
+    printed = paper.printed("delta", "gmf")["rmse"].to_numpy()
     r, i = np.arange(1, 21), np.arange(1, 41)
     distance = {
         "centred": expected_rmse(0.5, paper.ETA, paper.DELTA),
@@ -184,17 +188,15 @@ def test_the_intercept_belongs_to_centred_severities_and_difficulties():
 
 
 def test_printed_rmse_is_around_the_truth():
-    table = np.array([row[1:] for row in paper.RATER_TABLE])
-    bias, rmse = np.abs(table[:, 0::2]), table[:, 1::2]
-    assert np.all(rmse >= bias - 1e-12)
+    raters = paper.PRINTED.filter(paper.PRINTED["parameter"].is_in(["kappa", "rho", "eta"]))
+    assert np.all(raters["rmse"].to_numpy() >= np.abs(raters["bias"].to_numpy()) - 1e-12)
     # The formula, around the mean estimate, would give the spread: none at all for rho = 1 of the TFM.
-    assert table[0, 4] == table[0, 5] == 0.95
+    assert paper.printed("rho", "tfm").row(0)[-2:] == (0.95, 0.95)
 
 
 def test_printed_tfm_capability_is_at_sigma_one():
     # At the true severities (whose TFM estimates are biased by 0.04 at most): which sigma comes nearest?
-    raters = np.array([row[0] for row in paper.RATER_TABLE])
-    printed = np.array([row[1] for row in paper.RATER_TABLE])
+    raters, printed = printed_raters(), paper.printed("kappa", "tfm")["bias"].to_numpy()
     truth = capability.gmf(rho=paper.RHO, eta=paper.ETA, sigma=paper.SIGMA)[raters - 1]
     far = {
         sigma: float(np.abs(capability.tfm(eta=paper.ETA[raters - 1], sigma=sigma) - truth - printed).max())
@@ -213,8 +215,7 @@ def test_printed_tfm_capability_is_at_sigma_one():
 
 def test_severities_under_the_tfm_are_not_unbiased():
     # Rater 20: bias 0.04, RMSE 0.06, so the spread is 0.045 and the standard error of the bias 0.003.
-    _, *values = paper.RATER_TABLE[-1]
-    bias, rmse = values[8:10]
+    *_, bias, rmse = paper.printed("eta", "tfm").row(-1)
     assert bias / (np.sqrt(rmse**2 - bias**2) / np.sqrt(paper.REPLICATIONS)) > 10
 
 
@@ -229,7 +230,7 @@ def test_slopes_were_not_kept_above_zero():
     spreads = np.linspace(0.05, 0.3, 2001)
     bias, rmse = np.array([moments(spread) for spread in spreads]).T
     expected = bias[np.abs(rmse - 0.09).argmin()]
-    printed = paper.RATER_TABLE[0][7]
+    printed = paper.printed("rho", "gmf")["bias"][0]
     assert expected > 0.025
     assert abs(expected - printed) > ROUNDED + 3 * 0.09 / np.sqrt(paper.REPLICATIONS)
 

@@ -6,7 +6,7 @@ each printed one.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,32 +145,16 @@ def cells(found: pl.DataFrame, method: str) -> list[Cell]:
         for row in found.iter_rows(named=True)
     }
 
-    def pair(model: str, parameter: str, level: str, bias: float, rmse: float) -> Iterator[Cell]:
-        row = have.get((model, *_source(model, parameter, method), level))
-        if row is not None:
-            for statistic, printed in (("bias", bias), ("rmse", rmse)):
-                yield Cell(
-                    model,
-                    parameter,
-                    level,
-                    statistic,
-                    printed,
-                    row[statistic],
-                    row[f"{statistic}_se"],
-                    row["replications"],
-                )
-
-    out: list[Cell] = []
-    for rater, *values in paper.RATER_TABLE:
-        for k, (parameter, model) in enumerate(paper.RATER_CELLS):
-            out += pair(model, parameter, f"R{rater:02d}", *values[2 * k : 2 * k + 2])
-    for student, (_, *values) in enumerate(paper.STUDENT_TABLE, 1):
-        for k, model in enumerate(("tfm", "gmf")):
-            out += pair(model, "theta", f"S{student:02d}", *values[2 * k : 2 * k + 2])
-    for item, values in enumerate(map(list, paper.ITEM_TABLE), 1):
-        for k, model in enumerate(("tfm", "gmf")):
-            out += pair(model, "delta", f"I{item:02d}", *values[2 * k : 2 * k + 2])
-    return [*out, *pair("gmf", "sigma", "all", paper.SIGMA_BIAS, paper.SIGMA_RMSE)]
+    return [
+        Cell(
+            *(model, parameter, level, statistic, printed[statistic]),
+            *(ours[statistic], ours[f"{statistic}_se"], ours["replications"]),
+        )
+        for printed in paper.PRINTED.iter_rows(named=True)
+        for parameter, model, level in [(printed["parameter"], printed["model"], printed["level"])]
+        if (ours := have.get((model, *_source(model, parameter, method), level))) is not None
+        for statistic in ("bias", "rmse")
+    ]
 
 
 def _source(model: str, parameter: str, method: str) -> tuple[str, str]:
@@ -297,27 +281,26 @@ def _methods(found: pl.DataFrame) -> str:
 
 
 def _tables(own: list[Cell], method: str) -> str:
-    raters = [f"R{row[0]:02d}" for row in paper.RATER_TABLE]
-    ability = {f"S{n:02d}": row[0] for n, row in enumerate(paper.STUDENT_TABLE, 1)}
-    students = sorted(ability, key=lambda level: -ability[level])
-    items = [f"I{n:02d}" for n in range(1, paper.ITEMS + 1)]
+    levels = {name: paper.printed(name, "gmf")["level"].to_list() for name in ("kappa", "delta")}
+    abilities = paper.printed("theta", "gmf").sort("truth", descending=True, maintain_order=True)
+    ability = dict(abilities.select("level", "truth").iter_rows())
     sigma = {cell.statistic: cell for cell in own if cell.parameter == "sigma"}
     theta = "TFM: effects of students in logits"
     theta += " by the paper's first step, `glm()`" if method == "hl" else ""
     return join(
         f"## {TITLES[method]}",
-        f"σ (true {paper.SIGMA}): bias printed {paper.SIGMA_BIAS}, ours {sigma['bias']}; RMSE printed "
-        f"{paper.SIGMA_RMSE}, ours {sigma['rmse']}.",
+        f"σ (true {paper.SIGMA}): bias printed {sigma['bias'].printed}, ours {sigma['bias']}; RMSE printed "
+        f"{sigma['rmse'].printed}, ours {sigma['rmse']}.",
         "### Capability κ̄ of raters (TFM: at σ = 1)",
-        _layout(own, "kappa", "Rater", raters),
+        _layout(own, "kappa", "Rater", levels["kappa"]),
         "### Discrimination ρ of raters",
-        _layout(own, "rho", "Rater", raters),
+        _layout(own, "rho", "Rater", levels["kappa"]),
         "### Severity η of raters",
-        _layout(own, "eta", "Rater", raters),
+        _layout(own, "eta", "Rater", levels["kappa"]),
         f"### Ability θ of students ({theta})",
-        _layout(own, "theta", "Student (θ)", students, lambda level: f"{level} ({ability[level]:.2f})"),
+        _layout(own, "theta", "Student (θ)", list(ability), lambda level: f"{level} ({ability[level]:.2f})"),
         "### Difficulty δ of items",
-        _layout(own, "delta", "Item", items),
+        _layout(own, "delta", "Item", levels["delta"]),
     )
 
 
