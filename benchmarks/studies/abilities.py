@@ -23,8 +23,7 @@ from raterlens.fitting.assumptions import CLEAR, p_of_ratio
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.figures import two_kinds
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import label_rows, means, page, percent, table
+from raterlens.studies.study import Results, Study, Task, label_rows, means, page, percent, table
 
 STUDENTS = 500
 ITEMS = (1, 2, 4)

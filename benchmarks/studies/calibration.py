@@ -25,9 +25,8 @@ from raterlens.simulation.simulate import Simulated, Truth, simulate
 from raterlens.studies import paper
 from raterlens.studies.figures import BLUE, VERMILION
 from raterlens.studies.paper import simulate_study1, simulate_writing
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import page as joined
-from raterlens.studies.study_summary import table, with_error
+from raterlens.studies.study import Results, Study, Task, table, with_error
+from raterlens.studies.study import page as joined
 
 _TAILS = np.array([0.025, 0.975])
 

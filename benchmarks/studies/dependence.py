@@ -19,8 +19,7 @@ from raterlens.simulation import writing_assessment as writing
 from raterlens.simulation.example import load_example
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.figures import two_kinds
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import label_rows, means, page, percent, table
+from raterlens.studies.study import Results, Study, Task, label_rows, means, page, percent, table
 
 SPREADS = (0.0, 0.5, 1.0)
 """Spreads of the reading effect that ratings are drawn with."""

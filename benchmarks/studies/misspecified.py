@@ -20,8 +20,17 @@ from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.figures import two_kinds
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import accuracy, compare, page, replications, statistic, table
+from raterlens.studies.study import (
+    Results,
+    Study,
+    Task,
+    accuracy,
+    compare,
+    page,
+    replications,
+    statistic,
+    table,
+)
 
 RATERS = 12
 SLOPE: Array = np.tile([0.6, 1.0, 1.4, 2.0], 3)

@@ -18,8 +18,7 @@ from raterlens.judging.system_rates import pass_rate
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
 from raterlens.studies.figures import COLOURS
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import means, page, percent, table
+from raterlens.studies.study import Results, Study, Task, means, page, percent, table
 
 GOOD = np.array([0.6, 0.8, 0.9])
 ANSWERS = 300

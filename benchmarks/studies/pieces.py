@@ -22,8 +22,7 @@ from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import label_rows, means, page, percent, table, with_error
+from raterlens.studies.study import Results, Study, Task, label_rows, means, page, percent, table, with_error
 
 SIZES = (400, 1600)
 """Students; the larger panel is fitted with both effects only."""

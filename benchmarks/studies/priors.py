@@ -23,8 +23,7 @@ from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.figures import lines
 from raterlens.studies.paper import simulate_study1, simulate_writing
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import means, page, table, with_error
+from raterlens.studies.study import Results, Study, Task, means, page, table, with_error
 
 PRIORS: tuple[Prior, ...] = ("none", "panel")
 QUANTITIES = {

@@ -17,8 +17,10 @@ from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import Truth, simulate
 from raterlens.studies.figures import COLOURS, SHAPES
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import (
+from raterlens.studies.study import (
+    Results,
+    Study,
+    Task,
     accuracy,
     label_rows,
     page,

@@ -19,8 +19,7 @@ from raterlens.judging.replacement import can_replace
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
 from raterlens.studies.figures import two_kinds
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import means, page, percent, table
+from raterlens.studies.study import Results, Study, Task, means, page, percent, table
 
 PEOPLE = {"Ana": (2.0, 0.2), "Ben": (1.7, -0.2), "Cho": (1.9, 0.3), "Dee": (1.6, -0.3)}
 """Slope and severity."""

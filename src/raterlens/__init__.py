@@ -10,105 +10,71 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from raterlens import capability, charts
-    from raterlens.base.errors import RaterlensError
-    from raterlens.capability.population import Window
-    from raterlens.config import Anchors, FitConfig
-    from raterlens.diagnostics.comparison import Comparison, compare
-    from raterlens.fitting.api import fit, fit_models, load
-    from raterlens.fitting.fit import Fit
-    from raterlens.judging.gate import Gate, gate
-    from raterlens.judging.judge import JudgeReport, judge
-    from raterlens.judging.replacement import Replacement, can_replace
-    from raterlens.judging.system_rates import PassRates, pass_rate
-    from raterlens.output.data_check import DataCheck, check
-    from raterlens.output.facets_tables import facets_tables
-    from raterlens.planning.next_marks import NextMarks, next_marks
-    from raterlens.planning.plan import MarkingPlan, plan
-    from raterlens.ratings.coded import Ratings
-    from raterlens.ratings.design import examine_links
-    from raterlens.reading.facets_study import read_facets, write_facets
-    from raterlens.reading.pack import pack
-    from raterlens.reading.read import read
-    from raterlens.simulation.example import load_example
-    from raterlens.simulation.simulate import simulate
+    from raterlens import capability as capability
+    from raterlens import charts as charts
+    from raterlens.base.errors import RaterlensError as RaterlensError
+    from raterlens.capability.population import Window as Window
+    from raterlens.config import Anchors as Anchors
+    from raterlens.config import FitConfig as FitConfig
+    from raterlens.diagnostics.comparison import Comparison as Comparison
+    from raterlens.diagnostics.comparison import compare as compare
+    from raterlens.fitting.api import fit as fit
+    from raterlens.fitting.api import fit_models as fit_models
+    from raterlens.fitting.api import load as load
+    from raterlens.fitting.fit import Fit as Fit
+    from raterlens.judging.gate import Gate as Gate
+    from raterlens.judging.gate import gate as gate
+    from raterlens.judging.judge import JudgeReport as JudgeReport
+    from raterlens.judging.judge import judge as judge
+    from raterlens.judging.replacement import Replacement as Replacement
+    from raterlens.judging.replacement import can_replace as can_replace
+    from raterlens.judging.system_rates import PassRates as PassRates
+    from raterlens.judging.system_rates import pass_rate as pass_rate
+    from raterlens.output.data_check import DataCheck as DataCheck
+    from raterlens.output.data_check import check as check
+    from raterlens.output.facets_tables import facets_tables as facets_tables
+    from raterlens.planning.next_marks import NextMarks as NextMarks
+    from raterlens.planning.next_marks import next_marks as next_marks
+    from raterlens.planning.plan import MarkingPlan as MarkingPlan
+    from raterlens.planning.plan import plan as plan
+    from raterlens.ratings.coded import Ratings as Ratings
+    from raterlens.ratings.design import examine_links as examine_links
+    from raterlens.reading.facets_study import read_facets as read_facets
+    from raterlens.reading.facets_study import write_facets as write_facets
+    from raterlens.reading.pack import pack as pack
+    from raterlens.reading.read import read as read
+    from raterlens.simulation.example import load_example as load_example
+    from raterlens.simulation.simulate import simulate as simulate
     from raterlens.version import __version__ as __version__
 
 # Imported on first use: `import raterlens` and `raterlens --help` cost nothing.
-_WHERE = {
-    "read": "raterlens.reading.read",
-    "pack": "raterlens.reading.pack",
-    "Ratings": "raterlens.ratings.coded",
-    "examine_links": "raterlens.ratings.design",
-    "fit": "raterlens.fitting.api",
-    "fit_models": "raterlens.fitting.api",
-    "Fit": "raterlens.fitting.fit",
-    "load": "raterlens.fitting.api",
-    "judge": "raterlens.judging.judge",
-    "JudgeReport": "raterlens.judging.judge",
-    "FitConfig": "raterlens.config",
-    "Anchors": "raterlens.config",
-    "Window": "raterlens.capability.population",
-    "compare": "raterlens.diagnostics.comparison",
-    "Comparison": "raterlens.diagnostics.comparison",
-    "Replacement": "raterlens.judging.replacement",
-    "can_replace": "raterlens.judging.replacement",
-    "PassRates": "raterlens.judging.system_rates",
-    "pass_rate": "raterlens.judging.system_rates",
-    "Gate": "raterlens.judging.gate",
-    "gate": "raterlens.judging.gate",
-    "check": "raterlens.output.data_check",
-    "DataCheck": "raterlens.output.data_check",
-    "facets_tables": "raterlens.output.facets_tables",
-    "read_facets": "raterlens.reading.facets_study",
-    "write_facets": "raterlens.reading.facets_study",
-    "load_example": "raterlens.simulation.example",
-    "simulate": "raterlens.simulation.simulate",
-    "next_marks": "raterlens.planning.next_marks",
-    "NextMarks": "raterlens.planning.next_marks",
-    "plan": "raterlens.planning.plan",
-    "MarkingPlan": "raterlens.planning.plan",
-    "RaterlensError": "raterlens.base.errors",
-    "__version__": "raterlens.version",
+_NAMES = {
+    "base.errors": ("RaterlensError",),
+    "capability.population": ("Window",),
+    "config": ("Anchors", "FitConfig"),
+    "diagnostics.comparison": ("Comparison", "compare"),
+    "fitting.api": ("fit", "fit_models", "load"),
+    "fitting.fit": ("Fit",),
+    "judging.gate": ("Gate", "gate"),
+    "judging.judge": ("JudgeReport", "judge"),
+    "judging.replacement": ("Replacement", "can_replace"),
+    "judging.system_rates": ("PassRates", "pass_rate"),
+    "output.data_check": ("DataCheck", "check"),
+    "output.facets_tables": ("facets_tables",),
+    "planning.next_marks": ("NextMarks", "next_marks"),
+    "planning.plan": ("MarkingPlan", "plan"),
+    "ratings.coded": ("Ratings",),
+    "ratings.design": ("examine_links",),
+    "reading.facets_study": ("read_facets", "write_facets"),
+    "reading.pack": ("pack",),
+    "reading.read": ("read",),
+    "simulation.example": ("load_example",),
+    "simulation.simulate": ("simulate",),
+    "version": ("__version__",),
 }
+_WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = [
-    "Anchors",
-    "Comparison",
-    "DataCheck",
-    "Fit",
-    "FitConfig",
-    "Gate",
-    "JudgeReport",
-    "MarkingPlan",
-    "NextMarks",
-    "PassRates",
-    "RaterlensError",
-    "Ratings",
-    "Replacement",
-    "Window",
-    "can_replace",
-    "capability",
-    "charts",
-    "check",
-    "compare",
-    "examine_links",
-    "facets_tables",
-    "fit",
-    "fit_models",
-    "gate",
-    "judge",
-    "load",
-    "load_example",
-    "next_marks",
-    "pack",
-    "pass_rate",
-    "plan",
-    "read",
-    "read_facets",
-    "simulate",
-    "write_facets",
-]
+__all__ = ["capability", "charts", *sorted(set(_WHERE) - {"__version__"})]
 
 
 def __getattr__(name: str) -> "Any":
@@ -117,7 +83,7 @@ def __getattr__(name: str) -> "Any":
     if name in ("capability", "charts"):
         return import_module(f"raterlens.{name}")
     if name in _WHERE:
-        return getattr(import_module(_WHERE[name]), name)
+        return getattr(import_module(f"raterlens.{_WHERE[name]}"), name)
     raise AttributeError(f"module 'raterlens' has no attribute {name!r}")
 
 

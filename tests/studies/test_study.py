@@ -14,9 +14,8 @@ import polars as pl
 import pytest
 
 from raterlens.base.errors import OptionError
-from raterlens.studies.catalogue import STUDIES, STUDY_HELP
-from raterlens.studies.study import Folder, Study, Task, get_study, run
-from raterlens.studies.study_summary import accuracy, page, table, with_error
+from raterlens.studies import STUDIES, STUDY_HELP
+from raterlens.studies.study import Folder, Study, Task, accuracy, get_study, page, run, table, with_error
 
 
 def test_replications_have_independent_streams():

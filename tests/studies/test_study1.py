@@ -9,7 +9,7 @@ from scipy import optimize, special
 
 from raterlens.simulation.simulate import simulate
 from raterlens.studies import paper
-from raterlens.studies.study import SEED, Results, Task
+from raterlens.studies.study import SEED, Results, Task, accuracy
 from raterlens.studies.study1 import (
     ROUNDING,
     Cell,
@@ -21,7 +21,6 @@ from raterlens.studies.study1 import (
     replicate,
     scale_data,
 )
-from raterlens.studies.study_summary import accuracy
 
 REPLICATIONS = 14
 # A cell of 14 replications against one of 200: with this many standard errors of their difference, 1 in 2,000 cells

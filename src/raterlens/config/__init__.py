@@ -9,9 +9,12 @@ where that is known, before any work.
 from raterlens.config.fit_config import (
     FIT_OPTIONS,
     Anchors,
+    ColumnOptions,
     CovarianceKind,
     EarlierScale,
     FitConfig,
+    FitOptions,
+    FurtherOptions,
     HaloKind,
     LinkName,
     Method,
@@ -20,7 +23,6 @@ from raterlens.config.fit_config import (
     SharedKind,
     fit_config,
 )
-from raterlens.config.keyword_types import ColumnOptions, FitOptions, FurtherOptions
 from raterlens.config.read_config import (
     BESIDES,
     COLUMN_ROLES,

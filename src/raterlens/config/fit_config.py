@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypedDict
 
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config.option_fields import check_names, check_options, given_options, option
+from raterlens.config.read_config import ReadOptions
 
 Method = Literal["mml", "laplace", "hl"]
 LinkName = Literal["logit", "probit", "cauchit", "cloglog", "log"]
@@ -256,6 +257,45 @@ class FitConfig:
         if known["anchors"] is not None:
             known["anchors"] = Anchors.from_plain(known["anchors"])
         return FitConfig(**known)
+
+
+class FurtherOptions(TypedDict, total=False):
+    """Options of `rl.fit` as users give them, for editors and type checkers; `FitConfig` has what they mean."""
+
+    scale: str | None
+    item_slopes: bool
+    covariates: Any
+    anchors: Any
+    reference: str | float | None
+    population: Any
+    origin: str | float | None
+    prior: str | None
+    allow_reversed: bool
+    halo: str | None
+    repeats: str
+    interactions: Any
+    trusted: Any
+    shared: bool | str
+    known_slope: float
+    ability: str | None
+    assumptions: str | None
+    starts: int
+    seed: int
+    standard_errors: bool
+    covariance: str
+    max_iterations: int
+
+
+class ColumnOptions(FurtherOptions, ReadOptions, total=False):
+    """With those of `rl.read`, for a path or dataframe that is read first."""
+
+
+class FitOptions(FurtherOptions, total=False):
+    """All of them."""
+
+    model: str
+    method: str
+    link: str | None
 
 
 FIT_OPTIONS = tuple(one.name for one in fields(FitConfig))

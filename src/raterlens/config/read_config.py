@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from numbers import Real
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypedDict, get_args
 
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, between_commas, shortened
@@ -177,6 +177,36 @@ class ReadConfig:
     def given(self) -> dict[str, Any]:
         """The options that are not at their defaults."""
         return given_options(self)
+
+
+class ReadOptions(TypedDict, total=False):
+    """Options of `rl.read` as users give them."""
+
+    student: Columns
+    rater: Columns
+    item: Columns
+    score: str
+    items: Columns
+    facets: Columns
+    piece: str
+    known: Any
+    trusted_column: str
+    draw: str
+    group: str
+    known_cut: float
+    known_map: str | Mapping[str, float | None]
+    cut: float
+    bands: str | Sequence[float]
+    map: str | Mapping[str, float | None]
+    table: str
+    wide: str
+    markers: str
+    pattern: str
+    best: Best
+    duplicates: Duplicates
+    as_written: bool
+    format: str
+    encoding: str
 
 
 READ_OPTIONS = tuple(one.name for one in fields(ReadConfig))

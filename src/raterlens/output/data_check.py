@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, counted, sentence
 from raterlens.config import ReadConfig
-from raterlens.config.keyword_types import ReadOptions
+from raterlens.config.read_config import ReadOptions
 from raterlens.output.report.reproduce import Request
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine, examine_links, pairing_warnings

@@ -20,8 +20,8 @@ from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, counted
 from raterlens.config import ReadConfig
-from raterlens.config.keyword_types import ReadOptions
 from raterlens.config.limits import CHUNK, LARGE_FILE
+from raterlens.config.read_config import ReadOptions
 from raterlens.ratings.coded import Codes, Facet, KnownAnswers, Ratings
 from raterlens.ratings.packed import (
     SUFFIX,

@@ -24,8 +24,10 @@ from raterlens.ratings.coded import Ratings
 from raterlens.studies import paper
 from raterlens.studies.figures import BLUE, two_kinds
 from raterlens.studies.paper import ABILITY, REPLICATIONS, simulate_study1
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import (
+from raterlens.studies.study import (
+    Results,
+    Study,
+    Task,
     accuracy,
     compare,
     label_rows,
@@ -35,7 +37,9 @@ from raterlens.studies.study_summary import (
     table,
     with_error,
 )
-from raterlens.studies.study_summary import page as join
+from raterlens.studies.study import (
+    page as join,
+)
 
 _STEPS = 50
 _SETTLED = 1e-9

@@ -19,8 +19,18 @@ from raterlens.fitting.fit import fitted
 from raterlens.simulation import writing_assessment as writing
 from raterlens.studies.figures import BLUE, VERMILION
 from raterlens.studies.paper import REPLICATIONS, simulate_writing
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import accuracy, compare, opening, page, replications, statistic, table
+from raterlens.studies.study import (
+    Results,
+    Study,
+    Task,
+    accuracy,
+    compare,
+    opening,
+    page,
+    replications,
+    statistic,
+    table,
+)
 
 METHODS: tuple[Method, ...] = ("hl", "mml")
 CONFIGS = {method: FitConfig(method=method, standard_errors=False) for method in METHODS}

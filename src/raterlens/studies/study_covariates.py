@@ -15,8 +15,10 @@ from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.figures import lines
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import (
+from raterlens.studies.study import (
+    Results,
+    Study,
+    Task,
     accuracy,
     label_rows,
     opening,

@@ -17,8 +17,18 @@ from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.figures import lines
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import accuracy, compare, opening, page, replications, statistic, table
+from raterlens.studies.study import (
+    Results,
+    Study,
+    Task,
+    accuracy,
+    compare,
+    opening,
+    page,
+    replications,
+    statistic,
+    table,
+)
 
 RATERS, ITEMS, WORK = 8, 4, 48
 COMMON = (0, 2, 4, 8, 16, 24, 48)

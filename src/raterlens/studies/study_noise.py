@@ -20,8 +20,10 @@ from raterlens.fitting.fit import fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.figures import lines
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import (
+from raterlens.studies.study import (
+    Results,
+    Study,
+    Task,
     accuracy,
     label_rows,
     opening,

@@ -24,9 +24,8 @@ from raterlens.reading.read import read
 from raterlens.simulation import writing_assessment as writing
 from raterlens.studies import paper
 from raterlens.studies.figures import BLUE, two_kinds
-from raterlens.studies.study import Results, Study, Task
-from raterlens.studies.study_summary import page as join
-from raterlens.studies.study_summary import table
+from raterlens.studies.study import Results, Study, Task, table
+from raterlens.studies.study import page as join
 
 RATERS = writing.RATERS
 _GMF_PARAMETERS_MORE = len(RATERS) - 1

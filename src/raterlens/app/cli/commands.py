@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from cyclopts import App, Parameter, Token, convert
 
 from raterlens.charts import CHART_HELP
-from raterlens.studies.catalogue import STUDY_HELP
+from raterlens.studies import STUDY_HELP
 from raterlens.version import __version__
 
 COMMANDS = {

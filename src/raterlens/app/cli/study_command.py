@@ -11,7 +11,7 @@ from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError, choose, is_interrupt
 from raterlens.base.text import Message, Option, counted
 from raterlens.output.folder import check_folder
-from raterlens.studies.catalogue import FIGURES, STUDIES
+from raterlens.studies import FIGURES, STUDIES
 
 if TYPE_CHECKING:
     from distributed import Client
