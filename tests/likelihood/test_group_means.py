@@ -3,17 +3,19 @@
 import numpy as np
 import polars as pl
 import pytest
-from scipy import special
+from scipy import linalg, optimize, special
 
 import raterlens as rl
 from raterlens.base.errors import RaterlensError
 from raterlens.capability.links import get_link
-from raterlens.inference.covariance import in_full
+from raterlens.inference.covariance import covariance, in_full
 from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.panel_prior import PanelPrior
 from raterlens.likelihood.pseudo_ratings import pseudo_ratings
 from raterlens.models.build import Options, build
-from raterlens.models.redundancy import redundancy
+from raterlens.models.redundancy import centre, redundancy
 from raterlens.models.registry import facets_spec
 from tests.support.facets_models import assert_gradient, by_differences, somewhere
 
@@ -113,11 +115,43 @@ def test_the_likelihood_is_that_of_plain_loops_and_means_are_found() -> None:
     assert fit.calibration.between_variance == pytest.approx(np.mean(groups["mean"].to_numpy() ** 2))
 
 
-def test_where_the_data_decide_groups_go_without_what_does_not_go_with_them() -> None:
-    fit = rl.fit(read(schools(200)[0]))
-    assert fit.config.prior != "panel"
+def test_a_panel_prior_says_nothing_of_where_abilities_are_counted_from() -> None:
+    ratings = read(schools(60)[0])
+    model, response = build(ratings, Options(facets_spec("gmf"), get_link("logit"), groups=True))
+    prior = PanelPrior.of(model)
+    assert prior is not None
+    problem = marginal(ratings, model, response, pseudo_ratings(model, 2, raters=False)).under(prior)
+    x = somewhere(model)
+    x[model.blocks["slope"]] = 1 + 0.2 * np.abs(x[model.blocks["slope"]])
+    assert_gradient(lambda y: problem.value(y, NODES), x)
+    for direction in redundancy(model, x).directions:
+        assert prior.value(x + 0.1 * direction)[0] == pytest.approx(prior.value(x)[0], abs=1e-10)
+    # The covariance, against second differences of the objective among what centring allows.
+    best = optimize.minimize(
+        lambda y: -problem.value(y, NODES).objective, x, jac=lambda y: -gradient_at(problem, y), method="BFGS"
+    )
+    x = centre(model, best.x)
+    known = redundancy(model, x)
+    inside = linalg.null_space(known.constraints)
+    second = np.array(
+        [(gradient_at(problem, x + 1e-4 * d) - gradient_at(problem, x - 1e-4 * d)) for d in inside.T]
+    )
+    expected = inside @ np.linalg.inv(-second @ inside / 2e-4) @ inside.T
+    found = covariance(problem.information(x, NODES), known, np.zeros(len(x), dtype=bool)).matrix
+    np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
+
+
+def gradient_at(problem: FacetsMarginal, x: np.ndarray) -> np.ndarray:
+    return problem.value(x, NODES).gradient
+
+
+def test_raters_of_schools_are_a_sample_by_default() -> None:
+    table, means = schools(400, sd=1.0)
+    fit = rl.fit(read(table))
+    assert fit.config.prior == "panel"
     assert fit.config.ability in (None, "normal")
-    assert (fit.table("groups")["mean_se"] < 1).all()
+    groups = fit.table("groups")
+    assert (np.abs(groups["mean"].to_numpy() - means) < 4 * groups["mean_se"].to_numpy()).all()
 
 
 def test_a_fit_with_groups_is_saved_and_asks_for_them(tmp_path) -> None:
@@ -151,9 +185,7 @@ def test_groups_that_no_rater_links_are_centred_apart() -> None:
     assert fit.loglik == pytest.approx(plain.loglik, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    "options", [{"method": "laplace"}, {"ability": "smooth"}, {"link": "log"}, {"prior": "panel"}]
-)
+@pytest.mark.parametrize("options", [{"method": "laplace"}, {"ability": "smooth"}, {"link": "log"}])
 def test_what_does_not_go_with_groups_is_refused(options: dict[str, str]) -> None:
     with pytest.raises(RaterlensError, match="does not go with"):
         rl.fit(read(schools(40)[0]), "gmf", **options)

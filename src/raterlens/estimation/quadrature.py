@@ -103,6 +103,8 @@ def fit_mml(
             information[problem.model.blocks[HALO]] = halo.information(
                 problem.model, parameters, problem.n_students
             )
+        if problem.prior is not None:
+            parameters = problem.prior.counted_from_zero(problem.model, parameters)
         found = own_curvature(problem, parameters, information, grid.nodes, grid.moments(parameters))
         if found is None:
             return None
@@ -186,6 +188,7 @@ def _learned_again(
     prior = problem.prior
     if prior is None or prior.slopes is None or prior.n_raters < ENOUGH_FOR_TAILS:
         return None
+    parameters = prior.counted_from_zero(problem.model, parameters)
     found = own_curvature(problem, parameters, information, grid.nodes, grid.moments(parameters))
     if found is None:
         return None

@@ -470,7 +470,6 @@ SPREADS = (
             config.prior is None
             and config.anchors is None
             and ratings.known is None
-            and ratings.group is None
             and config.trusted is None
         ),
         "Raters are a sample of raters",

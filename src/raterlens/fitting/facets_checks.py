@@ -222,8 +222,6 @@ def group_means(ratings: Ratings, config: FitConfig) -> bool:
             (Option("piece"), ratings.piece is not None),
             (Option("trusted"), config.trusted is not None),
             (Option("shared", config.shared), config.shared == "yes"),
-            # What raters have in common and what groups have trade against each other along severities.
-            (Option("prior", config.prior), config.prior == "panel"),
         ),
     )
     return True

@@ -169,7 +169,7 @@ class FacetsTask:
             response,
             self.options.link,
             self.config.method,
-            Known(held, begin, self.config.allow_reversed, self._prior(model)),
+            Known(held, begin, self.config.allow_reversed, self._prior(model, anchored=anchors is not None)),
             search,
             Where(self.checkpoint, self.run.client),
         )
@@ -180,11 +180,12 @@ class FacetsTask:
             found = over_spreads(found, self._information)
         return with_marginal(found, self._information) if model.drawn else found
 
-    def _prior(self, model: FacetsModel) -> PanelPrior | None:
+    def _prior(self, model: FacetsModel, *, anchored: bool) -> PanelPrior | None:
         """The prior of raters in general; the paper's procedure and the Laplace approximation have none."""
         if not _sampled(self.config):
             return None
-        return PanelPrior.of(model, None if self.covariates is None else self.covariates.design)
+        covariates = None if self.covariates is None else self.covariates.design
+        return PanelPrior.of(model, covariates, anchored=anchored)
 
     def _information(self, problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Matrix:
         if problem.response.cornered:

@@ -55,10 +55,11 @@ def covariance(
 ) -> Covariance:
     """Invert the information over the parameters that are not held fixed; `in_place`: it need not be kept.
 
-    Centring gives the redundant directions D no variance. With its constraints U,
-    `inv(I + U'U) = V + D' inv(U D') inv(D U') D`.
+    Centring holds its constraints U at 0. With A = inv(I + U'U), the inverse of I among what they allow is
+    `V = A - A U' inv(U A U') U A`, whether or not a prior says something of the directions that are redundant without
+    it.
     """
-    u, d = redundant.constraints, redundant.directions
+    u = redundant.constraints
     full = in_full(information)
     if full is information and not in_place:
         full = full.copy()
@@ -69,9 +70,10 @@ def covariance(
         return Covariance(np.zeros_like(full), free)
     inverse, undetermined = _inverse(_among(full, free))
     matrix = _put(inverse, free, len(full), 0.0)
-    excess = np.linalg.solve(d @ u.T, d)
+    along = matrix @ u.T
+    taken = np.linalg.solve(u @ along, along.T)
     for rows in _stretches(len(matrix)):
-        matrix[rows] -= excess.T[rows] @ excess
+        matrix[rows] -= along[rows] @ taken
     return Covariance(matrix, free[undetermined])
 
 

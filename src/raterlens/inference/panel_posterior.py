@@ -269,9 +269,9 @@ class _Quadratic:
         return height, np.clip(self.mode + move, *self.bounds), matrix
 
     def _inverse(self, information: Array) -> tuple[Array, float]:
-        """The covariance without the directions that centring fixes, and the logarithm of the determinant."""
+        """The covariance among what centring allows, and the logarithm of the determinant there."""
         some = np.flatnonzero(self.free)
-        u, d = self.redundant.constraints, self.redundant.directions
+        u = self.redundant.constraints
         try:
             factor = linalg.cho_factor(information[np.ix_(some, some)], lower=True)
         except linalg.LinAlgError:  # no maximum: it counts only where there is no other
@@ -279,8 +279,10 @@ class _Quadratic:
             return in_full(found.matrix), _NO_MAXIMUM
         matrix = np.zeros_like(information)
         matrix[np.ix_(some, some)] = linalg.cho_solve(factor, np.eye(len(some)))
-        excess = np.linalg.solve(d @ u.T, d)
-        return matrix - excess.T @ excess, 2 * float(np.log(np.diag(factor[0])).sum())
+        along = matrix @ u.T
+        pinned = u @ along
+        height = 2 * float(np.log(np.diag(factor[0])).sum()) + float(np.linalg.slogdet(pinned)[1])
+        return matrix - along @ np.linalg.solve(pinned, along.T), height
 
 
 def _of_spread(relative: float, usual: float) -> float:

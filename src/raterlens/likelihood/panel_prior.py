@@ -13,6 +13,9 @@ raters there are. Relative to m, the prior says how raters differ, and nothing a
 γ and β follow from the slopes and severities (they maximise the density), so that the prior is a function of the
 model's own parameters, and the spreads s and v are all that is to be learnt besides. They are never maximised together
 with the slopes: the density of slopes that are all alike has no bound as s goes to 0.
+
+Where groups of students have means, b_r is a rater's severity at the mean of all that raters link: where abilities are
+counted from is a convention, and no prior may depend on it.
 """
 
 from dataclasses import dataclass, replace
@@ -25,6 +28,9 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.models.facets import FacetsModel
 from raterlens.models.panel import PanelSpread
+from raterlens.models.redundancy import centre
+from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
+from raterlens.models.terms.per_rater import Effect
 
 FREEDOM = 3.0
 """ν where nothing else is learnt: tails so heavy that one rater unlike the others is hardly drawn to them."""
@@ -77,6 +83,34 @@ class _Slopes:
         return float(self.pull @ self.z)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Zero:
+    """Where abilities are counted from: severities are taken at the mean of the groups that raters link."""
+
+    means: slice
+    weights: Array
+    """(raters, groups)"""
+    slopes: slice
+    slope: Effect
+
+    @staticmethod
+    def of(model: FacetsModel) -> "_Zero | None":
+        """None where that is fixed: without groups, or where these are a sample around it."""
+        if GROUP_MEAN not in model or (term := model.term(GROUP_MEAN, GroupMeans)).drawn:
+            return None
+        return _Zero(model.blocks[GROUP_MEAN], term.weights, model.blocks["slope"], model.slope)
+
+    def shift(self, parameters: Array) -> Array:
+        """(raters,): what it adds to each severity."""
+        return np.asarray(-self.slope(parameters[self.slopes]) * (self.weights @ parameters[self.means]))
+
+    def pull_back(self, parameters: Array, pull: Array, gradient: Array) -> None:
+        """Add derivatives in slopes and means to a gradient, from those in severities."""
+        own = parameters[self.slopes]
+        gradient[self.slopes] -= self.slope.jacobian(own).T @ (pull * (self.weights @ parameters[self.means]))
+        gradient[self.means] -= self.weights.T @ (pull * self.slope(own))
+
+
 @dataclass(frozen=True, eq=False)
 class PanelPrior:
     """The prior of one panel at its spreads, as a function of the model's parameters."""
@@ -93,10 +127,15 @@ class PanelPrior:
     severity_spread: float = _FIRST_SEVERITY_SPREAD
     freedom: float = FREEDOM
     """ν of the slopes; learnt on large panels (`quadrature.py`)."""
+    zero: _Zero | None = None
+    """None where it is fixed where abilities are counted from."""
 
     @staticmethod
-    def of(model: FacetsModel, covariates: Array | None = None) -> "PanelPrior | None":
-        """The prior for a model; None where a single rater is no sample."""
+    def of(
+        model: FacetsModel, covariates: Array | None = None, *, anchored: bool = False
+    ) -> "PanelPrior | None":
+        """The prior for a model; None where a single rater is no sample. `anchored`: anchors say where abilities are
+        counted from."""
         n = model.n_raters
         if n < 2 or model.severity.size != n:
             return None
@@ -107,6 +146,7 @@ class PanelPrior:
             severities=model.blocks["severity"],
             slope_means=np.ones((n, 1)) if covariates is None else covariates,
             severity_means=groups[:, groups.any(axis=0)] if covariates is None else covariates,
+            zero=None if anchored else _Zero.of(model),
         )
 
     @property
@@ -117,6 +157,10 @@ class PanelPrior:
         """The same prior at other spreads, and with other tails where these are given."""
         freedom = self.freedom if freedom is None else freedom
         return replace(self, slope_spread=slope_spread, severity_spread=severity_spread, freedom=freedom)
+
+    def counted_from_zero(self, model: FacetsModel, parameters: Array) -> Array:
+        """The same model with abilities counted from the mean that severities are taken at."""
+        return parameters if self.zero is None else centre(model, parameters)
 
     def value(self, parameters: Array) -> tuple[float, Array]:
         """Log density, but for constants, and its gradient."""
@@ -131,6 +175,8 @@ class PanelPrior:
             self.severity_spread
         )
         gradient[self.severities] = -off / self.severity_spread**2
+        if self.zero is not None:
+            self.zero.pull_back(parameters, gradient[self.severities], gradient)
         return value, gradient
 
     def slope_height(self, parameters: Array) -> float:
@@ -158,7 +204,7 @@ class PanelPrior:
         return found
 
     def information(self, parameters: Array) -> sparse.csr_array:
-        """(parameters, parameters): minus the second derivative."""
+        """(parameters, parameters): minus the second derivative, among what centring allows."""
         size = len(parameters)
         total = sparse.csr_array((size, size))
         for block, part in self._parts(parameters):
@@ -225,6 +271,8 @@ class PanelPrior:
 
     def _severities_off(self, parameters: Array) -> Array:
         severities = parameters[self.severities]
+        if self.zero is not None:
+            severities = severities + self.zero.shift(parameters)
         return np.asarray(severities - self.severity_means @ (self._severity_fit @ severities))
 
     def _seen(self, parameters: Array) -> _Slopes:

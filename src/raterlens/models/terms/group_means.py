@@ -62,6 +62,12 @@ class GroupMeans(Term):
     def n_groups(self) -> int:
         return self.size
 
+    @property
+    def weights(self) -> Array:
+        """(raters, groups): shares of the students that raters link each rater to."""
+        together = (self.rater_linked[:, None] == self.linked) * self.n_students
+        return np.asarray(together / together.sum(axis=1, keepdims=True))
+
     def people(self, x: Array, points: Array) -> People:
         """log phi(t - m) / phi(t) = m t - m² / 2"""
         away = points - x[:, None]
