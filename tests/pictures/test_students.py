@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import raterlens as rl
+from raterlens.base.picture import layout
 from raterlens.models.terms.shape import SHAPE
 from raterlens.pictures.capability_curves import abilities, students_data
 from raterlens.pictures.decision_chart import SAFE, UNSAFE, decision_points, decisions
@@ -38,6 +39,14 @@ def test_the_probit_rater_model_is_mapped_on_the_scale_of_ability(three):
     np.testing.assert_allclose(
         data.filter(facet="Raters")["location"], effects["severity"] / effects["slope"]
     )
+
+
+def test_students_alone_have_a_place_where_no_score_follows_ability():
+    rows = [(student, rater, rater) for student in range(4) for rater in range(2)]
+    fit = rl.fit(pl.DataFrame(rows, ["student", "rater", "score"], orient="row"), model="gmf")
+    assert not fit.calibration.effects["slope"].any()
+    assert wright_data(fit)["facet"].unique().to_list() == ["Students"]
+    assert layout(wright(fit), 600)
 
 
 def test_further_facets_have_columns_of_their_own():

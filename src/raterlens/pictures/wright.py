@@ -45,7 +45,8 @@ def wright_data(fit: Result) -> pl.DataFrame:
         average, shift, places = 1.0, 0.0, severity / known_slope
     else:
         # Marks have no middle that 0 could stand for: students are counted from the average one.
-        average, shift = float(known.unit * slope.mean()), fit.alpha if known.marks is None else 0.0
+        average = float(known.unit * slope.mean()) or np.nan
+        shift = fit.alpha if known.marks is None else 0.0
         places = (raters["eta"].to_numpy() - shift) / (known.unit * known_slope)
     placed = np.where(np.abs(places) <= FARTHEST, places, np.nan)
     parts = [
@@ -165,7 +166,7 @@ def wright(fit: Result) -> Picture:
         _column(name, rows, span, _ROLES[place % len(_ROLES)])
         for place, (name, rows) in enumerate(parts.items())
     ]
-    n = len(columns)
+    n = max(len(columns), 1)  # where no score follows ability, only students have a place
     first = Panel(students.x, students.y, students.layers, STUDENTS, share=(0.3 / 0.7 * n, 0.22 / 0.78 * n))
     return Picture((first, *columns), _description(data), (HEIGHT, HEIGHT), columns=(n + 1, n + 1))
 

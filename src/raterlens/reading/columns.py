@@ -28,7 +28,6 @@ from raterlens.reading.roles import (
     verdict_in_text,
 )
 from raterlens.reading.vocabulary import (
-    DRAWS,
     is_gold,
     is_other,
     is_total,
@@ -146,7 +145,7 @@ def _unlikely_score(table: Table, found: DetectedRoles, look: ColumnSample) -> D
 def _draws(table: Table, config: ReadConfig, found: DetectedRoles, look: ColumnSample) -> Iterator[Finding]:
     """A column that numbers a rater's answers to the same question."""
     taken = {*config.taken(*COLUMN_ROLES), *found.roles.values()}
-    free = [name for name in table.columns if name not in taken and stems(name) & known(DRAWS)]
+    free = [name for name in table.columns if name not in taken and stems(name) & known("draws")]
     if config.draw is not None or not free:
         return
     named = [(found.roles.get(role), *config.names(role)) for role in ("student", "rater", "item")]

@@ -17,7 +17,7 @@ from raterlens.kernels.break_even import compiled_code_pays
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.read_plan import Finding
-from raterlens.reading.vocabulary import OCCASIONS, known, stems, tier
+from raterlens.reading.vocabulary import known, stems, tier
 
 Whole = NDArray[np.integer[Any]]
 
@@ -134,7 +134,7 @@ class _Repeats:
         """Columns of times, occasions or pieces of work, and the share of repeats that differ in them."""
         free = [name for name in self.table.columns if name not in self.roles.columns]
         for name in free:
-            occasion = bool(stems(name) & known(OCCASIONS))
+            occasion = bool(stems(name) & known("occasions"))
             if not occasion and tier(name, "student") is None:
                 continue
             column = self.table.take([name]).frame[name]

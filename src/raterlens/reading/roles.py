@@ -15,13 +15,6 @@ from raterlens.reading.formats.table import Table
 from raterlens.reading.read_plan import Finding
 from raterlens.reading.scores import stripped
 from raterlens.reading.vocabulary import (
-    CLASSES,
-    FORM_SENDERS,
-    KEYS,
-    OTHER,
-    RANKS,
-    TIMES,
-    VARIANTS,
     is_gold,
     is_identifier,
     is_key,
@@ -33,10 +26,10 @@ from raterlens.reading.vocabulary import (
     last_part,
     mentions,
     plain,
+    said,
     stems,
     tier,
     total_pattern,
-    words,
 )
 
 ROWS = 4_000
@@ -270,7 +263,7 @@ def _by_part(role: str, free: Sequence[str], look: ColumnSample) -> str | None:
     if len(fitting) == 1 and (role != "score" or look[fitting[0]].scored):
         return fitting[0]
     if role == "score":
-        named = known(RANKS) | known(CLASSES)
+        named = known("ranks", "classes")
         fitting = [
             name
             for name in free
@@ -297,7 +290,7 @@ def _identified(
     names = [
         name
         for name in free
-        if plain(name) in known(KEYS)
+        if plain(name) in known("keys")
         and look[name].kind not in ("text", "blank", "dates")
         and look[name].distinct >= max(look[other].distinct for other in fitting)
     ]
@@ -348,8 +341,8 @@ def _same_partition(names: Sequence[str], frame: pl.DataFrame) -> bool:
 
 def _form_sender(free: Sequence[str]) -> dict[str, str]:
     """The rater of a form: whoever sent it, where each answer has a time."""
-    senders = [name for name in free if plain(name) in known(FORM_SENDERS)]
-    timed = any(stems(name) & known(TIMES) for name in free)
+    senders = [name for name in free if plain(name) in known("form senders")]
+    timed = any(stems(name) & known("times") for name in free)
     return {"rater": senders[0]} if timed and len(senders) == 1 else {}
 
 
@@ -361,7 +354,7 @@ def _whatever_is_rated(free: Sequence[str], look: ColumnSample, found: DetectedR
         if is_identifier(name)
         and look[name].kind not in ("text", "blank", "dates")
         and (look[name].distinct > 1 or look[name].filled < 2)
-        and (plain(name) == "id" or plain(name) not in known(OTHER))
+        and (plain(name) == "id" or plain(name) not in known("other"))
     ]
     if "rater" in found.roles:
         named = [name for name in named if not _same_partition([name, found.roles["rater"]], look.frame)]
@@ -400,7 +393,7 @@ def _variants(columns: Sequence[str], look: ColumnSample, found: DetectedRoles) 
     student, rater = (found.roles.get(role) for role in ("student", "rater"))
     if student is None or rater is None:
         return found
-    variants = known(VARIANTS) if tier(student, "student") != 0 else known(("file",))
+    variants = known("variants") if tier(student, "student") != 0 else {"file"}
     others = [
         name
         for name in columns
@@ -423,21 +416,6 @@ def _variants(columns: Sequence[str], look: ColumnSample, found: DetectedRoles) 
 
 
 _SIDES = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"), ("0", "1"), ("x", "y"))
-_COMPARED = frozenset(
-    words(
-        "model, response, answer, assistant, completion, output, text, item, option, candidate, script, essay, "
-        "player, system, conversation, sample, summary, translation, document, doc, image, entry, piece, work, "
-        "story, story text, antwort, modell, reponse, respuesta, risposta, resposta, antwoord"
-    )
-)
-_WINNER = frozenset(
-    words(
-        "winner, preference, preferred, prefers, choice, choose, chosen, vote, better, best, selected, pick, "
-        "picked, winning, human_preference, overall_preference, gewinner, gagnant, preferencia, preferenza, "
-        "ganador, vincitore, vencedor, winnaar, voorkeur, sieger, bevorzugt, comparison, pairwise, verdict, "
-        "judgment, judgement, label, result"
-    )
-)
 
 
 def refuse_preferences(columns: Sequence[str], look: ColumnSample) -> None:
@@ -456,7 +434,7 @@ def refuse_preferences(columns: Sequence[str], look: ColumnSample) -> None:
                 ),
                 None,
             )
-            if partner is None or not short.endswith(one) or (stem and stem not in _COMPARED):
+            if partner is None or not short.endswith(one) or (stem and stem not in known("compared")):
                 continue
             if (winner := _winner([name, partner], names, look)) is not None:
                 raise _preferences([name, partner, winner])
@@ -465,24 +443,18 @@ def refuse_preferences(columns: Sequence[str], look: ColumnSample) -> None:
 def _winner(pair: Sequence[str], names: dict[str, str], look: ColumnSample) -> str | None:
     """The column that says which of the two is better."""
     for short, name in names.items():
-        if name in pair or not ({short, *short.split("_")} & _WINNER):
+        if name in pair or not ({short, *short.split("_")} & known("winner")):
             continue
-        said = set(look.frame[name].drop_nulls().cast(pl.String).unique())
+        answers = set(look.frame[name].drop_nulls().cast(pl.String).unique())
         sides = {value for one in pair for value in look.frame[one].drop_nulls().cast(pl.String).unique()}
-        certain = bool({short, *short.split("_")} & _CERTAIN) and len(said) <= max(5, len(sides) + 2)
-        if said and (said <= sides or {value.casefold() for value in said} <= _VERDICTS or certain):
+        certain = bool({short, *short.split("_")} & known("winner only")) and len(answers) <= max(
+            5, len(sides) + 2
+        )
+        if answers and (
+            answers <= sides or {value.casefold() for value in answers} <= said("sides") or certain
+        ):
             return name
     return None
-
-
-_CERTAIN = frozenset(
-    words("winner, preference, preferred, gewinner, gagnant, ganador, vincitore, vencedor, winnaar")
-)
-_VERDICTS = frozenset(
-    words(
-        "a, b, tie, model_a, model_b, left, right, first, second, both, neither, draw, equal, same, a>b, b>a, a=b"
-    )
-)
 
 
 def _preferences(columns: Sequence[str]) -> InputError:

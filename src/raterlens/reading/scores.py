@@ -26,11 +26,11 @@ from raterlens.reading.vocabulary import (
     leading_numbers,
     letters,
     plain,
+    said,
     says_missing,
     stars,
     stems,
     verdict,
-    words,
 )
 
 HIGHEST = 50
@@ -180,21 +180,7 @@ _PERCENT = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
 _OUT_OF = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:/|out of|von|sur|de|su|van)\s*(\d+)", re.IGNORECASE)
 _PLAIN = {"true", "false", "pass", "passed", "fail", "failed", "yes", "no", "correct", "incorrect"}
 """Verdicts that need no word about them."""
-_PAIRS = frozenset(
-    words(
-        "1>2, 2>1, [[a]], [[b]], [[c]], a, a is better, a=b, a>>b, a>b, assistant a, assistant b, b, b is "
-        "better, b>>a, b>a, both, both bad, both good, bothbad, draw, equal, first, left, lose, loss, model a, "
-        "model b, model_a, model_b, neither, response 1, response 2, response_a, response_b, right, same, "
-        "second, tie, tie (bothbad), win"
-    )
-)
 _CODES_FOR_MISSING = {-9.0, -99.0, -999.0, -1.0, 88.0, 99.0, 999.0, 9999.0, -88.0}
-_GRADED = words("grade, mark, Note, nota, voto, cijfer, calificación, score, rating, Bewertung, marks")
-_CLASSES = words(
-    "label, class, category, cat, annotation, intent, sentiment, topic, tag, type, code, Klasse, Kategorie"
-)
-_ORDERED = words("score, rating, grade, mark, points, level, rank, stars, quality")
-_GERMAN_GRADE = ("Note", "Schulnote", "Noten")
 
 
 def detect_scale(
@@ -251,8 +237,8 @@ def _classes(names: Collection[str], counts: Mapping[Any, int], config: ReadConf
     if config.best is not None or config.as_written or config.map is not None or len(values) < 3:
         return []
     if not all(float(value).is_integer() for value in values) or not any(
-        {plain(name), *plain(name).split("_")} & known(_CLASSES)
-        and not {*plain(name).split("_")} & known(_ORDERED)
+        {plain(name), *plain(name).split("_")} & known("codes")
+        and not {*plain(name).split("_")} & known("ordered")
         for name in names
     ):
         return []
@@ -271,7 +257,7 @@ def scale_of(
         found = []
         if config.cut is None and _named_as_grades(names):
             found = _german_grades(names, _tally(columns), config)
-        elif config.cut is None and any({*plain(name).split("_")} & known(_CLASSES) for name in names):
+        elif config.cut is None and any({*plain(name).split("_")} & known("codes") for name in names):
             found = _classes(names, _tally(columns), config)
         return ScoreCoding(cut=config.cut), found
     tally = _tally(columns)
@@ -303,7 +289,7 @@ def scale_of(
 
 def _said_missing(tally: Tally, texts: Collection[str]) -> list[Finding]:
     """Words that stand for a missing score."""
-    words = sorted((text for text in texts if says_missing(text)), key=lambda text: -tally[text])
+    words = sorted((text for text in texts if says_missing(text)), key=lambda text: (-tally[text], text))
     if not words:
         return []
     shown = ", ".join(f"{shortened(word)} ({tally[word]:,})" for word in words[:5])
@@ -404,7 +390,7 @@ def _worded(
             return found, [_read_as(found)]
     if (grades := letters(words)) is not None:
         signs = any(len(word.strip()) > 1 for word in words)
-        named = any(stems(name) & known(_GRADED) for name in names)
+        named = any(stems(name) & known("letter grades", "grades") for name in names)
         return grades, [
             _read_as(grades, certain=signs or named or bool({"F", "E"} & {*map(str.upper, words)}))
         ]
@@ -431,12 +417,12 @@ def _read_as(worth: Mapping[str, float], *, certain: bool = True) -> Finding:
 def _refuse_pairs(words: Collection[str], names: Collection[str]) -> None:
     """Verdicts that compare two answers say nothing about one."""
     folded = {word.casefold().strip() for word in words}
-    if len(folded) < 2 or not folded <= _PAIRS or folded <= {"both", "neither"}:
+    if len(folded) < 2 or not folded <= said("comparisons") or folded <= {"both", "neither"}:
         return
     if (
         {"win", "lose", "loss"} & folded
         or len(folded & {"a", "b"}) != len(folded)
-        or not any(stems(name) & known(_GRADED[:6]) for name in names)
+        or not any(stems(name) & known("letter grades") for name in names)
     ):
         raise InputError(
             f"the scores {listed(sorted(words))} compare two answers with each other (pairwise verdicts)",
@@ -592,7 +578,7 @@ def _german_grades(names: Collection[str], counts: Mapping[Any, int], config: Re
 
 
 def _named_as_grades(names: Collection[str]) -> bool:
-    return any(stems(name) & known(_GERMAN_GRADE[1:]) or name.strip() == "Note" for name in names)
+    return any(stems(name) & known("german grades") or name.strip() == "Note" for name in names)
 
 
 def _float(text: str) -> float:

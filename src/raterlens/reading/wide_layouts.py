@@ -13,17 +13,15 @@ from raterlens.reading.read_plan import Finding
 from raterlens.reading.reshape import FIELDS, MarkerPairs, N, Split, is_grid, split_names
 from raterlens.reading.roles import ColumnSample, depends, is_function
 from raterlens.reading.vocabulary import (
-    USUAL,
     has_rater_word,
     is_final,
     is_gold,
     is_other,
     is_total,
-    known,
     like_item,
     like_rater,
+    names_of,
     plain,
-    rater_words,
     sides,
     tier,
 )
@@ -203,10 +201,7 @@ def _affixed(names: Sequence[str]) -> tuple[str, bool]:
     if any(len(name) <= len(start) + len(end) for name in names) or {"{", "}"} & set(start + end):
         return "{rater}", True
     words = {word for word in plain(f"{start} {end}").split("_") if word}
-    scored = (
-        bool(words & (known(USUAL["score"][0]) | known(USUAL["score"][1])))
-        or tier(start.strip(" _-:."), "rater") is not None
-    )
+    scored = bool(words & names_of("score")) or tier(start.strip(" _-:."), "rater") is not None
     return f"{start}{{rater}}{end}", scored
 
 
@@ -273,7 +268,7 @@ def _templates(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
         end = _alike(first[len(start) :][::-1], second[len(start) :][::-1])[::-1].lstrip("0123456789")
         middle = first[len(start) : len(first) - len(end)]
         if end[:1].isalpha() and middle[-1:].isalpha():  # Erstprüfer and Zweitprüfer share a t
-            end = next((end[k:] for k in range(len(end)) if plain(end[k:]) in known(rater_words())), end)
+            end = next((end[k:] for k in range(len(end)) if plain(end[k:]) in names_of("rater")), end)
         pattern = f"{start}{N}{end}"
         if pattern in seen or not start + end or {"{", "}"} & set(start + end):
             continue
