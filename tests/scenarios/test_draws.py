@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy import special
 
 import raterlens as rl
 from raterlens.base.errors import OptionError
@@ -108,3 +109,51 @@ def test_a_report_of_repeated_ordered_scores(tmp_path):
     fit = rl.fit(ratings, model="gmf", scale="rater", assumptions="ignore")
     fit.report(tmp_path / "report.html")
     assert "category use" in fit.diagnose().tables
+
+
+CLASS_MODELS = pytest.mark.parametrize("model", ["dawid-skene", "hrm"])
+
+
+def of_classes(
+    correlation: float, draws: int, seed: int = 1, judges: int = 6
+) -> tuple[pl.DataFrame, np.ndarray]:
+    """Draws of 150 students x 2 items whose pass rates given the true category vary by a beta distribution, and J."""
+    random = np.random.default_rng(seed)
+    good = random.random((150, 2, 1)) < special.expit(1.5 * random.standard_normal((150, 1, 1)))
+    right = random.uniform(0.7, 0.95, (2, judges))
+    rate = np.where(good, right[1], 1 - right[0])
+    if correlation:
+        rate = random.beta(rate * (1 / correlation - 1), (1 - rate) * (1 / correlation - 1))
+    passed = random.random((*rate.shape, draws)) < rate[..., None]
+    student, item, rater, draw = (each.ravel() for each in np.indices(passed.shape))
+    columns = {"student": student, "item": item, "epoch": draw, "score": passed.ravel().astype(int)}
+    return pl.DataFrame(columns | {"rater": [f"j{each}" for each in rater]}), right.sum(axis=0) - 1
+
+
+@CLASS_MODELS
+def test_copies_change_nothing_given_the_true_category(model):
+    table = of_classes(0.0, 1)[0]
+    once = rl.fit(rl.read(table.drop("epoch")), model=model)
+    often = rl.fit(rl.read(copied(table, "j3", 5), draw="epoch"), model=model)
+    np.testing.assert_allclose(numbers(often)[:, :6], numbers(once)[:, :6], rtol=0, atol=1e-6)
+    # another path of the optimiser
+    np.testing.assert_allclose(often.raters["eta"], once.raters["eta"], rtol=0, atol=1e-5)
+    near = rl.fit(rl.read(copied(table, "j3", 4, flips=0.001), draw="epoch"), model=model)
+    np.testing.assert_allclose(near.raters["kappa"], once.raters["kappa"], rtol=0.02)
+
+
+@CLASS_MODELS
+@pytest.mark.parametrize("correlation", [0.0, 0.6])
+def test_draws_are_as_correlated_as_they_were_drawn(model, correlation):
+    table, capability = of_classes(correlation, 5)
+    fit = rl.fit(rl.read(table, draw="epoch"), model=model)
+    separate = rl.fit(rl.read(table, draw="epoch"), model=model, repeats="separate")
+    # moments of 300 student-items: off by up to .03 here
+    assert fit.raters["draw_correlation"].mean() == pytest.approx(correlation, abs=0.06)
+    width, narrow = (
+        (each.raters["kappa_high"] - each.raters["kappa_low"]).mean() for each in (fit, separate)
+    )
+    # a mean of 5 draws has the variance 1 + 4 c of that of independent ones
+    assert width / narrow == pytest.approx(np.sqrt(1 + 4 * correlation), rel=0.15)
+    low, high = fit.raters.sort("rater").select("kappa_low", "kappa_high").to_numpy().T
+    assert ((low <= capability) & (capability <= high)).sum() >= 5

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import sparse, special
 
 from raterlens.base.arrays import Array
 from raterlens.base.text import counted
@@ -16,7 +16,14 @@ from raterlens.estimation.quadrature import Grid
 from raterlens.likelihood.engines.contract import Moments, Tables
 from raterlens.likelihood.grid import ROUGH_ACCURACY, finer, first_nodes
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.true_category import NO_ABILITY, Complete, LatentClassMarginal, as_known
+from raterlens.likelihood.true_category import (
+    NO_ABILITY,
+    Complete,
+    LatentClassMarginal,
+    as_known,
+    draw_counts,
+    student_items,
+)
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
 from raterlens.ratings.coded import Ratings
 
@@ -34,6 +41,8 @@ _ROUGH_TOLERANCE = 3e-3
 # Near enough for Newton's method.
 _LOOSE_TOLERANCE = 1e-1
 _MOST_GRIDS = 6
+# Correlations of draws are settled when none moves by more.
+_SAME_CORRELATION, _MOST_CORRELATIONS = 1e-3, 20
 # Starts are compared on a sample of students with about that many ratings.
 _ENOUGH_RATINGS = 100_000
 # Information of one rating about its line and of one student-item about its predictor, averaged over a typical panel.
@@ -53,6 +62,8 @@ class LatentClassEstimate(Estimate[LatentClassMarginal]):
     reached: Array
     """Log-likelihood that each start reached, best first, for comparison only: with the half ratings of extreme raters
     and items, on a rough grid where there is ability, and on a sample of students where there are very many."""
+    draw_correlation: Array | None = None
+    """(raters,) of draws, given the true category; None where nobody was asked twice."""
 
     @property
     def model(self) -> LatentClassModel:
@@ -76,13 +87,14 @@ def estimate_latent_class(
     starts: int = 8,
     seed: int = 0,
     enough_ratings: int = _ENOUGH_RATINGS,
+    correlation: float | None = None,
 ) -> LatentClassEstimate:
     """Maximise from up to `starts` starts, fewer where ratings are many and three agree; polish the best.
 
     Where there are many more than `enough_ratings`, starts are compared on a sample of students with about so many.
     """
     sample = _sample(ratings, enough_ratings, seed)
-    climb = _Climb.on(sample, model, search)
+    climb = _Climb.on(sample, model, search, correlation)
     few = ratings.n_ratings <= FEW_RATINGS and starts > 1
     begun = _starting_values(climb.problem, 1 if few else starts, seed)
     if few:
@@ -98,7 +110,7 @@ def estimate_latent_class(
     if sample is not ratings:
         # The same start again, as the whole data have it: the end on the sample, where more raters happen never to
         # err and the likelihood is flat around them, is no good start.
-        climb = _Climb.on(ratings, model, search)
+        climb = _Climb.on(ratings, model, search, correlation)
         first = min(number for (_, number), same in zip(climbed, _same(reached), strict=True) if same)
         start = list(_starting_values(climb.problem, starts, seed))[first]
         best = climb.near(start, "the best start", _LOOSE_TOLERANCE)
@@ -125,6 +137,53 @@ def estimate_latent_class(
     )
 
 
+def with_correlated_draws(
+    found: LatentClassEstimate, ratings: Ratings, search: Search
+) -> LatentClassEstimate:
+    """The estimate that allows for draws being alike beyond what the true category makes them.
+
+    Two draws of rater r on a student-item of category k, passed with probability p_rk and correlated by c_r, differ
+    with probability 2 p_rk (1 - p_rk) (1 - c_r): how often they do gives c_r. A rater who never contradicts itself has
+    c_r = 1, and its draws count as one.
+    """
+    members = student_items(ratings, pooled=not found.model.rasch).members
+    correlation = np.ones(ratings.n_raters)
+    for _ in range(_MOST_CORRELATIONS):
+        before, correlation = correlation, _draw_correlation(members, found)
+        found = replace(found, draw_correlation=correlation)
+        if np.abs(correlation - before).max() < _SAME_CORRELATION:
+            break
+        climb = _Climb.on(ratings, found.model, search, correlation)
+        best, nodes, moments = _refine(climb, found.parameters)
+        found = replace(
+            found,
+            problem=climb.problem,
+            parameters=best.parameters,
+            value=best.value,
+            nodes=nodes,
+            moments=moments,
+            record=best.record,
+            complete=climb.problem.complete(best.parameters, nodes),
+        )
+    return found
+
+
+def _draw_correlation(members: sparse.csr_array, found: LatentClassEstimate) -> Array:
+    """(raters,) c_r; 1 for a rater who was never asked twice."""
+    units = found.problem.units
+    truth = posterior_truth(found.problem, found.parameters, found.nodes)
+    times = np.bincount(units.cell, minlength=members.shape[0])
+    good = np.bincount(units.cell, truth, members.shape[0])
+    n, passes = (part.astype(float) for part in draw_counts(members))
+    differing = times @ (passes * n - passes.power(2))
+    pairs = n.power(2) - n
+    rate = np.exp(found.model.responses(found.parameters).log_prob[:, 1])
+    expected = np.stack([(times - good) @ pairs, good @ pairs], axis=1)
+    independent = (expected * rate * (1 - rate)).sum(axis=1)
+    independent = np.maximum(independent, 1e-9)
+    return np.asarray(np.clip(1 - differing / independent, 0.0, 1.0))
+
+
 def _same(reached: Array) -> NDArray[np.bool_]:
     """Which ends, best first, are at the same maximum as the first."""
     return np.asarray(reached >= reached[0] - SAME_MAXIMUM)
@@ -141,8 +200,10 @@ class _Climb:
     search: Search
 
     @staticmethod
-    def on(ratings: Ratings, model: LatentClassModel, search: Search) -> "_Climb":
-        problem = LatentClassMarginal(ratings, model)
+    def on(
+        ratings: Ratings, model: LatentClassModel, search: Search, correlation: Array | float | None = None
+    ) -> "_Climb":
+        problem = LatentClassMarginal(ratings, model, correlation)
         widths = 1 / np.sqrt(1 + _STEEP**2 * _STUDENT_ITEM * np.bincount(problem.units.student))
         begin = np.ones(model.blocks.size)
         nodes = problem.fine_enough(first_nodes(widths), begin) if model.rasch else NO_ABILITY

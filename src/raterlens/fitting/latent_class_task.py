@@ -9,7 +9,11 @@ from raterlens.base.text import Message, Option
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
-from raterlens.estimation.latent_estimate import LatentClassEstimate, estimate_latent_class
+from raterlens.estimation.latent_estimate import (
+    LatentClassEstimate,
+    estimate_latent_class,
+    with_correlated_draws,
+)
 from raterlens.estimation.optimiser import Search
 from raterlens.fitting.steps import Found, Run
 from raterlens.inference.covariance import Covariance
@@ -23,7 +27,6 @@ from raterlens.models.registry import latent_class_spec
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import examine
-from raterlens.ratings.groupings import counted_once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,9 +52,16 @@ class LatentClassTask:
 
     def estimate(self) -> LatentClassEstimate:
         search = Search(self.config.max_iterations, self.run.progress)
-        return estimate_latent_class(
-            counted_once(self.ratings), self.model, search, starts=self.config.starts, seed=self.config.seed
+        draws = self.ratings.draw is not None
+        found = estimate_latent_class(
+            self.ratings,
+            self.model,
+            search,
+            starts=self.config.starts,
+            seed=self.config.seed,
+            correlation=1.0 if draws else None,
         )
+        return with_correlated_draws(found, self.ratings, search) if draws else found
 
     def covariance(self, estimate: LatentClassEstimate) -> Covariance | None:
         return latent_class_covariance(estimate)

@@ -323,6 +323,8 @@ def _raters(ratings: Ratings, found: LatentClassEstimate, errors: LatentClassErr
         "sensitivity": np.exp(link.log_fail(line)),
         "specificity": np.exp(link.log_pass(criterion)),
     }
+    if found.draw_correlation is not None:
+        more["draw_correlation"] = found.draw_correlation
     table = level_table(ratings, ratings.raters, "rater", columns)
     return table.with_columns(
         pl.Series("flag", _flags(ratings, found), dtype=pl.String),

@@ -13,7 +13,7 @@ off, for each student, the covariance of the sum of d T over the posterior of ab
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +125,18 @@ def _members(answer: Indices, first: Indices, length: Indices, n_answers: int) -
     return members
 
 
+def draw_counts(members: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """(cells, raters): answers, and passes among them."""
+    return members[:, 0::2] + members[:, 1::2], members[:, 1::2]
+
+
+def _weighted(members: sparse.csr_array, correlation: Array | float) -> sparse.csr_array:
+    n = draw_counts(members)[0]
+    spread = np.broadcast_to(correlation, n.shape[1])[n.indices]
+    n.data = 1 / (1 + (n.data - 1) * spread)
+    return sparse.csr_array(members * sparse.csr_array(sparse.kron(n, np.ones((1, 2)))))
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """Some of the students, with cells of their own."""
@@ -192,11 +204,19 @@ class Complete:
 
 
 class LatentClassMarginal:
-    """A latent class model on data, as `fit_mml` wants it."""
+    """A latent class model on data, as `fit_mml` wants it.
 
-    def __init__(self, ratings: Ratings, model: LatentClassModel) -> None:
+    A rater's m draws on one student-item are correlated given the true category, by `correlation` (raters,), and enter
+    with the weight of m / (1 + (m - 1) correlation) independent ones.
+    """
+
+    def __init__(
+        self, ratings: Ratings, model: LatentClassModel, correlation: Array | float | None = None
+    ) -> None:
         self.model = model
         self.units = student_items(ratings, pooled=not model.rasch)
+        if correlation is not None:
+            self.units = replace(self.units, members=_weighted(self.units.members, correlation))
         divide = split if model.rasch else pool
         self.parts = divide(self.units, ratings.n_students, ratings.n_items)
         self.n_students = ratings.n_students
