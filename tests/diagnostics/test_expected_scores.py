@@ -5,7 +5,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.inference import expected_scores
-from raterlens.inference.expected_scores import panel_of, rater_effects, rater_shifts
+from raterlens.inference.expected_scores import panel_of, rater_shifts
 
 
 @pytest.mark.parametrize("options", [{"model": "gmf"}, {"model": "hrm"}, {"scale": "partial credit"}])
@@ -22,8 +22,9 @@ def test_probabilities_sum_to_1_and_weights_too(options):
 def test_shifts_are_what_the_model_expects_of_raters_beyond_the_average_one():
     ratings = rl.simulate(students=80, raters=4, items=2, seed=1).ratings
     fit = rl.fit(ratings, model="gmf")
-    effects, ability = fit.calibration.effects, fit.students["theta"].to_numpy()
-    shift, fall = rater_shifts(fit.calibration, ratings, ability, *rater_effects(fit.calibration))
+    known = fit.calibration
+    effects, ability = known.effects, fit.students["theta"].to_numpy()
+    shift, fall = rater_shifts(known, ratings, ability, known, known.average())
     theta = ability[ratings.student]
 
     def expit(slope, severity):

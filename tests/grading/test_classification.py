@@ -27,8 +27,7 @@ from raterlens.base.arrays import Array
 from raterlens.estimation.scoring import place
 from raterlens.grading.grades import lee, rudner, unshrunk
 from raterlens.grading.marking import convolved, reading_totals
-from raterlens.inference.expected_scores import rater_effects
-from tests.support.calibrations import DIFFICULTIES, SEVERITIES, SLOPES, calibration
+from tests.support.calibrations import DIFFICULTIES, SEVERITIES, SLOPES, calibration, rows_on
 
 PATTERNS = [
     [1, 0, 0, 1, 1, 0, 0, 0, 0],
@@ -64,7 +63,7 @@ def _sem(theta: Array) -> Array:
 )
 def test_lee_of_pass_and_fail_equals_cacirt(cuts: list[float], accuracy: float, consistency: float) -> None:
     known, t = calibration(), np.arange(-100, 101) * 0.05
-    totals = convolved(reading_totals(known, rater_effects(known)[0], [0, 1, 2], t))
+    totals = convolved(reading_totals(known, rows_on(known, [0, 1, 2]), t))
     found = lee(totals, np.array(cuts))
     np.testing.assert_allclose(found.accuracy @ _normal(t), accuracy, atol=1e-9)
     np.testing.assert_allclose(found.consistency @ _normal(t), consistency, atol=1e-9)
@@ -79,7 +78,7 @@ def test_lee_of_ordered_scores_equals_cacirt(cuts: list[float], accuracy: float,
         SLOPES[:2], SEVERITIES[:2], DIFFICULTIES[:2], thresholds=[-0.7, 0.1, 0.9], scores=(0, 1, 2, 3)
     )
     t = np.arange(-25, 26) * 0.1 - 0.02
-    found = lee(convolved(reading_totals(known, rater_effects(known)[0], [0, 1], t)), np.array(cuts))
+    found = lee(convolved(reading_totals(known, rows_on(known, [0, 1]), t)), np.array(cuts))
     np.testing.assert_allclose(found.accuracy @ _normal(t), accuracy, atol=1e-9)
     np.testing.assert_allclose(found.consistency @ _normal(t), consistency, atol=1e-9)
 

@@ -1,14 +1,15 @@
 """Totals of readings, held to enumeration of all scores."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import integrate, special, stats
 
 from raterlens.grading.marking import convolved, reading_totals
-from raterlens.inference.expected_scores import rater_effects
-from tests.support.calibrations import calibration
+from tests.support.calibrations import calibration, rows_on
 
 THETA = np.array([-1.2, 0.1, 1.7])
 
@@ -24,7 +25,7 @@ def _probabilities(known, rater, item, theta, shift=0.0):
 @pytest.mark.parametrize("scores", [(0, 1, 2), (2, 3, 6)])
 def test_totals_are_those_of_all_patterns(scores):
     known = calibration(thresholds=[-0.5, 0.4], scores=scores)
-    found = reading_totals(known, rater_effects(known)[0], [0, 2, 1], THETA)
+    found = reading_totals(known, rows_on(known, [0, 2, 1]), THETA)
     for rater, (place, theta) in product(range(3), enumerate(THETA)):
         wanted = np.zeros(3 * (scores[-1] - scores[0]) + 1)
         p = [_probabilities(known, rater, item, theta) for item in range(3)]
@@ -36,7 +37,7 @@ def test_totals_are_those_of_all_patterns(scores):
 
 def test_with_halo_totals_are_averaged_over_the_impression():
     known = calibration(thresholds=[-0.5, 0.4], scores=(0, 1, 2), halo=(0.0, 0.8, 1.5))
-    found = reading_totals(known, rater_effects(known)[0], [0, 1], THETA)
+    found = reading_totals(known, rows_on(known, [0, 1]), THETA)
 
     def highest(u, rater, theta):
         both = [
@@ -52,12 +53,17 @@ def test_with_halo_totals_are_averaged_over_the_impression():
 
 
 def test_further_facets_add_to_the_difficulty():
-    known = calibration()
+    known, every = calibration(), np.arange(3)
+    topics = {"facet topic": np.array([0.3, -0.5])}
+    labels = {"facet topic": pl.Series(["Sport", "Work"])}
+    known = replace(known, effects={**known.effects, **topics}, labels={**known.labels, **labels})
+    rows = [known.rows(every, item, {"topic": np.full(3, item)}) for item in (0, 1)]
     shifted = calibration(difficulties=(-0.4 + 0.3, 0.2 - 0.5, 0.6))
-    found = reading_totals(known, rater_effects(known)[0], [0, 1], THETA, [0.3, -0.5])
-    np.testing.assert_allclose(
-        found, reading_totals(shifted, rater_effects(shifted)[0], [0, 1], THETA), rtol=1e-12
+    found, wanted = (
+        reading_totals(one, of_items, THETA)
+        for one, of_items in ((known, rows), (shifted, rows_on(shifted, [0, 1])))
     )
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 def test_independent_parts_add_up():

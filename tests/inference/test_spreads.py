@@ -7,7 +7,6 @@ from scipy import optimize, special
 
 import raterlens as rl
 from raterlens.estimation.scoring import place
-from raterlens.inference.expected_scores import category_probabilities, predictor_at, rater_effects
 from raterlens.output.report.method import settings
 from tests.support.interaction_ratings import planted
 
@@ -218,11 +217,8 @@ def test_expected_scores_are_those_of_the_rater_s_own_curve():
     at = place(known, ratings)
     model = at.problem.model
     expected = np.exp(at.problem.response.log_prob(model.predictor(at.parameters), theta))
-    every, _ = rater_effects(known)
     for item in range(3):
-        found = category_probabilities(
-            known, item, predictor_at(known, every.in_columns(), item, theta), every.halo[:, None], every.who
-        )
+        found = known.rows(np.arange(5), item).chances(theta)
         rows = model.contexts.item == item
         np.testing.assert_allclose(found[model.contexts.rater[rows]], expected[rows], atol=1e-12)
     raters = fit.diagnose().table("raters")

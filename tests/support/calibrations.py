@@ -1,11 +1,12 @@
 """Calibrations with numbers of our own, as a fit would have found them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
 
 from raterlens.models.calibration import Calibration
+from raterlens.models.panel import Rows
 
 SLOPES, SEVERITIES, DIFFICULTIES = (1.2, 0.8, 1.6), (0.3, -0.5, 0.1), (-0.4, 0.2, 0.6)
 
@@ -35,3 +36,9 @@ def calibration(
         "item": pl.Series("item", [f"I{i}" for i in range(len(difficulties))]),
     }
     return Calibration("gmf", link, "rating scale", scores, labels, effects, None, np.zeros(len(slopes)))
+
+
+def rows_on(known: Calibration, items: Iterable[int]) -> list[Rows]:
+    """All raters on each of some items."""
+    every = np.arange(len(known.effects["slope"]))
+    return [known.rows(every, item) for item in items]

@@ -12,12 +12,7 @@ from raterlens.base.arrays import Array
 from raterlens.diagnostics.rater_effects import rater_moment
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.estimation.scoring import places_of
-from raterlens.inference.expected_scores import (
-    category_probabilities,
-    predictor_at,
-    rater_effects,
-    rater_scores,
-)
+from raterlens.inference.expected_scores import rater_scores
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.groupings import large
 
@@ -238,27 +233,26 @@ class Fair(NamedTuple):
 def fair_raters(calibration: Calibration, raters: pl.DataFrame) -> Fair:
     """The mean score that each rater would give an average student over all items, as the file counts: what severity
     amounts to in scores. `raters` has `rater` and `eta_se`."""
-    every, _ = rater_effects(calibration)
-    own = every.of(places_of(raters["rater"], calibration.labels["rater"], "raters"))
-    average = rater_scores(calibration, own)
-    fall = (average - rater_scores(calibration, replace(own, severity=own.severity + _STEP))) / _STEP
+    own = places_of(raters["rater"], calibration.labels["rater"], "raters")
+    harsher = {**calibration.effects, "severity": calibration.effects["severity"] + _STEP}
+    average, less = (rater_scores(each)[own] for each in (calibration, replace(calibration, effects=harsher)))
+    fall = (average - less) / _STEP
     return Fair(average, np.abs(fall) * raters["eta_se"].cast(pl.Float64).to_numpy())
 
 
 def fair_items(calibration: Calibration, items: pl.DataFrame) -> Fair:
     """The mean score that the average rater would give an average student on each item, as the file counts. `items` has
     `item` and `delta_se`."""
-    _, average = rater_effects(calibration)
+    average, one = calibration.average(), np.zeros(1, dtype=np.int64)
     mean = np.array([calibration.effects.get("population", (0.0, 1.0))[0]], np.float64)
     place = places_of(items["item"], calibration.labels["item"], "items")
 
-    def score(one: int, harder: float) -> float:
-        s = predictor_at(calibration, average, one, mean) - harder
-        p = category_probabilities(calibration, one, s[None], average.halo[:, None])
-        return float(p[0, :, 0] @ calibration.values)
+    def scores(harder: float) -> Array:
+        chances = (average.rows(one, int(item)).chances(mean, harder)[0, :, 0] for item in place)
+        return np.array([p @ calibration.values for p in chances])
 
-    found = np.array([score(int(one), 0.0) for one in place])
-    fall = (found - np.array([score(int(one), _STEP) for one in place])) / _STEP
+    found = scores(0.0)
+    fall = (found - scores(_STEP)) / _STEP
     return Fair(found, np.abs(fall) * items["delta_se"].cast(pl.Float64).to_numpy())
 
 

@@ -8,8 +8,6 @@ import polars as pl
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, listed
-from raterlens.capability.links import get_link
-from raterlens.config import HaloKind
 from raterlens.estimation.facets_estimate import starting_widths
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
 from raterlens.likelihood.engines.contract import Moments
@@ -18,19 +16,16 @@ from raterlens.likelihood.grid import first_nodes, nested, nodes_for
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.pseudo_ratings import Pseudo
-from raterlens.models.build import Options, build, with_known
+from raterlens.models.build import build, with_known
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
-from raterlens.models.registry import facets_spec, own_slopes
+from raterlens.models.registry import facets_spec
 from raterlens.models.term import Term
 from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.group_means import GROUP_MEAN
-from raterlens.models.terms.halo import HALO, IMPRESSION
 from raterlens.models.terms.known import KnownAnswers
 from raterlens.models.terms.piece_effect import PIECE
-from raterlens.models.terms.rater_interactions import interacting_facets
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.models.terms.students import POPULATION, Population
@@ -91,39 +86,23 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
         scores = tuple(range(ratings.n_categories))
     every = with_scores(ratings, scores)
     coded = counted_once(every) if calibration.repeats == "draws" else every
-    spec = facets_spec(calibration.model)
-    spec = spec if as_fitted else replace(spec, slopes=own_slopes)
-    halo: HaloKind = "rater" if HALO in calibration.effects else "none"
-    halo = "ability" if IMPRESSION in calibration.effects else halo
-    link = get_link(calibration.link)
-    smooth = SHAPE in calibration.effects
-    pieces = PIECE in calibration.effects
+    pieces, groups = PIECE in calibration.effects, GROUP_MEAN in calibration.effects
     if pieces and coded.piece is None:
         raise InputError(
             "the fit tells pieces of work apart, and these ratings name none",
             Message("read them with ", Option("piece")),
             option="piece",
         )
-    if GROUP_MEAN in calibration.effects and coded.group is None:
+    if groups and coded.group is None:
         raise InputError(
             "the fit has a mean ability for each group of students, and these ratings name no groups",
             Message("read them with ", Option("group")),
             option="group",
         )
-    options = Options(
-        spec,
-        link,
-        calibration.scale,
-        calibration.item_slopes,
-        halo=halo,
-        smooth=smooth,
-        pieces=pieces,
-        interactions=interacting_facets(calibration.effects),
-        groups=GROUP_MEAN in calibration.effects,
-        rater_thresholds="drawn" if RATER_THRESHOLD in calibration.effects else "none",
-        draws=_drawing(calibration, coded),
-        marks=calibration.marks,
-    )
+    smooth, draws = SHAPE in calibration.effects, _drawing(calibration, coded)
+    options = calibration.options(smooth=smooth, pieces=pieces, groups=groups, draws=draws)
+    if as_fitted:
+        options = replace(options, spec=facets_spec(calibration.model))
     model, response = build(coded, options, len(scores), known_highest(calibration, coded))
     if POPULATION in calibration.effects:
         model = model.plus(Population())

@@ -14,7 +14,7 @@ from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import Placed
-from raterlens.inference.expected_scores import average_scores, rater_effects
+from raterlens.inference.expected_scores import average_scores
 from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
@@ -74,7 +74,7 @@ def cuts_of(known: Calibration, cut: Cut, on: On = "score", grades: Sequence[str
     cuts = np.array(numbers)
     mean, sd = known.effects.get("population", (0.0, 1.0))
     ends = np.array([mean - _FARTHEST * sd, mean + _FARTHEST * sd])
-    if rater_effects(known)[1].slope[0] <= 0:
+    if known.average().effects["slope"][0] <= 0:
         raise OptionError(
             "the average rater's scores do not rise with ability, so no result is fair",
             "look at the raters first: fit.verdicts() says what is wrong",

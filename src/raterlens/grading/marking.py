@@ -11,18 +11,12 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.capability.population import READINGS
 from raterlens.estimation.scoring import places_of
 from raterlens.grading.grades import Classified, Cuts, Grid, by_grade, lee
-from raterlens.inference.expected_scores import (
-    MOST_RATERS,
-    RaterEffects,
-    category_probabilities,
-    predictor_at,
-    rater_effects,
-    spread_over,
-)
+from raterlens.inference.expected_scores import MOST_RATERS, fitted_levels, spread_over
 from raterlens.likelihood.cells import reading_columns
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
-from raterlens.models.terms.rater_interactions import ITEM, block_of
+from raterlens.models.contexts import Contexts
+from raterlens.models.panel import Rows
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.groupings import grouped
 
@@ -132,36 +126,19 @@ def _spelled(ratings: Ratings, students: NDArray[np.integer]) -> list[tuple[Read
 _BLOCK = 2**23
 
 
-def reading_totals(
-    known: Calibration,
-    raters: RaterEffects,
-    items: Sequence[int],
-    theta: Array,
-    further: Sequence[float] | None = None,
-) -> Array:
-    """(raters, totals, abilities): probabilities of the totals, counted from the lowest that there can be.
-
-    `further` has what further facets add to the difficulty of each item.
-    """
-    n = len(raters.slope)
-    u, weights = READINGS if np.any(raters.halo) else (np.zeros(1), np.ones(1))
+def reading_totals(known: Calibration, items: Sequence[Rows], theta: Array) -> Array:
+    """(raters, totals, abilities): probabilities of the totals, counted from the lowest that there can be. `items` has
+    the raters' rows on each item."""
+    n, halo = len(items[0].halo), items[0].halo
+    u, weights = READINGS if np.any(halo) else (np.zeros(1), np.ones(1))
     highest = len(items) * (known.scores[-1] - known.scores[0])
     size = max(1, _BLOCK // (len(u) * (highest + 1) * len(theta)))
     found = np.empty((n, highest + 1, len(theta)))
     for first in range(0, n, size):
-        some = raters.of(np.arange(first, min(first + size, n)))
-        shift = np.multiply.outer(np.sqrt(some.halo), u)[..., None]
-        one = some.in_columns().in_columns()
-        who = None if some.who is None else np.repeat(some.who, len(u))
-        parts = []
-        for place, item in enumerate(items):
-            s = predictor_at(known, one, int(item), theta) + shift - (further[place] if further else 0.0)
-            flat = s.reshape(-1, len(theta))
-            parts.append(
-                _by_score(known, category_probabilities(known, int(item), flat, np.zeros((1, 1)), who))
-            )
-        whole = convolved(parts).reshape(len(some.slope), len(u), -1, len(theta))
-        found[first : first + size] = np.einsum("ruxq,u->rxq", whole, weights)
+        some = slice(first, first + size)
+        parts = [_by_score(known, rows.of(some).given_impressions(u).chances(theta)) for rows in items]
+        whole = convolved(parts).reshape(len(halo[some]), len(u), -1, len(theta))
+        found[some] = np.einsum("ruxq,u->rxq", whole, weights)
     return found
 
 
@@ -237,12 +214,12 @@ def _panel_chances(
     own: dict[tuple[int, ...], Array],
 ) -> Array:
     """(grades, abilities): of the raw result of these readings by raters drawn from the panel."""
-    every, _ = rater_effects(known)
-    some = every.of(spread_over(every.severity, MOST_RATERS))
+    some = spread_over(known.effects["severity"], MOST_RATERS)
     for reading in readings:
         key = tuple(sorted(reading.items))
         if key not in own:
-            own[key] = reading_totals(known, some, [int(items[item]) for item in key], theta).mean(axis=0)
+            rows = [known.rows(some, int(items[item])) for item in key]
+            own[key] = reading_totals(known, rows, theta).mean(axis=0)
     totals = convolved(own[tuple(sorted(reading.items))] for reading in readings)
     return grade_chances(known, totals, sum(len(reading.items) for reading in readings), cuts)
 
@@ -278,30 +255,18 @@ class Marking:
 
     known: Calibration
     theta: Array
-    rater: Codes
-    item: Codes
-    """Places of the ratings' raters and items among those of the fit"""
-    harder: Array
-    """(raters, items): what raters add to their severity on single items"""
-    facets: tuple[Array, ...]
-    """(raters, levels): for each further facet, effects of its levels, with what raters add"""
+    contexts: Contexts
+    rows: Rows
+    """Of the contexts"""
+    sizes: Sequence[int]
+    """Levels of raters, items and further facets"""
     _found: dict[Reading, Array] = field(default_factory=dict)
 
     @staticmethod
     def of(known: Calibration, ratings: Ratings, theta: Array) -> "Marking":
-        rater = places_of(ratings.raters, known.labels["rater"], "raters")
-        item = places_of(ratings.items, known.labels["item"], "items")
-
-        def added(facet: str, places: Codes) -> Array:
-            own = known.effects.get(block_of(facet))
-            return np.zeros((len(rater), len(places))) if own is None else own[np.ix_(rater, places)]
-
-        facets = []
-        for facet in ratings.facets:
-            name = f"facet {facet.name}"
-            places = places_of(facet.labels, known.labels[name], "levels")
-            facets.append(known.effects[name][places] + added(facet.name, places))
-        return Marking(known, theta, rater, item, added(ITEM, item), tuple(facets))
+        contexts = Contexts.of(ratings)
+        rows = known.rows(*fitted_levels(known, ratings, contexts))
+        return Marking(known, theta, contexts, rows, ratings.sizes)
 
     def totals(self, readings: tuple[Reading, ...]) -> Array:
         """(totals, abilities): of the readings together, counted from the lowest."""
@@ -310,12 +275,10 @@ class Marking:
     def reading(self, one: Reading) -> Array:
         """(totals, abilities): of one reading."""
         if one not in self._found:
-            further = self.harder[one.rater, list(one.items)]
-            for effect, level in zip(self.facets, one.facets, strict=True):
-                further = further + effect[one.rater, list(level)]
-            own = rater_effects(self.known)[0].of(self.rater[[one.rater]])
-            items = self.item[list(one.items)].tolist()
-            self._found[one] = reading_totals(self.known, own, items, self.theta, further.tolist())[0]
+            levels = np.full(len(one.items), one.rater), np.array(one.items), *map(np.array, one.facets)
+            places = np.searchsorted(self.contexts.codes, np.ravel_multi_index(levels, self.sizes))
+            rows = [self.rows.of(slice(place, place + 1)) for place in places]
+            self._found[one] = reading_totals(self.known, rows, self.theta)[0]
         return self._found[one]
 
 

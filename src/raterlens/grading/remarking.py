@@ -26,7 +26,7 @@ from raterlens.estimation.scoring import place, places_of
 from raterlens.grading.decisions import Decisions, decisions, extra_variance
 from raterlens.grading.grades import Cut, Grid
 from raterlens.grading.marking import reading_totals, readings_of
-from raterlens.inference.expected_scores import MOST_RATERS, rater_effects, spread_over
+from raterlens.inference.expected_scores import MOST_RATERS, spread_over
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 
@@ -215,9 +215,8 @@ class _Pool:
         self._markers = [{int(rater[one.rater]) for one in own} for own in readings]
         self._items = [tuple(sorted({int(item[i]) for one in own for i in one.items})) for own in readings]
         self._totals: dict[tuple[int, ...], Array] = {}
-        every, _ = rater_effects(known)
         may = np.array(asked)
-        self.raters = may[spread_over(every.severity[may], MOST_RATERS)]
+        self.raters = may[spread_over(known.effects["severity"][may], MOST_RATERS)]
         if len(self.raters) > MOST_CANDIDATES:
             some = np.argsort(-self.doubt[self.students], kind="stable")[:_TRIAL]
             gains = np.nansum([self.gains(int(one), self.rows[[one]], ()) for one in some], axis=0)
@@ -271,8 +270,8 @@ class _Pool:
     def _of_items(self, items: tuple[int, ...]) -> Array:
         """(raters, totals, nodes)"""
         if items not in self._totals:
-            every, _ = rater_effects(self._known)
-            self._totals[items] = reading_totals(self._known, every.of(self.raters), items, self._theta)
+            rows = [self._known.rows(self.raters, item) for item in items]
+            self._totals[items] = reading_totals(self._known, rows, self._theta)
         return self._totals[items]
 
 

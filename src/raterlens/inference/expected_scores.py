@@ -1,24 +1,20 @@
 """Expected scores of any rater and of the average one, and the raw and fair results of students."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.threads import in_blocks
-from raterlens.capability.curves import Curve
-from raterlens.capability.population import AbilityShape, over_readings
+from raterlens.capability.population import AbilityShape
 from raterlens.estimation.scoring import level_places, places_of
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
-from raterlens.models.registry import facets_spec
-from raterlens.models.terms.rater_interactions import ITEM, block_of, interacting_facets
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
+from raterlens.models.contexts import Contexts
+from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 
@@ -40,6 +36,8 @@ _BLOCK = 2**14
 """Ratings at a time: a dozen numbers of each stay in the cache of a core."""
 _STEP = 1e-3
 """In severity, for its effect on scores"""
+_ONE = np.zeros(1, dtype=np.int64)
+"""The average rater, of whom there is one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,214 +79,90 @@ def panel_of(fit: "Result") -> Panel:
 # ------------------------------------------------------------------------------------------------ facets models
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RaterEffects:
-    """Slopes, severities and variances of the reading effect: of some raters, or of the average one."""
-
-    slope: Array
-    severity: Array
-    halo: Array
-    who: NDArray[np.integer] | None = None
-    """Which raters these are, where they use the scale in their own ways; None of the average one."""
-
-    def of(self, which: NDArray[np.integer]) -> "RaterEffects":
-        """Those of some raters."""
-        who = None if self.who is None else self.who[which]
-        return RaterEffects(self.slope[which], self.severity[which], self.halo[which], who)
-
-    def in_columns(self) -> "RaterEffects":
-        """With an axis for abilities."""
-        return replace(
-            self, slope=self.slope[:, None], severity=self.severity[:, None], halo=self.halo[:, None]
-        )
-
-
-def rater_effects(known: Calibration) -> tuple[RaterEffects, RaterEffects]:
-    """All raters; and the average of those who count in the average severity."""
-    slope, severity = known.effects["slope"], known.effects["severity"]
-    aside = known.panel().aside
-    kept = ~aside if not aside.all() else np.ones_like(aside)
-    halo = known.halo_of(slope)
-    halo = np.zeros_like(slope) if halo is None else halo
-    own = RATER_THRESHOLD in known.effects or known.marks is not None
-    who = np.arange(len(slope)) if own else None
-    return RaterEffects(slope, severity, halo, who), RaterEffects(
-        *(each[kept].mean(keepdims=True) for each in (slope, severity, halo))
-    )
-
-
-def predictor_at(
-    known: Calibration, raters: RaterEffects, item: NDArray[np.integer] | int, theta: Array
-) -> Array:
-    """S without further facets, which average to 0 and are the same for every rater."""
-    difficulty = known.effects["difficulty"][item]
-    stretch = np.exp(known.effects["item_slope"][item]) if known.item_slopes else 1.0
-    weight = raters.slope if facets_spec(known.model).difficulty_on_ability_scale else 1.0
-    return np.asarray(raters.slope * stretch * theta - raters.severity - weight * difficulty)
-
-
 def _facets_panel(known: Calibration) -> Panel:
-    every, average = rater_effects(known)
-    chosen = spread_over(every.severity, MOST_RATERS)
-    some, one = every.of(chosen).in_columns(), average.in_columns()
+    chosen = spread_over(known.effects["severity"], MOST_RATERS)
     items = spread_over(known.effects["difficulty"], MOST_ITEMS)
     mean, sd = known.effects.get("population", (0.0, 1.0))
-    theta = mean + sd * _ABILITIES.points
-    found, of_average = [], []
-    for item in items:
-        s, of_one = (predictor_at(known, raters, int(item), theta) for raters in (some, one))
-        found.append(category_probabilities(known, int(item), s, some.halo, some.who))
-        of_average.append(category_probabilities(known, int(item), of_one, one.halo)[0])
+    theta, average = mean + sd * _ABILITIES.points, known.average()
     # (raters, categories, abilities, items) -> states with items innermost
-    p = np.stack(found, axis=-1).reshape(len(chosen), -1, len(theta) * len(items))
-    q = np.stack(of_average, axis=-1).reshape(p.shape[1], -1)
+    p, q = (
+        np.stack([one.rows(raters, item).chances(theta) for item in items], axis=-1).reshape(
+            len(raters), len(known.scores), -1
+        )
+        for one, raters in ((known, chosen), (average, _ONE))
+    )
     weights = np.exp(_ABILITIES.log_weights)
     if SHAPE in known.effects:
         weights = weights * np.exp(
             AbilityShape.of(*known.effects[SHAPE].tolist()).log_ratio(_ABILITIES.points)
         )
     lowest, *_, highest = known.values
-    shares = (rater_scores(known, every) - lowest) / (highest - lowest)
-    return Panel(p, q, weights / weights.sum(), len(items), shares)
+    shares = (rater_scores(known) - lowest) / (highest - lowest)
+    return Panel(p, q[0], weights / weights.sum(), len(items), shares)
 
 
 def average_scores(known: Calibration, theta: Array) -> Array:
     """(abilities,): the mean score, as the file counts, that students of these abilities can expect from the average
     rater, over all items."""
-    return _over_items(known, rater_effects(known)[1], theta)
+    return np.asarray(_over_items(known.average(), theta)[0])
 
 
-def rater_scores(known: Calibration, raters: RaterEffects) -> Array:
+def rater_scores(known: Calibration) -> Array:
     """(raters,): the mean score, as the file counts, that an average student can expect from each, over all items."""
     mean = float(known.effects.get("population", (0.0, 1.0))[0])
-    return _over_items(known, raters.in_columns(), np.array([mean])).reshape(-1)
+    return _over_items(known, np.array([mean]))[:, 0]
 
 
 def marks_less(known: Calibration) -> Array:
     """(raters,): how much less an average student can expect from each than from the average rater, as the file
     counts."""
-    every, average = rater_effects(known)
-    return np.asarray(rater_scores(known, average) - rater_scores(known, every))
+    return np.asarray(rater_scores(known.average()) - rater_scores(known))
 
 
-def _over_items(known: Calibration, raters: RaterEffects, theta: Array) -> Array:
-    """(raters x abilities, or what their shapes give): expected mean scores over all items."""
-    items = range(len(known.labels["item"]))
-    one = raters.slope.ndim == 1
-    halo = raters.halo[:, None] if one else raters.halo
-    total = 0.0
+def _over_items(known: Calibration, theta: Array) -> Array:
+    """(raters, abilities): expected mean scores over all items."""
+    every, items = np.arange(len(known.effects["slope"])), range(len(known.labels["item"]))
+    found = np.zeros((len(every), len(theta)))
     for item in items:
-        s = predictor_at(known, raters, item, theta)
-        p = category_probabilities(known, item, s[None] if one else s, halo, raters.who)
-        total = total + np.einsum("rkq,k->rq", p, known.values)
-    found = np.asarray(total / len(items))
-    return found[0] if one else found
+        found += np.einsum("rkq,k->rq", known.rows(every, item).chances(theta), known.values)
+    return found / len(items)
 
 
-def category_probabilities(
-    known: Calibration, item: int, s: Array, halo: Array, who: NDArray[np.integer] | None = None
-) -> Array:
-    """(raters, categories, abilities): probabilities of the scores; `who`: of these raters, each as it uses the
-    scale."""
-    label = str(known.labels["item"][item])
-    if who is None:
-        return _by_curve(known, known.curve(label), s, halo)
-    halo = np.broadcast_to(halo, (len(s), halo.shape[-1]))
-    rows = [
-        _by_curve(known, known.curve(label, int(rater)), s[[place]], halo[[place]])
-        for place, rater in enumerate(who)
-    ]
-    return np.concatenate(rows)
+def fitted_levels(
+    known: Calibration, ratings: Ratings, contexts: Contexts
+) -> tuple[Indices, Indices, dict[str, Indices]]:
+    """Raters, items and levels of further facets of the contexts of ratings, by the codes of the fit."""
 
+    def fitted(name: str, codes: Indices) -> Indices:
+        return level_places(known, ratings, name).astype(np.int64)[codes]
 
-def _by_curve(known: Calibration, curve: Curve, s: Array, halo: Array) -> Array:
-    reached = over_readings(lambda shift: curve.cumulative(s + shift)[0], halo)  # (steps, raters, abilities)
-    most = len(known.scores) - 1
-    ends = np.concatenate(
-        [np.ones((1, *s.shape)), reached, np.zeros((most + 1 - len(reached), *s.shape))]
-    )  # an item may have fewer scores than the others
-    return np.moveaxis(ends[:-1] - ends[1:], 0, 1)
+    facets = {
+        name: fitted(facet_name(name), codes)
+        for name, codes in zip(contexts.facet_sizes, contexts.facets, strict=True)
+        if facet_name(name) in known.labels
+    }
+    return fitted("rater", contexts.rater), fitted("item", contexts.item), facets
 
 
 def rater_shifts(
-    known: Calibration, ratings: Ratings, theta: Array, every: RaterEffects, average: RaterEffects
+    known: Calibration, ratings: Ratings, theta: Array, every: Calibration, average: Calibration
 ) -> tuple[Array, Array]:
     """(ratings,) twice, counted in scores: how much higher the score is expected to be than from the average rater, and
     how much it falls as the rater's severity rises by 1. `theta`: of each student of the ratings."""
-    rater = places_of(ratings.raters, known.labels["rater"], "raters")
-    item = places_of(ratings.items, known.labels["item"], "items")
-    further, own_severity = _further(known, ratings), _interactions(known, ratings)
+    contexts = Contexts.of(ratings)
+    of_each = contexts.places(ratings)
+    rater, item, facets = fitted_levels(known, ratings, contexts)
+    own, usual = every.rows(rater, item, facets), average.rows(np.zeros_like(rater), item, facets)
     shift, fall = np.empty(ratings.n_ratings), np.empty(ratings.n_ratings)
 
-    def block(rows: slice) -> None:
-        who, what = rater[ratings.rater[rows]], item[ratings.item[rows]]
-        ability, own = theta[ratings.student[rows]], every.of(who)
-        added = sum((effect[codes[rows]] for effect, codes in further), start=0.0)
-        own_added = sum((effect[who, codes[rows]] for effect, codes in own_severity), start=added)
-        gets, less, would_get = (
-            over_readings(
-                partial(_shifted, known, what, raters.who, predictor_at(known, raters, what, ability) - off),
-                raters.halo,
-            )
-            for raters, off in ((own, own_added), (own, own_added + _STEP), (average, added))
-        )
-        shift[rows], fall[rows] = gets - would_get, (gets - less) / _STEP
+    def block(some: slice) -> None:
+        row, ability = of_each[some], theta[ratings.student[some]]
+        gets = own.mean_of(row, ability)
+        shift[some] = gets - usual.mean_of(row, ability)
+        fall[some] = (gets - own.mean_of(row, ability, _STEP)) / _STEP
 
     in_blocks(block, ratings.n_ratings, _BLOCK)
     return shift, fall
-
-
-_Effects = list[tuple[Array, NDArray[np.integer]]]
-"""Effects of levels, and the level of each rating."""
-
-
-def _further(known: Calibration, ratings: Ratings) -> _Effects:
-    """Effects of further facets."""
-    named = ((f"facet {facet.name}", facet) for facet in ratings.facets)
-    return [
-        (known.effects[name][places_of(facet.labels, known.labels[name], "levels")], facet.codes)
-        for name, facet in named
-        if name in known.labels
-    ]
-
-
-def _interactions(known: Calibration, ratings: Ratings) -> _Effects:
-    """(raters, levels) each: what a rater adds to its severity on an item, or on levels of other facets."""
-    levels = dict([(ITEM, ratings.item), *((one.name, one.codes) for one in ratings.facets)])
-    return [
-        (known.effects[block_of(facet)][:, level_places(known, ratings, facet)], levels[facet])
-        for facet in interacting_facets(known.effects)
-    ]
-
-
-def _shifted(
-    known: Calibration,
-    item: NDArray[np.integer],
-    who: NDArray[np.integer] | None,
-    s: Array,
-    shift: Array | float,
-) -> Array:
-    return _expected(known, item, who, s + shift)
-
-
-def _expected(
-    known: Calibration, item: NDArray[np.integer], who: NDArray[np.integer] | None, s: Array
-) -> Array:
-    """Expected scores, each item, or rater, by its own thresholds where it has any."""
-    thresholds = known.effects.get("threshold")
-    own_items = thresholds is not None and len(thresholds) > 1
-    if not own_items and who is None:
-        return known.curve().mean(s) * (len(known.scores) - 1)
-    found = np.empty_like(s)
-    place = np.zeros_like(item) if who is None else who
-    for one, rater in np.unique(np.stack([item if own_items else np.zeros_like(item), place]), axis=1).T:
-        rows = (place == rater) & ((item == one) if own_items else True)
-        steps = len(known.scores) - 1
-        if thresholds is not None and own_items:
-            steps = int(np.isfinite(thresholds[one]).sum())
-        label = str(known.labels["item"][int(one)]) if own_items else None
-        found[rows] = known.curve(label, None if who is None else int(rater)).mean(s[rows]) * steps
-    return found
 
 
 # ------------------------------------------------------------------------------------------- latent class models
@@ -445,20 +319,21 @@ def _with_shift(ratings: Ratings, shift: Array, error: Array) -> FairResults:
     return FairResults(ratings.students, n, ratings.score_step, raw, raw - moved, error)
 
 
-def steadied(known: Calibration) -> tuple[RaterEffects, RaterEffects, Array]:
+def steadied(known: Calibration) -> tuple[Calibration, Calibration, Array]:
     """Raters' effects drawn towards the average rater as far as chance explains their differences; the average rater;
     and how uncertain the severities then are."""
-    every, average = rater_effects(known)
-    n = len(every.slope)
+    average, slope, severity = known.average(), known.effects["slope"], known.effects["severity"]
+    n = len(slope)
     if known.covariance is None:
-        return every, average, np.zeros(n)
+        return known, average, np.zeros(n)
     variance = np.asarray(known.covariance.diagonal(), np.float64)[: 2 * n]
     own = np.where(np.isfinite(variance) & (variance > 0), variance, np.inf)
     if known.spread is not None or known.anchored:
-        return every, average, np.sqrt(np.where(np.isfinite(own[n:]), own[n:], 0.0))
-    slope, _ = _towards(every.slope, own[:n], float(average.slope[0]))
-    severity, sd = _towards(every.severity, own[n:], float(average.severity[0]))
-    return replace(every, slope=slope, severity=severity), average, sd
+        return known, average, np.sqrt(np.where(np.isfinite(own[n:]), own[n:], 0.0))
+    slope, _ = _towards(slope, own[:n], float(average.effects["slope"][0]))
+    severity, sd = _towards(severity, own[n:], float(average.effects["severity"][0]))
+    effects = {**known.in_logits().effects, "slope": slope, "severity": severity}
+    return replace(known, effects=effects, covariance=None), average, sd
 
 
 def _towards(values: Array, variance: Array, centre: float) -> tuple[Array, Array]:

@@ -73,19 +73,28 @@ def build(
     `n_categories` where the model has more of them than these ratings show, and `known_highest` (items,) where an item
     is known to have higher scores.
     """
-    contexts = Contexts.of(ratings)
-    response = _response(n_categories or ratings.n_categories, ratings.score_step, options)
-    return FacetsModel(
-        contexts, tuple(_terms(ratings, contexts, response, options, known_highest)), response.lever
-    ), response
+    groups = GroupMeans.of(ratings) if options.groups else None
+    response = response_of(n_categories or ratings.n_categories, ratings.score_step, options)
+    return on_rows(Contexts.of(ratings), response, options, known_highest, groups), response
+
+
+def on_rows(
+    rows: Contexts,
+    response: Response,
+    options: Options,
+    known_highest: Indices | None = None,
+    groups: GroupMeans | None = None,
+) -> FacetsModel:
+    """The model on rows that may be those of ratings, or any others."""
+    return FacetsModel(rows, tuple(_terms(rows, response, options, known_highest, groups)), response.lever)
 
 
 def _terms(
-    ratings: Ratings,
     contexts: Contexts,
     response: Response,
     options: Options,
     known_highest: Indices | None,
+    groups: GroupMeans | None,
 ) -> Iterator[Term]:
     """In the order of the parameters."""
     n, on_ability = contexts.n_raters, options.spec.difficulty_on_ability_scale
@@ -102,8 +111,8 @@ def _terms(
     yield from _of_scores(contexts, response, options, known_highest)
     if options.smooth:
         yield Shape()
-    if options.groups:
-        yield GroupMeans.of(ratings)
+    if groups is not None:
+        yield groups
     if options.pieces:
         yield Pieces()
     for facet in options.interactions:
@@ -145,7 +154,7 @@ def as_modelled(ratings: Ratings, model: FacetsModel) -> Ratings:
     return ratings.with_answers() if KNOWN in model else ratings
 
 
-def _response(n_categories: int, step: float, options: Options) -> Response:
+def response_of(n_categories: int, step: float, options: Options) -> Response:
     if options.scale == "continuous":
         found = options.marks or Marks.of(n_categories, step)
         return replace(found, n_categories=max(n_categories, found.n_categories))

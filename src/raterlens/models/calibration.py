@@ -5,23 +5,30 @@ Enough to restate capability on another yardstick, to score new students, and to
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from scipy import sparse
 
-from raterlens.base.arrays import Array, Mask
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import choose
-from raterlens.capability.curves import Curve, MarkCurve, curve_of
+from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.index import NEARBY, OwnCurves
 from raterlens.capability.links import get_link
-from raterlens.models.panel import Covarying, Panel, PanelSpread, SlopeLimits
-from raterlens.models.registry import facets_spec
-from raterlens.models.responses import Marks
+from raterlens.config import HaloKind
+from raterlens.models.build import Options, on_rows, response_of
+from raterlens.models.contexts import Contexts
+from raterlens.models.facets import FacetsModel
+from raterlens.models.panel import Panel, PanelSpread, Rows, SlopeLimits
+from raterlens.models.registry import facets_spec, own_slopes
+from raterlens.models.responses import Linked, Marks, Response
+from raterlens.models.terms.halo import IMPRESSION
 from raterlens.models.terms.noise import NOISE
-from raterlens.models.terms.rater_interactions import ITEM, block_of
+from raterlens.models.terms.rater_interactions import block_of, interacting_facets
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD, RaterThresholds
+from raterlens.models.terms.shared_bias import BIAS, SharedBias
+from raterlens.models.terms.thresholds import THRESHOLD
 
 # Up to here the covariances between all raters are kept, 11 MB in a file; beyond, only those within a rater.
 MOST_RATERS = 500
@@ -118,141 +125,150 @@ class Calibration:
         labels = self.labels[_LABELLED.get(effect, effect)].cast(pl.String)
         return dict(zip(labels, self.effects[effect].tolist(), strict=True))
 
+    # -- on rows: of ratings, of references or any others -------------------------------------------------------
+
+    def options(self, **beside: Any) -> Options:
+        """Those that a model with these effects is built by; every rater has a slope of its own, wherever the
+        calibration's slopes came from."""
+        effects = self.effects
+        in_logits: HaloKind = "rater" if "halo" in effects else "none"
+        given: dict[str, Any] = {
+            "spec": replace(facets_spec(self.model), slopes=own_slopes),
+            "scale": self.scale,
+            "item_slopes": self.item_slopes,
+            "halo": "ability" if IMPRESSION in effects else in_logits,
+            "interactions": interacting_facets(effects),
+            "rater_thresholds": "drawn" if RATER_THRESHOLD in effects else "none",
+            "marks": self.marks,
+        }
+        return Options(link=get_link(self.link), **given | beside)
+
+    def _on(self, rows: Contexts) -> tuple[FacetsModel, Response, Array]:
+        """The model on these rows, by the codes of the fit, with its parameters."""
+        options = self.options()
+        response = response_of(len(self.scores), self.score_step, options)
+        model = on_rows(rows, response, options, self._highest)
+        if BIAS in self.effects:
+            model = model.plus(SharedBias.of(np.ones(rows.n_raters, dtype=bool)))
+        parameters = [term.parameters(self.effects[term.name]) for term in model.terms]
+        return model, response, np.concatenate(parameters)
+
+    @property
+    def _highest(self) -> Indices | None:
+        """(items,): the highest score of each item that has thresholds of its own."""
+        thresholds = self.effects.get(THRESHOLD)
+        return None if thresholds is None or len(thresholds) == 1 else np.isfinite(thresholds).sum(axis=1)
+
+    def _contexts(
+        self, rater: Indices, item: Indices | int, facets: Mapping[str, Indices] | None = None
+    ) -> Contexts:
+        sizes = len(self.effects["slope"]), len(self.labels["item"])
+        further = {
+            name.removeprefix("facet "): len(labels)
+            for name, labels in self.labels.items()
+            if name.startswith("facet ")
+        }
+        levels = tuple((facets or {}).get(name, np.full(len(rater), size)) for name, size in further.items())
+        return Contexts.reference(rater, np.broadcast_to(item, len(rater)), levels, sizes, further)
+
+    def rows(self, rater: Indices, item: Indices | int, facets: Mapping[str, Indices] | None = None) -> Rows:
+        """Ratings by these raters, each on an item, by the codes of the fit; on average levels of further facets but
+        of those that are given."""
+        model, response, x = self._on(self._contexts(rater, item, facets))
+        besides = model.of_rows(x).besides if BIAS not in model else None
+        exact = Linked(get_link(self.link)) if response.cornered else response
+        return Rows(model.predictor(x), exact, np.zeros(len(rater)) if besides is None else besides)
+
+    def in_logits(self) -> "Calibration":
+        """With the variance that impressions on the ability scale have in each rater's scores."""
+        if IMPRESSION not in self.effects:
+            return self
+        kept = {name: values for name, values in self.effects.items() if name != IMPRESSION}
+        variance = self.effects["slope"] ** 2 * float(self.effects[IMPRESSION][0])
+        return replace(self, effects={**kept, "halo": variance}, covariance=None)
+
+    def average(self) -> "Calibration":
+        """With one rater in the place of all, the average of those who count in the average severity."""
+        n, aside = len(self.effects["slope"]), self.panel().aside
+        kept = ~aside if not aside.all() else ~np.zeros(n, dtype=bool)
+        effects = dict(self.in_logits().effects)
+        for name in ("slope", "severity", "halo", BIAS, NOISE):
+            if name in effects:
+                effects[name] = effects[name][kept].mean(keepdims=True)
+        for name in (RATER_THRESHOLD, *map(block_of, interacting_facets(effects))):
+            effects.pop(name, None)
+        labels = {**self.labels, "rater": pl.Series("rater", ["average"])}
+        return replace(self, labels=labels, effects=effects, covariance=None)
+
     def panel(self, item: str | None = None) -> Panel:
         """The raters on an average item, or on the one named."""
-        a, b = self.effects["slope"], self.effects["severity"]
-        n, spread, m = len(a), self.covariance, self._n_besides
-        if item is None:
-            return self._panel(a, b, None if spread is None else spread[: 2 * n + m, : 2 * n + m])
-        place = self._item(item)
-        difficulty = float(self.effects["difficulty"][place])
-        stretch = float(np.exp(self.effects["item_slope"][place])) if self.item_slopes else 1.0
-        on_ability = facets_spec(self.model).difficulty_on_ability_scale
-        weight = a if on_ability else np.ones(n)
-        if spread is not None:
-            # Rows: slope a g, severity b + w delta, and what is besides; columns: a, b, that, delta, log g.
-            own, n_items = sparse.eye_array(n), len(self.effects["difficulty"])
-            blocks = [
-                [stretch * own, None, None],
-                [difficulty * own if on_ability else None, own, _column(weight, place, n_items)],
-            ]
-            if self.item_slopes:
-                blocks[0].append(_column(stretch * a, place, n_items))
-                blocks[1].append(None)
-            if m:
-                for row in blocks:
-                    row.insert(2, None)
-                blocks.append([None, None, sparse.eye_array(m), *[None] * (len(blocks[0]) - 3)])
-            through = sparse.block_array(blocks, format="csr")
-            whole = through @ (through @ spread).T
-            if self.item_variance is not None:
-                own_error = np.concatenate(
-                    [np.zeros(n), self.item_variance[:, place], np.zeros(whole.shape[0] - 2 * n)]
-                )
-                whole = whole + (
-                    np.diag(own_error) if isinstance(whole, np.ndarray) else sparse.diags_array(own_error)
-                )
-            spread = whole
-        severity = b + weight * difficulty
-        if (interaction := self.effects.get(block_of(ITEM))) is not None:
-            severity = severity + interaction[:, place]
-        return self._panel(stretch * a, severity, spread, stretch)
-
-    def _panel(
-        self,
-        slope: Array,
-        severity: Array,
-        spread: Array | sparse.csr_array | None,
-        stretch: float = 1.0,
-    ) -> Panel:
-        """`spread`: covariance of slopes, severities and what moves scores besides ability."""
-        n, besides = len(slope), self._besides(slope)
-        of_besides: Covarying | None = None
-        if spread is not None and besides is not None:
-            through = self._through_besides(slope)
-            of_besides = (through @ (through @ spread).T)[2 * n :]
+        n, n_items = len(self.effects["slope"]), len(self.labels["item"])
+        place = n_items if item is None else self._item(item)
+        model, _, x = self._on(self._contexts(np.arange(n), place))
+        at, whole = model.of_rows(x), None
+        stretch = float(np.exp(self.effects["item_slope"][place])) if self.item_slopes and item else 1.0
+        if self.covariance is not None:
+            kept = [np.arange(model.blocks.size)[model.blocks[name]] for name in COVARYING if name in model]
+            through = at.derivatives[:, np.concatenate(kept)]
+            whole = through @ (through @ self.covariance).T
+            if item is not None and self.item_variance is not None:
+                own = np.zeros(whole.shape[0])
+                own[n : 2 * n] = self.item_variance[:, place]
+                whole = whole + (np.diag(own) if isinstance(whole, np.ndarray) else sparse.diags_array(own))
         return Panel(
-            slope,
-            severity,
-            None if spread is None else spread[: 2 * n, : 2 * n],
+            at.slope,
+            at.severity,
+            None if whole is None else whole[: 2 * n, : 2 * n],
             self.falling / stretch,
             self.at_limit,
             self.apart,
-            besides,
-            of_besides,
-            self._largest(stretch),
+            at.besides,
+            None if whole is None or at.besides is None else whole[2 * n :],
+            None if self.spread is None else stretch * self.spread.largest,
             self.extreme,
             None if self.limits is None else self.limits.stretched(stretch),
         )
 
-    @property
-    def _n_besides(self) -> int:
-        """Parameters of what moves scores besides ability: a reading's impression, or what raters share."""
-        return sum(len(self.effects[name]) for name in ("halo", "impression", "bias") if name in self.effects)
-
-    def halo_of(self, slope: Array) -> Array | None:
-        """(raters,): the variance of the reading effect in logits, of raters with these slopes; None without one."""
-        impression = self.effects.get("impression")
-        return self.effects.get("halo") if impression is None else slope**2 * float(impression[0])
-
-    def _besides(self, slope: Array) -> Array | None:
-        """(raters,): the variance of what moves scores besides ability, which capability is averaged over."""
-        bias = self.effects.get("bias")
-        return self.halo_of(slope) if bias is None else bias**2
-
-    def _through_besides(self, slope: Array) -> sparse.csr_array:
-        """Slopes, severities and these variances by slopes, severities and the parameters that they follow from."""
-        n = len(slope)
-        by_slope, own = None, sparse.eye_array(n)
-        if "impression" in self.effects:
-            by_slope = sparse.diags_array(2 * slope * float(self.effects["impression"][0]))
-            own = sparse.csr_array((slope**2)[:, None])
-        elif (bias := self.effects.get("bias")) is not None:
-            own = sparse.diags_array(2 * bias)
-        each = sparse.eye_array(n)
-        return sparse.csr_array(
-            sparse.block_array([[each, None, None], [None, each, None], [by_slope, None, own]], format="csr")
-        )
-
-    def _largest(self, stretch: float = 1.0) -> float | None:
-        return None if self.spread is None else stretch * self.spread.largest
+    # -- how raters use the scale -----------------------------------------------------------------------------
 
     def curve(self, item: str | None = None, rater: int | None = None) -> Curve:
         """How the expected score follows the predictor, on average over items or on the one named; of all raters, or of
         one, where they use the scale in their own ways."""
-        if (marks := self.marks) is not None:
-            noise = self.effects[NOISE]
-            return _mark_curve(marks, float(noise.mean() if rater is None else noise[rater]))
-        moved = None if rater is None else self.effects.get(RATER_THRESHOLD)
-        return self._curve(item, 0.0 if moved is None else moved[rater])
+        use = self._use
+        return self._curve(item, None if use is None or rater is None else use.own[rater])
 
     def own_curves(self, item: str | None = None) -> OwnCurves | None:
         """The curve of each rater, where they use the scale in their own ways."""
-        if (marks := self.marks) is not None:
-            by_rater = [
-                tuple(_mark_curve(marks, own + off * NEARBY / 2) for off in (0, -1, 1))
-                for own in self.effects[NOISE].tolist()
-            ]
-            curves, nearby = zip(*((own, (pair,)) for own, *pair in by_rater), strict=True)
-            return OwnCurves(curves, nearby, self.curve_covariance)
-        moved = self.effects.get(RATER_THRESHOLD)
-        if moved is None or not moved.any():  # a spread of 0
+        use = self._use
+        if use is None or (self.marks is None and not use.own.any()):  # a spread of 0
             return None
-        contrasts = (
-            RaterThresholds(len(moved), moved.shape[1], self.scale == "graded").contrasts.T * NEARBY / 2
-        )
+        steps = use.directions * NEARBY / 2
         nearby = tuple(
-            tuple((self._curve(item, own - step), self._curve(item, own + step)) for step in contrasts)
-            for own in moved
+            tuple((self._curve(item, own - step), self._curve(item, own + step)) for step in steps)
+            for own in use.own
         )
-        return OwnCurves(tuple(self._curve(item, own) for own in moved), nearby, self.curve_covariance)
+        return OwnCurves(tuple(self._curve(item, own) for own in use.own), nearby, self.curve_covariance)
 
-    def _curve(self, item: str | None, moved: Array | float) -> Curve:
-        """With thresholds moved by so much."""
-        thresholds = self.effects.get("threshold")
+    @property
+    def _use(self) -> "_Use | None":
+        """Each rater's own use of the scale: thresholds around those of all, or the logarithm of its noise."""
+        if self.marks is not None:
+            return _Use(self.effects[NOISE][:, None], np.ones((1, 1)))
+        moved = self.effects.get(RATER_THRESHOLD)
+        if moved is None:
+            return None
+        term = RaterThresholds(len(moved), moved.shape[1], self.scale == "graded")
+        return _Use(moved, term.contrasts.T)
+
+    def _curve(self, item: str | None, own: Array | None) -> Curve:
+        """With an own use of the scale, or that of all."""
+        if (marks := self.marks) is not None:
+            return marks.curve(float(np.exp(self.effects[NOISE].mean() if own is None else own[0])))
+        thresholds = self.effects.get(THRESHOLD)
         if thresholds is not None and item is not None and len(thresholds) > 1:
             thresholds = thresholds[[self._item(item)]]
-        thresholds = None if thresholds is None else thresholds + moved
+        if thresholds is not None and own is not None:
+            thresholds = thresholds + own
         return curve_of(get_link(self.link), thresholds, graded=self.scale == "graded")
 
     def _item(self, item: str) -> int:
@@ -386,12 +402,8 @@ _LABELLED = {
 COVARYING = ("slope", "severity", "halo", "impression", "bias", "difficulty", "item_slope")
 
 
-def _mark_curve(marks: Marks, log_noise: float) -> MarkCurve:
-    values = marks.values
-    span = marks.highest / marks.unit
-    return MarkCurve((values[1:] + values[:-1]) / 2, float(np.exp(log_noise)), span, marks.probabilities)
-
-
-def _column(values: Array, place: int, width: int) -> sparse.csr_array:
-    rows = np.arange(len(values))
-    return sparse.csr_array((values, (rows, np.full(len(values), place))), shape=(len(values), width))
+class _Use(NamedTuple):
+    own: Array
+    """(raters, numbers)"""
+    directions: Array
+    """(contrasts, numbers): in which it may differ between raters."""

@@ -56,6 +56,18 @@ class Contexts:
             {facet.name: len(facet.labels) for facet in ratings.facets},
         )
 
+    @staticmethod
+    def reference(
+        rater: Indices,
+        item: Indices,
+        facets: tuple[Indices, ...],
+        sizes: tuple[int, int],
+        facet_sizes: dict[str, int],
+    ) -> "Contexts":
+        """Rows that nobody need have rated. A level beyond all others is the average one: what it adds is 0."""
+        none = np.zeros((len(rater), 1), dtype=np.int64)
+        return Contexts(rater, item, facets, none, np.arange(len(rater)), *sizes, facet_sizes)
+
     @property
     def rated(self) -> "Contexts":
         """Those of ratings alone."""

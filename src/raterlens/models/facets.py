@@ -29,6 +29,7 @@ from raterlens.models.terms.per_rater import Effect, Linear, RaterTerm
 from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.rater_interactions import Interaction
 from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.shared_bias import BIAS
 from raterlens.models.terms.slopes import SLOPE, Slopes
 from raterlens.models.terms.students import POPULATION
 from raterlens.models.terms.thresholds import THRESHOLD, Thresholds
@@ -324,6 +325,27 @@ class FacetsModel:
             slope, stretch, slope * stretch, part("intercept"), part("difficulty"), part("mean"), sd, steps
         )
 
+    def of_rows(self, parameters: Array) -> "RowValues":
+        """What raters do on the rows, students being standard normal."""
+        at, one = self._parts(parameters), np.ones(len(self.contexts))
+        severity = np.asarray(at.intercept + at.slope * at.difficulty)
+        by_slope = self._weighted({"slope": at.stretch * one, "log_slope": at.a})
+        by_severity = self._weighted({"intercept": one, "difficulty": at.slope, "slope": at.difficulty * one})
+        besides, by_besides = None, None
+        if HALO in self:
+            by_besides = self.design("halo")
+            besides = by_besides @ parameters
+        elif BIAS in self:
+            loads = self.design("loading")
+            follows = loads @ parameters
+            besides, by_besides = follows**2, sparse.diags_array(2 * follows) @ loads
+        elif IMPRESSION in self:
+            variance = self.piece_variance(parameters)
+            own = placed(sparse.csr_array((at.a**2)[:, None]), self.blocks[IMPRESSION], self.blocks.size)
+            besides, by_besides = at.a**2 * variance, sparse.diags_array(2 * at.a * variance) @ by_slope + own
+        derivatives = [by_slope, by_severity, *(() if by_besides is None else (by_besides,))]
+        return RowValues(at.a, severity, besides, sparse.csr_array(sparse.vstack(derivatives, format="csr")))
+
     def predictor(self, parameters: Array) -> Predictor:
         at = self._parts(parameters)
         base = np.asarray(at.mean * at.a - at.intercept - at.slope * at.difficulty)
@@ -460,6 +482,17 @@ class FacetsModel:
         for name, values in parts.items():
             filled[self.blocks[name]] = values
         return filled
+
+
+class RowValues(NamedTuple):
+    """Of each row, with ability counted as in the predictor slope theta - severity."""
+
+    slope: Array
+    severity: Array
+    besides: Array | None
+    """Variance of what moves scores besides ability: of a reading's impression, or what raters share."""
+    derivatives: sparse.csr_array
+    """(2 or 3 x rows, parameters)"""
 
 
 class _Map(NamedTuple):

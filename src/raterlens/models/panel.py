@@ -1,12 +1,16 @@
-"""A panel: what was estimated of its raters, whatever the model."""
+"""Raters on reference rows, whatever the model: what was estimated of them, and the scores they can be expected to
+give."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.capability.population import over_readings
 from raterlens.capability.yardstick import LARGEST_SLOPE, may_set_yardstick
+from raterlens.models.responses import Predictor, Response
 
 
 class Covarying(Protocol):
@@ -104,3 +108,47 @@ class Panel:
     def candidates(self) -> Mask:
         """Who may set the yardstick."""
         return may_set_yardstick(self.slope, self.at_limit, self.apart)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Ratings that raters could give on items, as a calibrated model has them."""
+
+    predictor: Predictor
+    response: Response
+    halo: Array
+    """(rows,): variances of the reading effect."""
+
+    def chances(self, theta: Array, less: float = 0.0) -> Array:
+        """(rows, categories, abilities): probabilities of the scores; `less`: taken off the predictor."""
+        return over_readings(
+            lambda shift: self.response.chances(self._shifted(shift - less), theta), self.halo
+        )
+
+    def mean_of(self, row: NDArray[np.integer], theta: Array, less: float = 0.0) -> Array:
+        """(ratings,): expected scores of ratings, each of a row and of a student of this ability."""
+
+        def mean(shift: Array | float) -> Array:
+            reach = self.predictor.slope[row] * theta + shift - less
+            at = self.predictor.of_ratings(row, reach, self.response.lever)
+            return self.response.mean(at, np.zeros(1))[:, 0]
+
+        return over_readings(mean, self.halo[row])
+
+    def given_impressions(self, u: Array) -> "Rows":
+        """Each row once for every impression, which is no longer averaged over."""
+        n = len(u)
+        repeated = Predictor(
+            np.repeat(self.predictor.slope, n), np.repeat(self.predictor.intercepts, n, axis=0)
+        )
+        shift = np.multiply.outer(np.sqrt(self.halo), u).ravel()
+        return Rows(repeated.shifted(shift, self.response.lever), self.response, np.zeros(len(shift)))
+
+    def of(self, some: slice) -> "Rows":
+        """These rows alone."""
+        predictor = Predictor(self.predictor.slope[some], self.predictor.intercepts[some])
+        return Rows(predictor, self.response, self.halo[some])
+
+    def _shifted(self, amount: Array | float) -> Predictor:
+        every = np.broadcast_to(amount, len(self.predictor.slope))
+        return self.predictor.shifted(every, self.response.lever)

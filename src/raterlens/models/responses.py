@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raterlens.base.arrays import Array, Indices
+from raterlens.capability.curves import MarkCurve
 from raterlens.capability.links import Link
 from raterlens.kernels.break_even import compiled_code_pays
 
@@ -80,6 +81,15 @@ class Response:
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
         """(contexts, categories, nodes)"""
         raise NotImplementedError
+
+    def chances(self, predictor: Predictor, t: Array) -> Array:
+        """(contexts, categories, nodes): probabilities of the scores."""
+        return np.exp(self.log_prob(predictor, t))
+
+    def mean(self, predictor: Predictor, t: Array) -> Array:
+        """(contexts, nodes): expected score."""
+        scores = np.arange(float(self.n_categories))
+        return np.asarray(np.einsum("ckq,k->cq", self.chances(predictor, t), scores))
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
         """(categories - 1, contexts, categories, nodes): derivative of each log-probability in each intercept."""
@@ -534,6 +544,21 @@ class Marks(Response):
     def from_middle(self, value: float) -> float:
         """A mark in units from the middle as the file has it; of probabilities, log-odds."""
         return value if self.probabilities else self.highest / 2 + self.unit * value
+
+    def curve(self, noise: float | Array) -> MarkCurve:
+        """How marks with this noise, in units, follow their mean."""
+        values, span = self.values, self.highest / self.unit
+        return MarkCurve((values[1:] + values[:-1]) / 2, noise, span, self.probabilities)
+
+    def chances(self, predictor: Predictor, t: Array) -> Array:
+        reached = self.curve(self._noise(predictor)[:, None]).cumulative(self._mean(predictor, t))[0]
+        ends = np.zeros((1, *reached.shape[1:]))
+        return np.moveaxis(-np.diff(reached, axis=0, prepend=1 + ends, append=ends), 0, 1)
+
+    def mean(self, predictor: Predictor, t: Array) -> Array:
+        """It may lie beyond the ends of the scale."""
+        curve = self.curve(self._noise(predictor)[:, None])
+        return curve.mean(self._mean(predictor, t)) * (self.n_categories - 1)
 
     def reach(self, predictor: Predictor) -> Array:
         return np.asarray(np.abs(predictor.slope) / self._noise(predictor))

@@ -41,7 +41,7 @@ class Interaction(Term):
         place = -1 if facet == ITEM else names.index(facet)
         n_levels = contexts.n_items if place < 0 else contexts.facet_sizes[facet]
         levels = contexts.item if place < 0 else contexts.facets[place]
-        rated = slice(contexts.n_rated)
+        rated = (np.arange(len(contexts)) < contexts.n_rated) & (levels < n_levels)
         cells = np.unique(contexts.rater[rated] * n_levels + levels[rated])
         shape = contexts.n_raters, n_levels
         return Interaction(facet, *np.divmod(cells, n_levels), shape, place, block_of(facet))

@@ -168,7 +168,7 @@ def highest_scores(contexts: Contexts, n_categories: int, known: Indices | None 
     """(items,): the highest score that anybody gave each item, or is `known` to; one step at least, or it would have no
     thresholds."""
     given = np.zeros((contexts.n_items, n_categories))
-    rated = slice(contexts.n_rated)
+    rated = (np.arange(len(contexts)) < contexts.n_rated) & (contexts.item < contexts.n_items)
     np.add.at(given, contexts.item[rated], contexts.counts(n_categories)[rated])
     top = np.maximum(n_categories - 1 - np.argmax(given[:, ::-1] > 0, axis=1), 1)
     return np.asarray(top if known is None else np.maximum(top, known))
