@@ -257,7 +257,7 @@ class Marking:
     theta: Array
     contexts: Contexts
     rows: Rows
-    """Of the contexts"""
+    """Rows of the contexts"""
     sizes: Sequence[int]
     """Levels of raters, items and further facets"""
     _found: dict[Reading, Array] = field(default_factory=dict)

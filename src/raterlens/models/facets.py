@@ -326,7 +326,7 @@ class FacetsModel:
         )
 
     def of_rows(self, parameters: Array) -> "RowValues":
-        """What raters do on the rows, students being standard normal."""
+        """Slopes and severities on the rows, for standard normal students."""
         at, one = self._parts(parameters), np.ones(len(self.contexts))
         severity = np.asarray(at.intercept + at.slope * at.difficulty)
         by_slope = self._weighted({"slope": at.stretch * one, "log_slope": at.a})
@@ -485,7 +485,7 @@ class FacetsModel:
 
 
 class RowValues(NamedTuple):
-    """Of each row, with ability counted as in the predictor slope theta - severity."""
+    """Values of each row, for the predictor slope theta - severity."""
 
     slope: Array
     severity: Array
