@@ -1,19 +1,26 @@
 """`raterlens convert`, `pack`, `plot` and `compare`: from one file to another."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from raterlens.app.cli.main import print_json
-from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, read_config, several
+from raterlens.app.cli.options import (
+    File,
+    ReadOptions,
+    read_config,
+    several,
+    shell_record,
+)
 from raterlens.app.progress import progress_bar
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.text import Message, Option, counted
 from raterlens.charts import CHARTS, ChartInputs
+from raterlens.config.option_fields import option
 
 if TYPE_CHECKING:
     from raterlens.config import ReadConfig
@@ -29,9 +36,7 @@ Kind = Annotated[
 ]
 
 
-def convert(
-    file: File, /, *, out: Target, to: Kind = None, columns: ReadOptions = EVERYTHING_RECOGNISED
-) -> None:
+def convert(file: File, /, *, out: Target, to: Kind = None, columns: ReadOptions = ReadOptions()) -> None:
     """Write the ratings to another kind of file."""
     kind, config = kind_of(out, to), read_config(columns)
     # heavy, so not before it is needed
@@ -82,7 +87,7 @@ def pack(
     /,
     *,
     out: Annotated[Path, Parameter(help="File to write, NAME.rlpack.")],
-    columns: ReadOptions = EVERYTHING_RECOGNISED,
+    columns: ReadOptions = ReadOptions(),
 ) -> None:
     """Read a large table once, and keep it in a compact form that later fits open at once."""
     config = read_config(columns)
@@ -102,26 +107,18 @@ def pack(
     )
 
 
-@Parameter(name="*")
+@shell_record()
 @dataclass(frozen=True)
 class ChartOptions:
     """Contents and style of a chart."""
 
-    out: Annotated[Path, Parameter(help="File to write: .svg, .png, .pdf, or .html with tooltips.")]
-    ratings: Annotated[
-        Path | None, Parameter(help="The ratings that were fitted, for charts that need them.")
-    ] = None
-    show: Annotated[str | None, Parameter(help="Rater to show, or several (a,b).")] = None
-    time: Annotated[str | None, Parameter(help="For 'drift': column that says when a rating was given.")] = (
-        None
-    )
-    value: Annotated[
-        str | None, Parameter(help="For 'drift': severity (default), discrimination or capability.")
-    ] = None
-    theme: Annotated[str, Parameter(help="light or dark; an .html page follows the reader's system.")] = (
-        "light"
-    )
-    width: Annotated[int | None, Parameter(help="In pixels; default 640. Use 380 for a phone.")] = None
+    out: Path = option(MISSING, "File to write: .svg, .png, .pdf, or .html with tooltips.")
+    ratings: Path | None = option(None, "The ratings that were fitted, for charts that need them.")
+    show: str | None = option(None, "Rater to show, or several (a,b).")
+    time: str | None = option(None, "For 'drift': column that says when a rating was given.")
+    value: str | None = option(None, "For 'drift': severity (default), discrimination or capability.")
+    theme: str = option("light", "light or dark; an .html page follows the reader's system.")
+    width: int | None = option(None, "In pixels; default 640. Use 380 for a phone.")
 
 
 def plot(
@@ -130,7 +127,7 @@ def plot(
     /,
     *,
     drawing: ChartOptions,
-    columns: ReadOptions = EVERYTHING_RECOGNISED,
+    columns: ReadOptions = ReadOptions(),
 ) -> None:
     """Draw a chart of a fit."""
     needs = CHARTS[choose("chart", chart, CHARTS)]

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from raterlens.app.cli.main import print_json
 from raterlens.app.cli.options import (
-    DEFAULT_FIT,
-    EVERYTHING_RECOGNISED,
     DecisionOptions,
     DiagnosticColumns,
     File,
@@ -18,9 +16,7 @@ from raterlens.app.cli.options import (
     MoreFiles,
     Output,
     ReadOptions,
-    files_of,
-    fit_config,
-    read_config,
+    request_of,
     several,
 )
 from raterlens.app.progress import Watch, progress_bar
@@ -31,12 +27,6 @@ from raterlens.output.report.reproduce import IMPORT, Reproduction, Request
 if TYPE_CHECKING:
     from raterlens.fitting.run import FittedRequest
 
-NO_COLUMNS, NO_DECISIONS, SHORT_FIT, ON_SCREEN = (
-    DiagnosticColumns(),
-    DecisionOptions(),
-    LongFitOptions(),
-    Output(),
-)
 DEMO_FOLDER = Path("raterlens-demo")
 EXAMPLE = "bundled example: ratings simulated from published estimates, none of them real"
 
@@ -45,21 +35,17 @@ def fit(
     file: File,
     /,
     *more: MoreFiles,
-    columns: ReadOptions = EVERYTHING_RECOGNISED,
-    model: FitOptions = DEFAULT_FIT,
-    besides: DiagnosticColumns = NO_COLUMNS,
-    deciding: DecisionOptions = NO_DECISIONS,
-    work: LongFitOptions = SHORT_FIT,
-    output: Output = ON_SCREEN,
+    columns: ReadOptions = ReadOptions(),
+    model: FitOptions = FitOptions(),
+    besides: DiagnosticColumns = DiagnosticColumns(),
+    deciding: DecisionOptions = DecisionOptions(),
+    work: LongFitOptions = LongFitOptions(),
+    output: Output = Output(),
 ) -> None:
     """Fit a model: how capable, how severe and how sharp is each rater?"""
     _check_output(output)
-    request = Request(
-        file=str(file),
-        more=tuple(map(str, more)),
-        read=read_config(columns),
-        fit=fit_config(model),
-        files={name: str(path) for name, path in files_of(model).items()},
+    request = request_of(
+        *(file, more, columns, model),
         time=besides.time,
         groups=several("groups", besides.groups) or [],
         out=None if output.out is None else str(output.out),

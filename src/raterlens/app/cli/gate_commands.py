@@ -4,30 +4,28 @@ from dataclasses import dataclass
 from functools import partial
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
 
 from raterlens.app.cli.main import print_json
 from raterlens.app.cli.options import (
-    DEFAULT_FIT,
-    EVERYTHING_RECOGNISED,
-    NO_BOUNDS,
     BoundOptions,
     File,
     FitOptions,
     MoreFiles,
     ReadOptions,
     bounds_of,
-    files_of,
-    fit_config,
     read_config,
+    request_of,
     several,
+    shell_record,
 )
 from raterlens.app.progress import progress_bar
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.config import FitConfig, ReadConfig
+from raterlens.config import ReadConfig
+from raterlens.config.option_fields import option
 from raterlens.judging.bounds import Bounds
 from raterlens.output.report.reproduce import Request
 
@@ -43,20 +41,17 @@ def _file(help_text: str) -> Parameter:
     return Parameter(show_default=False, group="Output", help=help_text)
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@shell_record()
+@dataclass(frozen=True)
 class GateOutput:
     """Where the result of a gate goes, and what it is compared with."""
 
-    json: Annotated[
-        bool,
-        Parameter(negative=(), show_default=False, group="Output", help="Print only the result, as JSON."),
-    ] = False
-    markdown: Annotated[Path | None, _file("Also write the result of the gate as Markdown.")] = None
-    junit: Annotated[Path | None, _file("Also write the result of the gate as JUnit XML.")] = None
-    baseline: Annotated[
-        Path | None, _file("Earlier run to compare with: fit.json, or for judge what --save wrote.")
-    ] = None
+    json: bool = option(False, "Print only the result, as JSON.", group="Output")
+    markdown: Path | None = option(None, "Also write the result of the gate as Markdown.", group="Output")
+    junit: Path | None = option(None, "Also write the result of the gate as JUnit XML.", group="Output")
+    baseline: Path | None = option(
+        None, "Earlier run to compare with: fit.json, or for judge what --save wrote.", group="Output"
+    )
 
     @property
     def for_gate(self) -> bool:
@@ -64,43 +59,40 @@ class GateOutput:
 
     def write(self, markdown: str, junit: str) -> None:
         """The files that are asked for."""
-        for option, path, text in (("markdown", self.markdown, markdown), ("junit", self.junit, junit)):
+        for name, path, text in (("markdown", self.markdown, markdown), ("junit", self.junit, junit)):
             if path is not None:
-                write_text(path, text, option)
+                write_text(path, text, name)
 
 
-def write_text(path: Path, text: str, option: str) -> None:
+def write_text(path: Path, text: str, name: str) -> None:
     """A file that appears when it is whole."""
     from raterlens.base.atomic_files import atomic_write  # not before it is needed
 
-    atomic_write(path, partial(Path.write_text, data=text, encoding="utf-8"), option=option)
+    atomic_write(path, partial(Path.write_text, data=text, encoding="utf-8"), option=name)
 
 
-ON_SCREEN = GateOutput()
+DEFAULT_FIT, NO_BOUNDS = FitOptions(), BoundOptions()
 
 
 def check(
     file: File,
     /,
     *more: MoreFiles,
-    columns: ReadOptions = EVERYTHING_RECOGNISED,
+    columns: ReadOptions = ReadOptions(),
     model: FitOptions = DEFAULT_FIT,
     bounds: BoundOptions = NO_BOUNDS,
-    output: GateOutput = ON_SCREEN,
+    output: GateOutput = GateOutput(),
 ) -> int:
     """Check the data and the design; with a bound such as --min-sharpness, judge every rater."""
-    read, asked, json = read_config(columns), bounds_of(bounds), output.json
+    asked = bounds_of(bounds)
     if asked.given():
-        files = {name: str(path) for name, path in files_of(model).items()}
-        request = Request(
-            file=str(file), more=tuple(map(str, more)), read=read, fit=fit_config(model), files=files
-        )
+        request = request_of(file, more, columns, model)
         return PASSED if _gate(request, asked, output) else GATE_FAILED
     if model != DEFAULT_FIT or bounds != NO_BOUNDS or output.for_gate:
         raise OptionError(
             "no bound is set to judge raters by", Message("add one, such as ", Option("min_sharpness", 0.5))
         )
-    return _check([str(file), *map(str, more)], read, json=json)
+    return _check([str(file), *map(str, more)], read_config(columns), json=output.json)
 
 
 def _check(files: list[str], config: ReadConfig, *, json: bool) -> int:
@@ -149,83 +141,53 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
 _GROUP = "Judges"
 
 
-@Parameter(name="*", group=_GROUP)
-@dataclass(frozen=True, kw_only=True)
+@shell_record(_GROUP)
+@dataclass(frozen=True)
 class JudgeOptions:
     """Options about judges."""
 
-    trusted: Annotated[
-        str | None,
-        Parameter(help="People whose agreement sets the scale (a,b), where no answers are known."),
-    ] = None
-    by: Annotated[
-        str | None,
-        Parameter(help="With known answers: column of groups (system); the share of good answers in each."),
-    ] = None
-    by_metric: Annotated[
-        str | None,
-        Parameter(help="Sort judges by capability, accuracy (known answers) or sharpness (people)."),
-    ] = None
-    min_accuracy: Annotated[
-        float | None, Parameter(help="With known answers: lowest expected accuracy, 0 to 1.")
-    ] = None
-    min_capability: Annotated[
-        float | None, Parameter(help="Lowest capability, 0 to 1; 0.5 by default with known answers.")
-    ] = None
-    min_sharpness: Annotated[
-        float | None, Parameter(help="With people: lowest sharpness, 0 to 1; 0.5 by default.")
-    ] = None
-    margin: Annotated[
-        float,
-        Parameter(
-            help="With people: how far below theirs a judge's capability may be and still replace one."
-        ),
-    ] = 0.1
-    by_estimate: Annotated[
-        bool,
-        Parameter(
-            negative=(),
-            show_default=False,
-            help="Let the estimate decide, not the interval; judges near a bound may then flip between runs.",
-        ),
-    ] = False
-    without: Annotated[str | None, Parameter(help="Leave out the verdicts of these judges (a,b).")] = None
-    only: Annotated[str | None, Parameter(help="Judge only these raters (a,b).")] = None
-    save: Annotated[
-        Path | None, Parameter(help="Also save the result, as the --baseline of a later run.", group="Output")
-    ] = None
-    out: Annotated[
-        Path | None,
-        Parameter(help="Folder for judges.csv, labels.csv, systems.csv and so on.", group="Output"),
-    ] = None
-
-
-USUAL = JudgeOptions()
+    trusted: str | None = option(
+        None, "People whose agreement sets the scale (a,b), where no answers are known."
+    )
+    by: str | None = option(
+        None, "With known answers: column of groups (system); the share of good answers in each."
+    )
+    by_metric: str | None = option(
+        None, "Sort judges by capability, accuracy (known answers) or sharpness (people)."
+    )
+    min_accuracy: float | None = option(None, "With known answers: lowest expected accuracy, 0 to 1.")
+    min_capability: float | None = option(
+        None, "Lowest capability, 0 to 1; 0.5 by default with known answers."
+    )
+    min_sharpness: float | None = option(None, "With people: lowest sharpness, 0 to 1; 0.5 by default.")
+    margin: float = option(
+        0.1, "With people: how far below theirs a judge's capability may be and still replace one."
+    )
+    by_estimate: bool = option(
+        False, "Let the estimate decide, not the interval; judges near a bound may then flip between runs."
+    )
+    without: str | None = option(None, "Leave out the verdicts of these judges (a,b).")
+    only: str | None = option(None, "Judge only these raters (a,b).")
+    save: Path | None = option(
+        None, "Also save the result, as the --baseline of a later run.", group="Output"
+    )
+    out: Path | None = option(
+        None, "Folder for judges.csv, labels.csv, systems.csv and so on.", group="Output"
+    )
 
 
 def judge(
     file: File,
     /,
     *more: MoreFiles,
-    columns: ReadOptions = EVERYTHING_RECOGNISED,
-    asked: JudgeOptions = USUAL,
-    output: GateOutput = ON_SCREEN,
+    columns: ReadOptions = ReadOptions(),
+    asked: JudgeOptions = JudgeOptions(),
+    output: GateOutput = GateOutput(),
 ) -> int:
     """Which judges can be trusted? Given some known answers (--known) or people (--trusted)."""
-    read = read_config(columns)
-    request = Request(
-        file=str(file),
-        more=tuple(map(str, more)),
-        read=read,
-        fit=FitConfig(),
-        files={},
-        groups=_groups(asked, read),
-    )
+    groups = [] if asked.by in (None, "item", *read_config(columns).names("item")) else [str(asked.by)]
+    request = request_of(file, more, columns, FitOptions(), groups=groups)
     return PASSED if _judge(request, asked, output).passed else GATE_FAILED
-
-
-def _groups(asked: JudgeOptions, read: "ReadConfig") -> list[str]:
-    return [] if asked.by in (None, "item", *read.names("item")) else [str(asked.by)]
 
 
 def _judge(request: Request, asked: JudgeOptions, output: GateOutput) -> "JudgeReport":

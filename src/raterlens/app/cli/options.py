@@ -5,10 +5,10 @@ an option here, with the help text, flag and bounds that the field carries.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 from cyclopts import Group, Parameter
 
@@ -16,9 +16,12 @@ from raterlens.app.web.settings import Settings
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, between_commas
 from raterlens.config import FitConfig, ReadConfig
-from raterlens.config.option_fields import choices, takes_several
+from raterlens.config.option_fields import choices, option, takes_several
 from raterlens.judging.bounds import Bounds
 from raterlens.models.registry import MODELS
+from raterlens.output.report.reproduce import Request
+
+Record = TypeVar("Record")
 
 _TABLE = Group("Table", sort_key=1)
 _MODEL = Group("Model", sort_key=2)
@@ -39,39 +42,64 @@ FILES = tuple(one.name for one in fields(FitConfig) if one.metadata.get("file"))
 """Options of a fit that the command line takes as files."""
 
 
-def _help(option: "Field[Any]") -> str:
+def _help(one: "Field[Any]") -> str:
     """The field's help, with the values to choose from."""
-    if option.name == "model":
+    if one.name == "model":
         models = " ".join(f"{spec.name}: {spec.about}." for spec in MODELS.values())
         return f"Default: the data decide, starting from gmf. {models}"
-    text: str = option.metadata["help"]
-    offered = choices(option.type)
+    text: str = one.metadata["help"]
+    offered = choices(one.type)
     named = not offered or all(name in text for name in offered)
     return text if named else f"{text.removesuffix('.')}: {one_of(offered)}."
 
 
-def _option(option: "Field[Any]") -> tuple[str, Any, Any]:
-    """A field of a configuration as a shell can give it: text, unless it is a number, a switch or a file."""
-    kinds = (option.type, *get_args(option.type))
-    shape: dict[str, Any] = {"name": option.metadata["flag"]} if "flag" in option.metadata else {}
-    kind: Any = type(option.default) if isinstance(option.default, str | int) else str | None
-    if option.name in FILES:
-        kind = Path | None
-    elif float in kinds and str not in kinds:
-        kind, shape = float | None, shape | {"allow_leading_hyphen": True}
-    elif int in kinds and bool not in kinds and option.default is None:
-        kind = int | None
-    default = option.default
+def _parameter(one: "Field[Any]", kind: Any, help_text: str) -> Parameter:
+    """How the command line takes an option, by its type and what its field says."""
+    how = one.metadata
+    shape: dict[str, Any] = {}
     if kind is bool:
-        shape |= {"negative": (), "show_default": False}
-        if default is True:  # only its opposite changes anything
-            default = False
-            shape.setdefault("name", f"--no-{option.name.replace('_', '-')}")
-    return option.name, Annotated[kind, Parameter(help=_help(option), **shape)], field(default=default)
+        shape = {"negative": (), "show_default": False}
+        if one.default is True:  # only its opposite changes anything
+            shape["name"] = f"--no-{one.name.replace('_', '-')}"
+    if float in (kind, *get_args(kind)) or "hyphen" in how:
+        shape["allow_leading_hyphen"] = True
+    shape |= {name: how[key] for name, key in (("name", "flag"), ("group", "group")) if key in how}
+    return Parameter(help=help_text, **shape)
+
+
+def shell_record(group: Group | str = "Parameters") -> Callable[[type[Record]], type[Record]]:
+    """A dataclass whose fields are options of a command, each by its `option(...)`."""
+
+    def made(record: type[Record]) -> type[Record]:
+        for one in fields(record):  # type: ignore[arg-type]
+            kind: Any = one.type
+            record.__annotations__[one.name] = Annotated[kind, _parameter(one, kind, one.metadata["help"])]
+        return Parameter(name="*", group=group)(record)
+
+    return made
+
+
+def _kind(one: "Field[Any]") -> Any:
+    """The type of a configuration's option as a shell can give it: text, unless it is a number, a switch or a file."""
+    kinds = (one.type, *get_args(one.type))
+    if one.name in FILES:
+        return Path | None
+    if float in kinds and str not in kinds:
+        return float | None
+    if int in kinds and bool not in kinds and one.default is None:
+        return int | None
+    return type(one.default) if isinstance(one.default, str | int) else str | None
 
 
 def _record(config: type, group: Group) -> Any:
-    options = [_option(option) for option in fields(config) if "help" in option.metadata]
+    """The options of a configuration, as a shell gives them."""
+    options: list[Any] = []
+    for one in fields(config):
+        if "help" in one.metadata:
+            kind, default = _kind(one), False if one.default is True else one.default
+            options.append(
+                (one.name, Annotated[kind, _parameter(one, kind, _help(one))], field(default=default))
+            )
     # With a docstring: Python would make one of all types and defaults, which takes longer than all else here.
     known = {"__doc__": f"The options of {config.__name__}, as a shell gives them."}
     made = make_dataclass(
@@ -103,9 +131,18 @@ def fit_config(options: FitOptions) -> FitConfig:
     return FitConfig(**{name: value for name, value in given.items() if name not in FILES})
 
 
-def files_of(options: FitOptions) -> dict[str, Path]:
-    """The files that hold the other options of a fit."""
-    return {name: path for name in FILES if (path := getattr(options, name)) is not None}
+def request_of(
+    file: Path, more: Sequence[Path], columns: ReadOptions, model: FitOptions, **further: Any
+) -> Request:
+    """The request that a command makes: its files, how to read them, and what to fit."""
+    return Request(
+        file=str(file),
+        more=tuple(map(str, more)),
+        read=read_config(columns),
+        fit=fit_config(model),
+        files={name: str(path) for name in FILES if (path := getattr(model, name)) is not None},
+        **further,
+    )
 
 
 def bounds_of(options: BoundOptions) -> Bounds:
@@ -115,16 +152,16 @@ def bounds_of(options: BoundOptions) -> Bounds:
 def _values(config: type, options: Any) -> dict[str, Any]:
     """The shell's values, as the configuration takes them."""
     found: dict[str, Any] = {}
-    for option in fields(config):
-        value = getattr(options, option.name)
-        if takes_several(option):
-            names = several(option.name, value)
+    for one in fields(config):
+        value = getattr(options, one.name)
+        if takes_several(one):
+            names = several(one.name, value)
             value = names[0] if names and len(names) == 1 else names
         elif isinstance(value, float) and value.is_integer():
             value = int(value)
-        elif option.default is True:
+        elif one.default is True:
             value = not value
-        found[option.name] = value
+        found[one.name] = value
     return found
 
 
@@ -151,61 +188,50 @@ def several(name: str, text: str | None) -> list[str] | None:
     return names
 
 
-@Parameter(name="*", group=_DIAGNOSTICS)
+@shell_record(_DIAGNOSTICS)
 @dataclass(frozen=True)
 class DiagnosticColumns:
     """Columns that diagnostics look at; no part of the model."""
 
-    time: Annotated[
-        str | None,
-        Parameter(help="Column that says when a rating was given (number or date): tests for drift."),
-    ] = None
-    groups: Annotated[
-        str | None,
-        Parameter(help="Columns that ratings may differ by (school,sex): tests each rater for bias."),
-    ] = None
+    time: str | None = option(
+        None, "Column that says when a rating was given (number or date): tests for drift."
+    )
+    groups: str | None = option(
+        None, "Columns that ratings may differ by (school,sex): tests each rater for bias."
+    )
 
 
-@Parameter(name="*", group=_DECISIONS)
+@shell_record(_DECISIONS)
 @dataclass(frozen=True)
 class DecisionOptions:
     """Options of decisions about students."""
 
-    decide: Annotated[
-        str | None,
-        Parameter(
-            allow_leading_hyphen=True,
-            help="Where grades begin: a mean score by the average rater (1.5), several (1,2), or 'ability 0.3'. Says "
-            "which decisions are safe.",
-        ),
-    ] = None
-    remark: Annotated[
-        int | None,
-        Parameter(help="Plan this many further marks: whose work, by which rater, to put most grades right."),
-    ] = None
-    by_raters: Annotated[
-        str | None,
-        Parameter(
-            help="Raters who may make further marks (AM,BE); by default all but those who need attention themselves."
-        ),
-    ] = None
-    not_by: Annotated[str | None, Parameter(help="Raters who may not make further marks (CO).")] = None
+    decide: str | None = option(
+        None,
+        "Where grades begin: a mean score by the average rater (1.5), several (1,2), or 'ability 0.3'. Says "
+        "which decisions are safe.",
+        hyphen=True,
+    )
+    remark: int | None = option(
+        None, "Plan this many further marks: whose work, by which rater, to put most grades right."
+    )
+    by_raters: str | None = option(
+        None,
+        "Raters who may make further marks (AM,BE); by default all but those who need attention themselves.",
+    )
+    not_by: str | None = option(None, "Raters who may not make further marks (CO).")
 
 
-@Parameter(name="*", group=_WORK)
+@shell_record(_WORK)
 @dataclass(frozen=True)
 class LongFitOptions:
     """How a long fit is done."""
 
-    checkpoint: Annotated[
-        Path | None, Parameter(help="File to save progress to; removed when the fit is done.")
-    ] = None
-    resume: Annotated[
-        bool, Parameter(negative=(), show_default=False, help="Continue from the checkpoint.")
-    ] = False
-    cluster: Annotated[
-        str | None, Parameter(help="Address of a Dask scheduler (tcp://host:8786) whose workers do the work.")
-    ] = None
+    checkpoint: Path | None = option(None, "File to save progress to; removed when the fit is done.")
+    resume: bool = option(False, "Continue from the checkpoint.")
+    cluster: str | None = option(
+        None, "Address of a Dask scheduler (tcp://host:8786) whose workers do the work."
+    )
 
     def resuming(self) -> str:
         """The options that continue from the checkpoint."""
@@ -213,37 +239,23 @@ class LongFitOptions:
         return shlex.join(["--checkpoint", str(self.checkpoint), "--resume", *cluster])
 
 
-@Parameter(name="*", group=_OUTPUT)
+@shell_record(_OUTPUT)
 @dataclass(frozen=True)
 class Output:
     """Options of files and screen output."""
 
-    out: Annotated[
-        Path | None,
-        Parameter(help="Folder for raters.csv, items.csv, students.csv, fit.json and report.html."),
-    ] = None
-    title: Annotated[str | None, Parameter(help="Title of the report.")] = None
-    previous: Annotated[
-        Path | None,
-        Parameter(help="Earlier fit.json: start from it, say who has changed since, and watch for drift."),
-    ] = None
-    xlsx: Annotated[
-        bool,
-        Parameter(negative=(), show_default=False, help="Also write results.xlsx: formatted sheets."),
-    ] = False
-    json: Annotated[
-        bool, Parameter(negative=(), show_default=False, help="Print the whole fit as JSON and nothing else.")
-    ] = False
-    facets_tables: Annotated[
-        bool,
-        Parameter(negative=(), show_default=False, help="Print tables laid out as FACETS does, in logits."),
-    ] = False
-    quiet: Annotated[bool, Parameter(negative=(), show_default=False, help="Print nothing but errors.")] = (
-        False
+    out: Path | None = option(
+        None, "Folder for raters.csv, items.csv, students.csv, fit.json and report.html."
     )
-    everyone: Annotated[
-        bool, Parameter(name="--all", negative=(), show_default=False, help="List every rater.")
-    ] = False
+    title: str | None = option(None, "Title of the report.")
+    previous: Path | None = option(
+        None, "Earlier fit.json: start from it, say who has changed since, and watch for drift."
+    )
+    xlsx: bool = option(False, "Also write results.xlsx: formatted sheets.")
+    json: bool = option(False, "Print the whole fit as JSON and nothing else.")
+    facets_tables: bool = option(False, "Print tables laid out as FACETS does, in logits.")
+    quiet: bool = option(False, "Print nothing but errors.")
+    everyone: bool = option(False, "List every rater.", flag="--all")
 
 
 File = Annotated[
@@ -257,6 +269,3 @@ File = Annotated[
 MoreFiles = Annotated[
     Path, Parameter(name="FILES", help="Further files that are read together with it; adds a column 'file'.")
 ]
-EVERYTHING_RECOGNISED = ReadOptions()
-DEFAULT_FIT = FitOptions()
-NO_BOUNDS = BoundOptions()

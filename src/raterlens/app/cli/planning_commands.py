@@ -9,11 +9,18 @@ from cyclopts import Group, Parameter
 
 from raterlens.app.cli.file_commands import Kind, Target, kind_of, write_ratings
 from raterlens.app.cli.main import print_json
-from raterlens.app.cli.options import EVERYTHING_RECOGNISED, File, ReadOptions, one_of, read_config
+from raterlens.app.cli.options import (
+    File,
+    ReadOptions,
+    one_of,
+    read_config,
+    shell_record,
+)
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, counted
 from raterlens.config import FitConfig, LinkName
+from raterlens.config.option_fields import option
 from raterlens.models.registry import MODELS
 from raterlens.output.report.reproduce import Request
 
@@ -34,28 +41,21 @@ _DESIGN, _ASSUMED = Group("Design", sort_key=1), Group("Assumptions", sort_key=2
 _TARGET = Group("Target", sort_key=3)
 
 
-@Parameter(name="*")
+@shell_record()
 @dataclass(frozen=True)
 class SimulatedDesign:
     """Who rates what, by which model."""
 
-    students: Annotated[int, Parameter(help="Number of students.")] = 500
-    raters: Annotated[int, Parameter(help="Number of raters.")] = 20
-    items: Annotated[int, Parameter(help="Number of items.")] = 5
-    raters_per_student: Annotated[
-        int | None, Parameter(help="Raters per student, drawn at random; default: all.")
-    ] = None
-    common_students: Annotated[
-        int | None, Parameter(help="Instead: students rated by every rater; the others have one rater each.")
-    ] = None
-    model: Annotated[str, Parameter(help=f"{one_of(SIMULATED)}.")] = "gmf"
-    link: Annotated[
-        str | None, Parameter(help=f"{one_of(get_args(LinkName))}; the model's own by default.")
-    ] = None
-    seed: Annotated[int, Parameter(help="The same seed gives the same ratings.")] = 0
-
-
-DEFAULT_DESIGN = SimulatedDesign()
+    students: int = option(500, "Number of students.")
+    raters: int = option(20, "Number of raters.")
+    items: int = option(5, "Number of items.")
+    raters_per_student: int | None = option(None, "Raters per student, drawn at random; default: all.")
+    common_students: int | None = option(
+        None, "Instead: students rated by every rater; the others have one rater each."
+    )
+    model: str = option("gmf", f"{one_of(SIMULATED)}.")
+    link: str | None = option(None, f"{one_of(get_args(LinkName))}; the model's own by default.")
+    seed: int = option(0, "The same seed gives the same ratings.")
 
 
 def simulate(
@@ -66,7 +66,7 @@ def simulate(
         Path | None, Parameter(help="csv file for each rater's true discrimination, severity and capability.")
     ] = None,
     categories: Annotated[int, Parameter(help="Score categories; 2 is pass or fail.")] = 2,
-    design: SimulatedDesign = DEFAULT_DESIGN,
+    design: SimulatedDesign = SimulatedDesign(),
 ) -> None:
     """Simulate ratings with known truth, to try out a design or a method."""
     kind = kind_of(out, to)
@@ -122,73 +122,57 @@ def _true_raters(drawn: "Simulated") -> "pl.DataFrame":
     )
 
 
-@Parameter(name="*", group=_DESIGN)
+@shell_record(_DESIGN)
 @dataclass(frozen=True)
 class PlannedDesign:
     """Who marks what."""
 
-    students: Annotated[str, Parameter(help="Number of students, or a table with a 'student' column.")] = (
-        "500"
+    students: str = option("500", "Number of students, or a table with a 'student' column.")
+    raters: str | None = option(
+        None,
+        "Number of raters, or a table with the columns 'rater' and 'load' (the most readings of each). "
+        "Default: those of --fit, or 10.",
     )
-    raters: Annotated[
-        str | None,
-        Parameter(
-            help="Number of raters, or a table with the columns 'rater' and 'load' (the most readings of each). "
-            "Default: those of --fit, or 10."
-        ),
-    ] = None
-    items: Annotated[int | None, Parameter(help="Items per reading; default: those of --fit, or 1.")] = None
-    marks: Annotated[float, Parameter(help="Raters per student; 1.3: a second one for three in ten.")] = 2.0
-    scheme: Annotated[
-        str,
-        Parameter(help=f"Who marks together: {one_of(SCHEMES)} (teams)."),
-    ] = "random"
-    common: Annotated[int, Parameter(help="Students whom every rater marks.")] = 0
-    seeded: Annotated[int, Parameter(help="Scripts with a definitive mark that every rater marks.")] = 0
-    team: Annotated[int | None, Parameter(help="Raters per team, for blocks.")] = None
-    forbidden: Annotated[
-        Path | None, Parameter(help="Table of who may not mark whom: columns 'student' and 'rater'.")
-    ] = None
-    seed: Annotated[int, Parameter(help="The same seed gives the same assignment.")] = 0
+    items: int | None = option(None, "Items per reading; default: those of --fit, or 1.")
+    marks: float = option(2.0, "Raters per student; 1.3: a second one for three in ten.")
+    scheme: str = option("random", f"Who marks together: {one_of(SCHEMES)} (teams).")
+    common: int = option(0, "Students whom every rater marks.")
+    seeded: int = option(0, "Scripts with a definitive mark that every rater marks.")
+    team: int | None = option(None, "Raters per team, for blocks.")
+    forbidden: Path | None = option(None, "Table of who may not mark whom: columns 'student' and 'rater'.")
+    seed: int = option(0, "The same seed gives the same assignment.")
 
 
-@Parameter(name="*", group=_ASSUMED)
+@shell_record(_ASSUMED)
 @dataclass(frozen=True)
 class Assumptions:
     """Assumptions about raters and items."""
 
-    fit: Annotated[Path | None, Parameter(help="Earlier fit.json whose raters and items are assumed.")] = None
-    slope: Annotated[float, Parameter(help="Raters' mean slope, without --fit.")] = 1.5
-    slope_spread: Annotated[float, Parameter(help="Standard deviation of slopes.")] = 0.4
-    severity_spread: Annotated[float, Parameter(help="Standard deviation of severities.")] = 0.7
-    difficulty_spread: Annotated[float, Parameter(help="Standard deviation of difficulties.")] = 1.0
-    categories: Annotated[int, Parameter(help="Scores that an item can get; 2 is pass or fail.")] = 2
-    cut: Annotated[
-        float, Parameter(allow_leading_hyphen=True, help="Passing ability; 0 is the average student.")
-    ] = 0.0
+    fit: Path | None = option(None, "Earlier fit.json whose raters and items are assumed.")
+    slope: float = option(1.5, "Raters' mean slope, without --fit.")
+    slope_spread: float = option(0.4, "Standard deviation of slopes.")
+    severity_spread: float = option(0.7, "Standard deviation of severities.")
+    difficulty_spread: float = option(1.0, "Standard deviation of difficulties.")
+    categories: int = option(2, "Scores that an item can get; 2 is pass or fail.")
+    cut: float = option(0.0, "Passing ability; 0 is the average student.")
 
 
-@Parameter(name="*", group=_TARGET)
+@shell_record(_TARGET)
 @dataclass(frozen=True)
 class TargetPrecision:
     """Find the cheapest design instead."""
 
-    target_se: Annotated[
-        float | None, Parameter(help="Highest mean standard error of kappa: finds marks and common students.")
-    ] = None
-    target_accuracy: Annotated[
-        float | None, Parameter(help="Lowest share of students on the right side of the cut.")
-    ] = None
-
-
-PLANNED_DESIGN, ASSUMED, NO_TARGET = PlannedDesign(), Assumptions(), TargetPrecision()
+    target_se: float | None = option(
+        None, "Highest mean standard error of kappa: finds marks and common students."
+    )
+    target_accuracy: float | None = option(None, "Lowest share of students on the right side of the cut.")
 
 
 def plan(
     *,
-    design: PlannedDesign = PLANNED_DESIGN,
-    assumed: Assumptions = ASSUMED,
-    target: TargetPrecision = NO_TARGET,
+    design: PlannedDesign = PlannedDesign(),
+    assumed: Assumptions = Assumptions(),
+    target: TargetPrecision = TargetPrecision(),
     out: Annotated[Path | None, Parameter(help="csv file for the assignment: who marks what.")] = None,
     network: Annotated[
         Path | None, Parameter(help="Picture (svg, png, pdf or html) of who shares students with whom.")
@@ -241,7 +225,7 @@ def next(
     file: File,
     /,
     *,
-    columns: ReadOptions = EVERYTHING_RECOGNISED,
+    columns: ReadOptions = ReadOptions(),
     fit: Annotated[
         Path | None, Parameter(help="fit.json of these ratings; otherwise they are fitted.")
     ] = None,

@@ -13,12 +13,11 @@ from raterlens.base.text import Message, Option
 
 NEEDED = ("starlette", "uvicorn", "python_multipart")
 """Packages of the extra `web`."""
-DEFAULT = ServerOptions()
 
 
 def serve(
     *,
-    settings: ServerOptions = DEFAULT,
+    settings: ServerOptions = ServerOptions(),
     open: Annotated[bool, Parameter(negative=(), show_default=False, help="Open it in a browser.")] = False,
 ) -> None:
     """Use Raterlens in a browser: drop in a table, see which raters need attention."""

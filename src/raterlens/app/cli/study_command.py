@@ -1,15 +1,17 @@
 """`raterlens study`: run a study, write its rows, page and figures."""
 
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from raterlens.app.cli.options import shell_record
 from raterlens.app.progress import parts_bar
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError, choose, is_interrupt
 from raterlens.base.text import Message, Option, counted
+from raterlens.config.option_fields import option
 from raterlens.output.folder import check_folder
 from raterlens.studies import FIGURES, STUDIES
 
@@ -23,21 +25,19 @@ _FIGURE_REPLICATIONS = 20
 """Enough to see the two result figures; `raterlens study study1` runs the paper's 200."""
 
 
-@Parameter(name="*")
+@shell_record()
 @dataclass(frozen=True)
 class Runs:
     """How a study is run."""
 
-    out: Annotated[Path, Parameter(help="Folder for rows (parquet), page (markdown), tables and figures.")]
-    replications: Annotated[
-        int | None, Parameter(help="Number of replications; default: the study's own.")
-    ] = None
-    seed: Annotated[int, Parameter(help="The same seed gives the same bytes.")] = 2025
-    data: Annotated[Path | None, Parameter(help="For 'writing': data.cqc04 as .rda or .csv.")] = None
-    workers: Annotated[int | None, Parameter(help="Processes at a time; default: one per core.")] = None
-    cluster: Annotated[
-        str | None, Parameter(help="Address of a Dask scheduler (tcp://host:8786) whose workers do the work.")
-    ] = None
+    out: Path = option(MISSING, "Folder for rows (parquet), page (markdown), tables and figures.")
+    replications: int | None = option(None, "Number of replications; default: the study's own.")
+    seed: int = option(2025, "The same seed gives the same bytes.")
+    data: Path | None = option(None, "For 'writing': data.cqc04 as .rda or .csv.")
+    workers: int | None = option(None, "Processes at a time; default: one per core.")
+    cluster: str | None = option(
+        None, "Address of a Dask scheduler (tcp://host:8786) whose workers do the work."
+    )
 
 
 def study(
@@ -59,17 +59,17 @@ def study(
 
 def check_runs(runs: Runs) -> None:
     """Raise before any work if an option is wrong or the folder cannot be written."""
-    for option, value, least in (
+    for name, value, least in (
         ("replications", runs.replications, 1),
         ("workers", runs.workers, 1),
         ("seed", runs.seed, 0),
     ):
         if value is not None and value < least:
             raise OptionError(
-                Message(Option(option, value)),
+                Message(Option(name, value)),
                 f"give a whole number of at least {least}",
                 value=value,
-                option=option,
+                option=name,
             )
     if runs.workers is not None and runs.cluster is not None:
         raise OptionError(
