@@ -14,7 +14,7 @@ from raterlens.estimation.facets_estimate import starting_values
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Ratings

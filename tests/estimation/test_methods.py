@@ -13,7 +13,7 @@ from raterlens.estimation.latent_estimate import estimate_latent_class
 from raterlens.estimation.methods import Conditional, Laplace, corner_step, estimate, ratings_given_abilities
 from raterlens.estimation.optimiser import Estimate
 from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.capped_log import CORNER
 from raterlens.models.registry import facets_spec

@@ -12,9 +12,8 @@ from raterlens.estimation.curvature import OwnCurvature
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.quadrature import LEAST_SPREAD, _height, _known_well, learned_spreads
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood.grid import accuracy_for
-from raterlens.likelihood.nodes import NestedNodes, Nodes
-from raterlens.likelihood.panel_prior import FREEDOM, PanelPrior
+from raterlens.likelihood.nodes import NestedNodes, Nodes, accuracy_for
+from raterlens.likelihood.priors import FREEDOM, PanelPrior
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from tests.support.facets_models import setting

@@ -12,7 +12,7 @@ from raterlens.capability.links import get_link
 from raterlens.capability.population import Histogram, Normal
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.priors import Pseudo
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.models.responses import Marks

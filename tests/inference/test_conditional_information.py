@@ -10,7 +10,7 @@ from raterlens.inference.covariance import (
     laplace_curvature,
     stretch_of_abilities,
 )
-from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from tests.support.facets_models import somewhere

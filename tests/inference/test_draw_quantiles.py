@@ -10,7 +10,7 @@ from raterlens.inference.panel_draws import outer_quantiles
 def test_they_are_closer_to_the_truth_than_numpys_quantiles_with_and_without_compiled_code(
     numbers, tail, monkeypatch
 ):
-    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", numbers)
+    monkeypatch.setattr("raterlens.kernels.library.NUMBERS", numbers)
     draws = np.random.default_rng(5).normal(size=(400, 1000))
     for apply, truth in ((lambda z: z, stats.norm.ppf), (np.exp, stats.lognorm(1).ppf)):
         wanted = truth([[tail], [1 - tail]])

@@ -10,7 +10,7 @@ import raterlens as rl
 from raterlens.inference import panel_posterior
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.panel_posterior import _around, _At, _Quadratic, _quantiles
-from raterlens.likelihood.panel_prior import FREEDOM
+from raterlens.likelihood.priors import FREEDOM
 from raterlens.models.redundancy import Redundancy
 
 

@@ -8,7 +8,7 @@ import raterlens as rl
 from raterlens.inference.covariance import Covariance, sandwich
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.likelihood.priors import pseudo_ratings
 from tests.support.facets_models import KINDS, make, ratings_of, somewhere
 
 

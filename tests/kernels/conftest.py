@@ -5,7 +5,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.diagnostics import residuals
-from raterlens.kernels import break_even
+from raterlens.kernels import library
 
 OPTIONS = {
     "logit": {},
@@ -32,7 +32,7 @@ def compiled(monkeypatch):
     """From here on all data are large, in several blocks, the last one smaller."""
 
     def begin():
-        monkeypatch.setattr(break_even, "NUMBERS", 0)
+        monkeypatch.setattr(library, "NUMBERS", 0)
         monkeypatch.setattr(residuals, "_BLOCK", 2**12)
 
     return begin

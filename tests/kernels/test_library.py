@@ -4,7 +4,19 @@ import numpy as np
 import pytest
 
 from raterlens.kernels import library
-from raterlens.kernels.library import Doubles, Integer, Ints, Real, available, kernel
+from raterlens.kernels.library import (
+    LARGE,
+    NUMBERS,
+    Doubles,
+    Integer,
+    Ints,
+    Real,
+    available,
+    compiled_code_pays,
+    kernel,
+    missed,
+    padded,
+)
 
 
 def test_it_was_compiled_when_this_was_installed():
@@ -34,3 +46,21 @@ def test_values_are_copied_only_where_they_must_be():
     codes = np.arange(3, dtype=np.int32)
     assert Ints.of(codes) is codes
     assert Ints.of(np.arange(3)).dtype == np.int32
+
+
+def test_compiled_code_pays_from_the_break_even_on():
+    assert not compiled_code_pays(NUMBERS - 1)
+    assert compiled_code_pays(NUMBERS)
+    assert missed(LARGE) == ()
+
+
+def test_without_compiled_code_large_fits_say_so(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(library, "available", lambda: False)
+    assert not compiled_code_pays(NUMBERS)
+    assert missed(LARGE - 1) == ()
+    (words,) = missed(LARGE)
+    assert "ziglang" in words
+
+
+def test_arrays_are_padded_to_whole_vectors():
+    assert [padded(size) for size in (1, 16, 17)] == [16, 16, 32]

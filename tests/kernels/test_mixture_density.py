@@ -15,7 +15,7 @@ def test_it_equals_the_readable_sum(monkeypatch):
     slope, severity = random.exponential(1.5, 5000), random.normal(0, 4, 5000)
     slope[:3], severity[:6] = [0.0, 1e-9, 60.0], [0.0, 0.0, 0.0, 50.0, -50.0, 1e-9]
     expected = moments.moments(slope, severity, get_link("logit"))
-    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    monkeypatch.setattr("raterlens.kernels.library.NUMBERS", 0)
     np.testing.assert_allclose(
         moments.moments(slope, severity, get_link("logit")), expected, rtol=1e-13, atol=1e-300
     )
@@ -27,9 +27,9 @@ def test_shares_of_passes_equal_the_readable_ones(link, monkeypatch):
     slope, severity = random.exponential(1.5, 3000), random.normal(0, 4, 3000)
     slope[:3], severity[:6] = [0.0, 1e-9, 60.0], [0.0, 0.0, 0.0, 50.0, -50.0, 1e-9]
     severity[6:8] = [900.0, -900.0]  # where nothing is left
-    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", np.inf)
+    monkeypatch.setattr("raterlens.kernels.library.NUMBERS", np.inf)
     expected = pass_and_fail(slope, severity, get_link(link))
-    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    monkeypatch.setattr("raterlens.kernels.library.NUMBERS", 0)
     found = pass_and_fail(slope, severity, get_link(link))
     assert link == "cauchit" or found[0, 6] == found[1, 7] == 0
     np.testing.assert_allclose(found, expected, rtol=2e-13, atol=1e-300)
@@ -39,9 +39,9 @@ def test_shares_and_densities_together_equal_the_readable_ones(monkeypatch):
     random = np.random.default_rng(2)
     slope, severity = random.normal(1, 1, (60, 50)), random.normal(0, 4, (60, 50))
     slope[0, :3], severity[0, :6] = [0.0, 1e-9, 60.0], [0.0, 0.0, 0.0, 50.0, -50.0, 1e-9]
-    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", np.inf)
+    monkeypatch.setattr("raterlens.kernels.library.NUMBERS", np.inf)
     expected = rates_and_density(slope, severity, get_link("logit"))
-    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    monkeypatch.setattr("raterlens.kernels.library.NUMBERS", 0)
     found = rates_and_density(slope, severity, get_link("logit"))
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-13, atol=1e-300)

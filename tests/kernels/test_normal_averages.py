@@ -24,7 +24,7 @@ def both_ways(value, monkeypatch):
     """By readable code, and by compiled code."""
     found = []
     for numbers in (np.inf, 0):
-        monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", numbers)
+        monkeypatch.setattr("raterlens.kernels.library.NUMBERS", numbers)
         found.append(value())
     return found
 

@@ -23,7 +23,7 @@ def problem(request):
 def both(monkeypatch, table):
     found = []
     for numbers in (np.inf, 0):
-        monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", numbers)
+        monkeypatch.setattr("raterlens.kernels.library.NUMBERS", numbers)
         found.append(table())
     return found
 

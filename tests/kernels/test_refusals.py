@@ -17,7 +17,7 @@ from raterlens.kernels import (
     response_tables,
     student_groups,
 )
-from raterlens.kernels.library import begin_within, inside
+from raterlens.kernels.library import SparseRows, begin_within, inside
 from raterlens.kernels.posterior_pass import (
     STENCIL,
     Between,
@@ -30,7 +30,6 @@ from raterlens.kernels.posterior_pass import (
 )
 from raterlens.kernels.reading_effect import Products, Rule, SetsOfItems
 from raterlens.kernels.score_covariance import Covariances, Scores, grids, quadratic_forms
-from raterlens.kernels.vectors import SparseRows
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
 

@@ -1,7 +1,7 @@
 import numpy as np
 from scipy import sparse
 
-from raterlens.kernels.vectors import SparseRows
+from raterlens.kernels.library import SparseRows
 
 
 def test_rows_are_those_of_the_matrix_in_the_types_of_the_kernels():

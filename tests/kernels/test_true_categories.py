@@ -5,7 +5,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.kernels import break_even
+from raterlens.kernels import library
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import LatentClassMarginal
 from raterlens.models.signal_detection import LatentClassModel
@@ -26,7 +26,7 @@ def test_values_and_gradients(items, sigma, monkeypatch):
     parameters[problem.model.blocks["sigma"]] = sigma
     parameters[0] = 30.0  # a rater who never passes anybody
     expected = problem.value(parameters, NODES)
-    monkeypatch.setattr(break_even, "NUMBERS", 0)
+    monkeypatch.setattr(library, "NUMBERS", 0)
     found = problem.value(parameters, NODES)
     assert found.loglik == pytest.approx(expected.loglik, rel=1e-12)
     np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-9, atol=1e-9)

@@ -92,7 +92,7 @@ def test_fits_of_students_marked_once(tmp_path, monkeypatch):
     compressed = essays(ratings, contexts, contexts.rater, 2)
     assert len(Arrangement.of(compressed.counts, compressed.sums).rows) <= 8 * 5
     readable = rl.fit(ratings, model="gmf")
-    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    monkeypatch.setattr("raterlens.kernels.library.NUMBERS", 0)
     packed = rl.pack(ratings.table(), tmp_path / "once.rlpack")
     on_disk = StoredRatings(open_packed(packed), part=4000)
     for found in (rl.fit(ratings, model="gmf"), rl.fit(on_disk, model="gmf")):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from raterlens.likelihood.panel_prior import DrawnPrior, Spread
+from raterlens.likelihood.priors import DrawnPrior, Spread
 from tests.support.facets_models import make, somewhere
 
 

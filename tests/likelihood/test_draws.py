@@ -13,7 +13,7 @@ from raterlens.capability.links import get_link
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.priors import Pseudo
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.models.responses import Graded

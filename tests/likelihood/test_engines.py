@@ -221,7 +221,7 @@ def posterior_itself(posterior: Array) -> Array:
 def test_a_fit_does_not_depend_on_the_engine(small, monkeypatch):
     found = []
     for numbers in (0, np.inf):
-        monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", numbers)
+        monkeypatch.setattr("raterlens.kernels.library.NUMBERS", numbers)
         found.append(rl.fit(small, model="gmf"))
     one, other = found
     assert one.loglik == pytest.approx(other.loglik, rel=1e-12)

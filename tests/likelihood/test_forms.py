@@ -7,7 +7,7 @@ from raterlens.capability.links import get_link
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import CellMarginal, EssayMarginal, marginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import Pseudo, pseudo_ratings
+from raterlens.likelihood.priors import Pseudo, pseudo_ratings
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
@@ -29,7 +29,7 @@ def test_compiled_tables_give_the_same_likelihood(small, monkeypatch):
     model, response, pseudo, _, x = setting(small, "logit")
     nodes = Nodes.equally_spaced(-6, 6, 0.25)
     readable = marginal(small, model, response, pseudo).value(x, nodes)
-    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    monkeypatch.setattr("raterlens.kernels.library.NUMBERS", 0)
     problem = marginal(small, model, response, pseudo)
     compiled = problem.value(x, nodes)
     assert compiled.loglik == pytest.approx(readable.loglik, rel=1e-13)

@@ -2,9 +2,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raterlens.likelihood.engines.contract import Moments
-from raterlens.likelihood.grid import finer, first_nodes, midway, nested, nodes_for
-from raterlens.likelihood.nodes import MOST_NODES, NestedNodes, Nodes
+from raterlens.likelihood.nodes import (
+    MOST_NODES,
+    Moments,
+    NestedNodes,
+    Nodes,
+    finer,
+    first_nodes,
+    midway,
+    nested,
+    nodes_for,
+)
 
 
 def test_nodes_follow_the_widths_of_the_posteriors():

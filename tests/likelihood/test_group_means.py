@@ -12,8 +12,7 @@ from raterlens.inference.covariance import covariance, in_full
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.panel_prior import PanelPrior
-from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.likelihood.priors import PanelPrior, pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.redundancy import centre, redundancy
 from raterlens.models.registry import facets_spec

@@ -75,7 +75,7 @@ def test_students_scores_add_up_to_the_gradient_and_move_their_abilities(known):
 
 
 def by_compiled_code(case, ratings, monkeypatch, folder):
-    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    monkeypatch.setattr("raterlens.kernels.library.NUMBERS", 0)
     return problem_of(case, ratings)[0]
 
 
@@ -106,7 +106,7 @@ def stored(ratings, monkeypatch, folder):
 def test_every_engine_gives_what_numpy_does(known, engine, monkeypatch, tmp_path):
     case, ratings, _, x = known
     with monkeypatch.context() as readable:
-        readable.setattr("raterlens.kernels.break_even.NUMBERS", np.inf)
+        readable.setattr("raterlens.kernels.library.NUMBERS", np.inf)
         problem = problem_of(case, ratings)[0]
     other = engine(case, ratings, monkeypatch, tmp_path)
     one, two = problem.value(x, NODES), other.value(x, NODES)

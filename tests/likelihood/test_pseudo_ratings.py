@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from raterlens.likelihood.pseudo_ratings import HALF_A_RATING, pseudo_ratings
+from raterlens.likelihood.priors import HALF_A_RATING, pseudo_ratings
 from tests.support.facets_models import by_hand, make
 
 ROWS = [("a", "kind", i, 1) for i in "xy"] + [("a", "fair", i, i == "x") for i in "xy"]

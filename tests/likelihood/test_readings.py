@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.priors import Pseudo
 from raterlens.likelihood.readings import LEAST_SPREAD
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec

@@ -15,7 +15,7 @@ from raterlens.capability.links import get_link
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.contexts import Contexts
 from raterlens.models.facets import placed

@@ -117,7 +117,7 @@ def test_parts_on_disk_give_the_same(drawn, tmp_path, monkeypatch, options):
     from raterlens.ratings.packed import StoredRatings, open_packed
 
     fit = rl.fit(drawn.ratings, **{"model": "gmf"} | options)
-    monkeypatch.setattr("raterlens.kernels.break_even.NUMBERS", 0)
+    monkeypatch.setattr("raterlens.kernels.library.NUMBERS", 0)
     packed = rl.pack(drawn.ratings.table(), tmp_path / "halo.rlpack")
     found = rl.fit(StoredRatings(open_packed(packed), part=500), **{"model": "gmf"} | options)
     assert found.loglik == pytest.approx(fit.loglik, rel=1e-9)

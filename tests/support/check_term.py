@@ -6,7 +6,7 @@ from scipy import special
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import CellMarginal, marginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.priors import Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import centre, redundancy
 from raterlens.models.responses import Response

@@ -11,7 +11,7 @@ import raterlens as rl
 from raterlens import Ratings
 from raterlens.capability.links import get_link
 from raterlens.estimation.facets_estimate import starting_values
-from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import Options, build, with_known
 from raterlens.models.registry import facets_spec
 from raterlens.models.terms.known import KNOWN

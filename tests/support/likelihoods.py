@@ -14,7 +14,7 @@ from raterlens.capability.population import AbilityShape
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import Pseudo, pseudo_ratings
+from raterlens.likelihood.priors import Pseudo, pseudo_ratings
 from raterlens.models.build import Options, build, with_known
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Facet, KnownAnswers

@@ -8,7 +8,7 @@ from scipy import special
 
 import raterlens as rl
 from raterlens import Ratings
-from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.likelihood.shared import Ridge, SharedMarginal
 from raterlens.models.build import Options, build, with_known
 from raterlens.models.registry import facets_spec

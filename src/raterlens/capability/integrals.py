@@ -11,7 +11,7 @@ from scipy import special
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.capability.links import Link
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 
 # ----------------------------------------------------------------------------------------------- density moments
 

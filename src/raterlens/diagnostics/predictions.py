@@ -14,9 +14,7 @@ from raterlens.base.threads import in_background
 from raterlens.capability.links import get_link
 from raterlens.estimation.scoring import Placed, place, places_of
 from raterlens.inference.result import Result
-from raterlens.likelihood.engines.contract import Moments
-from raterlens.likelihood.grid import nodes_for
-from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.nodes import Moments, Nodes, nodes_for
 from raterlens.likelihood.shared import SharedMarginal, SharedResponse
 from raterlens.likelihood.true_category import NO_ABILITY, as_known, known_categories
 from raterlens.models.averaged_response import AveragedResponse

@@ -13,8 +13,7 @@ from raterlens.base.threads import in_background, in_threads
 from raterlens.diagnostics.agreement import PairedRatings, paired_ratings
 from raterlens.diagnostics.predictions import Expectation, of_abilities, of_categories
 from raterlens.inference.result import Result
-from raterlens.likelihood.engines.contract import Moments
-from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.models.responses import Predictor, Response
 from raterlens.ratings.coded import Ratings

@@ -14,10 +14,9 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.derivatives import context_curvature
-from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
-from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.panel_prior import PanelPrior
+from raterlens.likelihood.nodes import Moments, Nodes
+from raterlens.likelihood.priors import PanelPrior
 from raterlens.models.facets import FacetsModel
 from raterlens.models.terms.halo import HALO
 

@@ -14,7 +14,7 @@ from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.optimiser import Estimate, Search, Space
 from raterlens.likelihood.marginal import FacetsMarginal
-from raterlens.likelihood.panel_prior import PanelPosterior, PanelPrior, Spread
+from raterlens.likelihood.priors import PanelPosterior, PanelPrior, Spread
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Marks, Response
 from raterlens.models.term import RATING_INFORMATION, START_SLOPE, Beginning

@@ -13,9 +13,8 @@ from raterlens.base.arrays import Array
 from raterlens.base.text import counted
 from raterlens.estimation.optimiser import USUAL, Estimate, Optimum, Search, Space, maximise, newton
 from raterlens.estimation.quadrature import Grid
-from raterlens.likelihood.engines.contract import Moments, Tables
-from raterlens.likelihood.grid import ROUGH_ACCURACY, finer, first_nodes
-from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.engines.contract import Tables
+from raterlens.likelihood.nodes import ROUGH_ACCURACY, Moments, Nodes, finer, first_nodes
 from raterlens.likelihood.true_category import (
     NO_ABILITY,
     Complete,

@@ -34,12 +34,11 @@ from raterlens.estimation.several_starts import (
     upright,
 )
 from raterlens.likelihood.cells import rating_cells
-from raterlens.likelihood.engines.contract import Moments, Tables
+from raterlens.likelihood.engines.contract import Tables
 from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.grid import nodes_for, reached, step_for
 from raterlens.likelihood.marginal import FacetsMarginal, Value
-from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import Pseudo, pseudo_ratings
+from raterlens.likelihood.nodes import Moments, Nodes, nodes_for, reached, step_for
+from raterlens.likelihood.priors import Pseudo, pseudo_ratings
 from raterlens.models.capped_log import CORNER, Capped
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import centre
@@ -48,7 +47,7 @@ from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.slopes import NO_SLOPE
 from raterlens.ratings.coded import Ratings
 
-# Of the students' posteriors together, where the log-likelihood makes do with less (`grid.py`).
+# Of the students' posteriors together, where the log-likelihood makes do with less (`nodes.py`).
 _SHARP, _WIDE, _SMOOTH = 1e-11, 8.0, 1.2
 # Enough to see how likely ratings are without ability: iterations, and standard errors from the maximum.
 _FEW_STEPS, _ROUGHLY = 60, 0.01
@@ -232,7 +231,7 @@ METHODS: dict[str, Method] = {
 # ----------------------------------------------------------------------------------------------------
 # Marginal maximum likelihood for the log link, whose likelihood has a corner: one fine grid of even steps.
 #
-# Elsewhere the grid may be as coarse as smooth posteriors allow (grid.py); here it must resolve the rounded corner
+# Elsewhere the grid may be as coarse as smooth posteriors allow (nodes.py); here it must resolve the rounded corner
 # of every context, whatever the posteriors' widths.
 
 # Nodes within the corner of the steepest context, roughly at first and finally.

@@ -12,9 +12,8 @@ import numpy as np
 from scipy import linalg, sparse
 
 from raterlens.base.arrays import Array, Mask
-from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.marginal import Value
-from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.nodes import Moments, Nodes
 
 # In scaled coordinates a gradient of g leaves a parameter about g standard errors from its optimum.
 TOLERANCE = 3e-6

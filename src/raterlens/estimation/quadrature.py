@@ -29,11 +29,10 @@ from raterlens.estimation.optimiser import (
     maximise,
     newton,
 )
-from raterlens.likelihood.engines.contract import Moments, Tables
-from raterlens.likelihood.grid import accuracy_for, first_nodes, midway, nested, nodes_for
+from raterlens.likelihood.engines.contract import Tables
 from raterlens.likelihood.marginal import FacetsMarginal, Value
-from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.panel_prior import FREEDOM, PanelPrior
+from raterlens.likelihood.nodes import Moments, Nodes, accuracy_for, first_nodes, midway, nested, nodes_for
+from raterlens.likelihood.priors import FREEDOM, PanelPrior
 from raterlens.models.terms.halo import HALO, Halo
 from raterlens.models.terms.noise import NOISE
 

@@ -10,12 +10,10 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, listed
 from raterlens.estimation.facets_estimate import starting_widths
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
-from raterlens.likelihood.engines.contract import Moments
 from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.grid import first_nodes, nested, nodes_for
 from raterlens.likelihood.marginal import FacetsMarginal
-from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.nodes import Moments, Nodes, first_nodes, nested, nodes_for
+from raterlens.likelihood.priors import Pseudo
 from raterlens.models.build import build, with_known
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel

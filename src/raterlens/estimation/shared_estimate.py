@@ -9,7 +9,7 @@ from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.optimiser import TOLERANCE, Optimum, Search, Space, maximise
 from raterlens.likelihood.nodes import ProductNodes
-from raterlens.likelihood.pseudo_ratings import pseudo_ratings
+from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.likelihood.shared import ACCURACY, MOST_ROUNDS, Ridge, SharedMarginal
 from raterlens.models.redundancy import centre
 from raterlens.models.terms.shared_bias import BIAS, SharedBias

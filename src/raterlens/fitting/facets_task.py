@@ -52,11 +52,11 @@ from raterlens.inference.spreads import (
     with_marginal,
 )
 from raterlens.inference.tables import in_marks, tabulate
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.panel_prior import PanelPrior
+from raterlens.likelihood.priors import PanelPrior
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, known_here
 from raterlens.models.build import Options, build, with_known
 from raterlens.models.calibration import COVARYING, Calibration

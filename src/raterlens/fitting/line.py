@@ -17,7 +17,7 @@ from raterlens.fitting.facets_checks import check_together, with_scale
 from raterlens.fitting.facets_task import FacetsTask
 from raterlens.fitting.steps import Run, Task
 from raterlens.inference.result import Result
-from raterlens.kernels.break_even import missed
+from raterlens.kernels.library import missed
 from raterlens.models.anchors import anchors_from
 from raterlens.models.covariates import covariate_columns
 from raterlens.models.registry import COMMON, MODELS, FacetsSpec

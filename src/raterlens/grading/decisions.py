@@ -21,7 +21,7 @@ from raterlens.grading.grades import Cut, Cuts, Graded, Grid, On, cuts_of, grade
 from raterlens.grading.marking import consistency_of_sets, repeat_chances
 from raterlens.inference.ability_error import MOST_RATINGS
 from raterlens.inference.expected_scores import FairResults, results_at
-from raterlens.likelihood.engines.contract import Moments
+from raterlens.likelihood.nodes import Moments
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Backend, Ratings, to_backend

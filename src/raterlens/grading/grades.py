@@ -15,8 +15,7 @@ from raterlens.config import FitConfig
 from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.expected_scores import average_scores
-from raterlens.likelihood.engines.contract import Moments
-from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import is_latent_class
 from raterlens.models.responses import Marks

@@ -21,7 +21,7 @@ from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.slope_limits import Reach
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix, about_means
 from raterlens.models.terms.students import POPULATION
 from raterlens.ratings.coded import Ratings

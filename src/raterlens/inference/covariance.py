@@ -21,7 +21,7 @@ from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import PSEUDO_NODES, Pseudo
+from raterlens.likelihood.priors import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import Redundancy
 from raterlens.ratings.coded import Ratings

@@ -26,7 +26,7 @@ from scipy import special
 from raterlens.base.arrays import Array
 from raterlens.base.threads import in_threads, one_thread
 from raterlens.capability.yardstick import LARGEST_SLOPE
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 from raterlens.models.panel import SlopeLimits
 
 Result = TypeVar("Result")

@@ -22,7 +22,7 @@ from raterlens.inference.covariance import Covariance, covariance, in_full
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.panel_prior import PanelPosterior, PanelPrior
+from raterlens.likelihood.priors import PanelPosterior, PanelPrior
 from raterlens.models.panel import PanelSpread
 from raterlens.models.redundancy import Redundancy, centre, redundancy
 

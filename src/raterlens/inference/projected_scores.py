@@ -25,7 +25,7 @@ from scipy.sparse.linalg import lsmr
 from raterlens.base.arrays import Array, Indices
 from raterlens.capability.population import AbilityShape
 from raterlens.estimation.scoring import Placed, place
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.cells import reading_columns
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration

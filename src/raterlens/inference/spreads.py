@@ -27,7 +27,7 @@ from raterlens.inference.covariance import Covariance, covariance, in_full
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.panel_prior import DrawnPrior, Spread
+from raterlens.likelihood.priors import DrawnPrior, Spread
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import centre, redundancy
 from raterlens.models.terms.noise import NOISE

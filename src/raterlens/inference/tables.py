@@ -22,7 +22,7 @@ from raterlens.inference.covariance import Covariance, in_full
 from raterlens.inference.intervals import RaterEstimates, Standards
 from raterlens.inference.measurement import RATER_COLUMNS
 from raterlens.likelihood.nodes import ProductNodes
-from raterlens.likelihood.panel_prior import PanelPrior
+from raterlens.likelihood.priors import PanelPrior
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.calibration import Calibration

@@ -11,8 +11,18 @@ import numpy as np
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_threads, spans
-from raterlens.kernels.library import Doubles, Integer, Longs, Real, inside, kernel, refuse_unless, same
-from raterlens.kernels.vectors import LANE, padded
+from raterlens.kernels.library import (
+    LANE,
+    Doubles,
+    Integer,
+    Longs,
+    Real,
+    inside,
+    kernel,
+    padded,
+    refuse_unless,
+    same,
+)
 
 _chebyshev_sums = kernel(
     "chebyshev_sums", *[Integer] * 2, Longs, *[Integer] * 3, *[Doubles] * 5, *[Integer] * 3, *[Doubles] * 2

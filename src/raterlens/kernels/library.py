@@ -2,24 +2,38 @@
 
 Functions take arrays that NumPy owns. Calling one lets go of the interpreter's lock. They trust what they are given, so
 their wrappers refuse lengths that do not agree and codes out of range.
+
+`compiled_code_pays` is the one rule by which readable code gives way to its compiled twin.
 """
 
 import ctypes
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError
 from raterlens.base.threads import spans
 
+if TYPE_CHECKING:
+    from scipy import sparse
+
 Integer, Real = ctypes.c_int64, ctypes.c_double
 _address, _begin = ctypes.addressof, ctypes.c_char.from_buffer
+
+# Arrays are padded to whole vectors of the processor, unrolled.
+LANE = 16
+# Numbers to go over, below which arranging the data and calling a kernel takes as long as the work itself.
+NUMBERS = 30_000
+LARGE = 100_000
+"""Ratings from which on a fit without compiled code is said to be slow."""
 
 _NAME = {"win32": "kernels.dll", "darwin": "kernels.dylib"}.get(sys.platform, "kernels.so")
 
@@ -109,3 +123,53 @@ def student_spans(student: NDArray[np.int32]) -> list[tuple[int, int]]:
     """
     ends = [int(np.searchsorted(student, student[stop])) for _, stop in spans(len(student))[:-1]]
     return list(pairwise(sorted({0, *ends, len(student)})))
+
+
+def compiled_code_pays(numbers: float) -> bool:
+    """Whether going over this many numbers (rows x nodes x passes, roughly) is worth compiled code; not where there is
+    none."""
+    return numbers >= NUMBERS and available()
+
+
+def missed(n_ratings: int) -> tuple[str, ...]:
+    """A warning where compiled code would have helped and is not there."""
+    if n_ratings < LARGE or available():
+        return ()
+    return (
+        f"Raterlens was installed without its compiled code, so {n_ratings:,} ratings took several times as long as "
+        "they need: install it again where a C compiler or the package ziglang can be had",
+    )
+
+
+def padded(size: int) -> int:
+    """The next whole number of vectors."""
+    return -(-size // LANE) * LANE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseRows:
+    """Nonzero numbers row by row: where each row begins, their columns, the numbers."""
+
+    indptr: Indices
+    indices: Indices
+    data: Array
+    shape: tuple[int, int]
+
+    @staticmethod
+    def of(matrix: "sparse.csr_array") -> "SparseRows":
+        (n_rows, n_columns), stored = matrix.shape, len(matrix.indices)
+        whole = same(len(matrix.indptr), n_rows + 1) and same(stored, len(matrix.data))
+        whole = whole and begin_within(matrix.indptr, stored) and inside(matrix.indices, n_columns)
+        refuse_unless(whole, "a sparse matrix")
+        return SparseRows(
+            Longs.of(matrix.indptr), Ints.of(matrix.indices), Doubles.of(matrix.data), (n_rows, n_columns)
+        )
+
+    @property
+    def arrays(self) -> tuple[Indices, Indices, Array]:
+        """As arguments."""
+        return self.indptr, self.indices, self.data
+
+    def addresses(self) -> tuple[int | None, int | None, int | None]:
+        """For the fields of a record; this has to outlive it."""
+        return Longs.address(self.indptr), Ints.address(self.indices), Doubles.address(self.data)

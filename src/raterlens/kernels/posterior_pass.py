@@ -19,8 +19,19 @@ from numpy.typing import NDArray
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_threads, spans
-from raterlens.kernels.library import Doubles, Integer, Ints, Longs, Real, inside, kernel, refuse_unless, same
-from raterlens.kernels.vectors import SparseRows, padded
+from raterlens.kernels.library import (
+    Doubles,
+    Integer,
+    Ints,
+    Longs,
+    Real,
+    SparseRows,
+    inside,
+    kernel,
+    padded,
+    refuse_unless,
+    same,
+)
 
 # Numbers of tables that are worth a thread of their own: it takes a tenth of a millisecond to wake.
 _LEAST = 2**17

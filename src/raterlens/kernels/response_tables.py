@@ -12,8 +12,18 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array
 from raterlens.base.threads import in_threads, spans
-from raterlens.kernels.library import Doubles, Integer, Ints, Longs, Real, kernel, refuse_unless, same
-from raterlens.kernels.vectors import SparseRows, padded
+from raterlens.kernels.library import (
+    Doubles,
+    Integer,
+    Ints,
+    Longs,
+    Real,
+    SparseRows,
+    kernel,
+    padded,
+    refuse_unless,
+    same,
+)
 
 _graded = *[Integer] * 2, *[Doubles] * 3, Integer, Doubles, Integer, Real, Doubles
 _graded_log_prob = kernel("graded_log_prob", *_graded, Doubles)

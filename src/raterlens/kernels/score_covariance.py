@@ -14,18 +14,20 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_threads, spans
 from raterlens.kernels.library import (
+    LANE,
     Doubles,
     Integer,
     Ints,
     Longs,
     Real,
+    SparseRows,
     begin_within,
     inside,
     kernel,
+    padded,
     refuse_unless,
     same,
 )
-from raterlens.kernels.vectors import LANE, SparseRows, padded
 
 # A wide posterior is gone over by every second node, or every fourth.
 _STRIDES = (1, 2, 4)

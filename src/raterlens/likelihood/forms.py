@@ -18,7 +18,7 @@ from raterlens.likelihood.engines.contract import CellScores, Expected, Tables
 from raterlens.likelihood.engines.selection import cell_engine, kind_engine, large_fit
 from raterlens.likelihood.marginal import KEPT, Derivatives, FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.priors import Pseudo
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.build import as_modelled

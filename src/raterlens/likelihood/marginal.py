@@ -23,18 +23,9 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.cells import rating_cells
 from raterlens.likelihood.derivatives import context_curvature, placed_at
 from raterlens.likelihood.engines.by_piece import fine_enough, points_of
-from raterlens.likelihood.engines.contract import (
-    CellScores,
-    Engine,
-    Expected,
-    Matrix,
-    Moments,
-    Tables,
-    Weighting,
-)
-from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.panel_prior import DrawnPrior, PanelPrior
-from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Matrix, Tables, Weighting
+from raterlens.likelihood.nodes import Moments, Nodes
+from raterlens.likelihood.priors import DrawnPrior, PanelPrior, Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response
 from raterlens.ratings.coded import Ratings

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.cells import Kinds, readings
 from raterlens.likelihood.derivatives import (
     context_curvature,
@@ -29,7 +29,7 @@ from raterlens.likelihood.engines.contract import CellScores, Expected, Tables
 from raterlens.likelihood.engines.selection import kind_engine
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.priors import Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.ratings.coded import Ratings

@@ -12,12 +12,11 @@ from scipy import sparse
 from raterlens.base.arrays import Array
 from raterlens.likelihood.cells import rating_cells
 from raterlens.likelihood.derivatives import cell_scores, cell_terms
-from raterlens.likelihood.engines.contract import CellScores, Expected, Moments, Tables
+from raterlens.likelihood.engines.contract import CellScores, Expected, Tables
 from raterlens.likelihood.engines.numpy import NumpyEngine
-from raterlens.likelihood.grid import nodes_for
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal, Value
-from raterlens.likelihood.nodes import Nodes, ProductNodes
-from raterlens.likelihood.pseudo_ratings import Pseudo
+from raterlens.likelihood.nodes import Moments, Nodes, ProductNodes, nodes_for
+from raterlens.likelihood.priors import Pseudo
 from raterlens.models.build import as_modelled
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response

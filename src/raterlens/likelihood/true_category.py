@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
-from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Moments, Tables
+from raterlens.kernels.library import compiled_code_pays
+from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Tables
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.marginal import Value
-from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
 from raterlens.ratings.coded import Ratings
 

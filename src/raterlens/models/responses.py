@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from raterlens.base.arrays import Array, Indices
 from raterlens.capability.curves import MarkCurve
 from raterlens.capability.links import Link
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 
 # Logits beyond which a probability would be 0 in doubles.
 _FAR = 700.0

@@ -14,8 +14,7 @@ from raterlens.base.errors import InputError
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.base.threads import BLOCK, in_blocks
-from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.kernels.library import inside
+from raterlens.kernels.library import compiled_code_pays, inside
 
 Backend = Literal["polars", "pandas", "pyarrow"]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from raterlens.base.arrays import Indices, Mask, run_starts, sorted_unique
 from raterlens.base.text import counted, listed, shortened
 from raterlens.base.threads import BLOCK
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 from raterlens.ratings.coded import Codes, Ratings
 
 

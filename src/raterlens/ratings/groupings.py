@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from raterlens.base.arrays import Indices, Mask, run_starts
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import counted, shortened
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 from raterlens.ratings.coded import Codes, Facet, Ratings, Tally
 
 

@@ -13,7 +13,7 @@ from raterlens.base.arrays import Mask, is_all_true
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.base.threads import BLOCK, in_threads
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.read_plan import Finding

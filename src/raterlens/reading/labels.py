@@ -13,7 +13,7 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Option, counted, listed, shortened
 from raterlens.base.threads import BLOCK, in_blocks
 from raterlens.config.limits import MANY_ROWS
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 from raterlens.ratings.coded import Codes, used_levels
 from raterlens.reading.read_plan import Finding
 from raterlens.reading.vocabulary import is_total, total_pattern

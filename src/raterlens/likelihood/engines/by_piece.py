@@ -24,13 +24,12 @@ from raterlens.likelihood.engines.contract import (
     Engine,
     Expected,
     Matrix,
-    Moments,
     Summed,
     Tables,
     Weighting,
 )
 from raterlens.likelihood.engines.numpy import NumpyEngine, rows_of_students
-from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.ratings.coded import Codes
 
 STEP = 0.75

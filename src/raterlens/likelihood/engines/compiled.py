@@ -17,21 +17,11 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, mirrored
 from raterlens.base.threads import available_cores, in_threads, spans
-from raterlens.kernels.break_even import compiled_code_pays
-from raterlens.kernels.library import Doubles
+from raterlens.kernels.library import Doubles, SparseRows, compiled_code_pays
 from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
-from raterlens.kernels.vectors import SparseRows
-from raterlens.likelihood.engines.contract import (
-    CellScores,
-    Expected,
-    Matrix,
-    Moments,
-    Summed,
-    Tables,
-    Weighting,
-)
-from raterlens.likelihood.nodes import NestedNodes, Nodes, weights_between
+from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
+from raterlens.likelihood.nodes import Moments, NestedNodes, Nodes, weights_between
 
 # Numbers of posteriors at a time: 8 MB.
 _POSTERIORS = 2**20

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.arrays import Array, Indices, take_in_blocks
-from raterlens.likelihood.nodes import Nodes
+from raterlens.base.arrays import Array, Indices
+from raterlens.likelihood.nodes import Moments, Nodes
 
 Matrix: TypeAlias = Array | sparse.csr_array
 Weighting: TypeAlias = Callable[[Array], Array]
@@ -26,31 +25,6 @@ class Tables:
     """(sums,): coefficient of ability for each column of sums; None where the model has no linear part."""
     piece_variance: float = 0.0
     """omega^2: how much a student's pieces of work differ, where an engine knows of pieces."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """Each student's posterior ability."""
-
-    mean: Array
-    sd: Array
-
-    @staticmethod
-    def by(posterior: Array, points: Array) -> "Moments":
-        """Moments of posteriors (students, nodes)."""
-        mean = posterior @ points
-        # Centred before squaring: E[t^2] - E[t]^2 would cancel for narrow posteriors.
-        return Moments(mean, np.sqrt(np.sum(posterior * (points - mean[:, None]) ** 2, axis=1)))
-
-    @staticmethod
-    def joined(parts: "Iterable[Moments]") -> "Moments":
-        """Moments of the parts of the students, joined in order."""
-        known = list(parts)
-        return Moments(np.concatenate([p.mean for p in known]), np.concatenate([p.sd for p in known]))
-
-    def of(self, rows: NDArray[np.integer]) -> "Moments":
-        """Those of other rows."""
-        return Moments(take_in_blocks(self.mean, rows), take_in_blocks(self.sd, rows))
 
 
 @dataclass(frozen=True, slots=True)

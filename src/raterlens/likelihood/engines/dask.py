@@ -33,17 +33,9 @@ from raterlens.base.cluster import (
 from raterlens.base.errors import InputError, RaterlensError
 from raterlens.base.threads import one_thread
 from raterlens.likelihood.cells import CellsOf, Kinds, KindsOf
-from raterlens.likelihood.engines.contract import (
-    CellScores,
-    Expected,
-    Matrix,
-    Moments,
-    Summed,
-    Tables,
-    Weighting,
-)
+from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
 from raterlens.likelihood.engines.disk import Part, add, among, cell_part, kinds_part
-from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.groupings import by_piece

@@ -26,16 +26,8 @@ from raterlens.likelihood.engines.compiled import (
     taken,
     taken_sums,
 )
-from raterlens.likelihood.engines.contract import (
-    CellScores,
-    Expected,
-    Matrix,
-    Moments,
-    Summed,
-    Tables,
-    Weighting,
-)
-from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
+from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.groupings import by_piece

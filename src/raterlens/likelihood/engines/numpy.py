@@ -7,16 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
-from raterlens.likelihood.engines.contract import (
-    CellScores,
-    Expected,
-    Matrix,
-    Moments,
-    Summed,
-    Tables,
-    Weighting,
-)
-from raterlens.likelihood.nodes import NestedNodes, Nodes
+from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
+from raterlens.likelihood.nodes import Moments, NestedNodes, Nodes
 
 # Numbers in one block of posteriors: 2 MB, small enough for a core's cache, large enough to amortise Python.
 _BLOCK = 2**18

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from scipy import sparse
 
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.cells import CellsOf, Kinds, KindsOf
 from raterlens.likelihood.engines.by_piece import PieceEngine
 from raterlens.likelihood.engines.contract import Engine

@@ -16,7 +16,7 @@ from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
 from raterlens.config.limits import LARGE_FILE, READ_AT_ONCE
-from raterlens.kernels.break_even import compiled_code_pays
+from raterlens.kernels.library import compiled_code_pays
 from raterlens.reading.formats.table import Rows, Table, check_unfolded, read_whole, refuse_changes, rows_of
 
 Record = dict[int, Any]

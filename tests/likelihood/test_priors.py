@@ -7,7 +7,7 @@ from scipy import optimize, stats
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.likelihood.panel_prior import FREEDOM, PanelPrior
+from raterlens.likelihood.priors import FREEDOM, PanelPrior
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 
