@@ -10,8 +10,8 @@ from raterlens.base.cluster import (
     check_client,
     check_versions,
     cluster_at,
-    homes,
     on_cluster,
+    placements,
     result,
 )
 from raterlens.base.errors import InputError, OptionError
@@ -41,7 +41,7 @@ def test_every_task_comes_back_once_with_what_is_shared(client):
 
 
 def test_neighbours_are_kept_together(client):
-    at = [where["workers"][0] for where in homes(client, 6)]
+    at = [where["workers"][0] for where in placements(client, 6)]
     assert at == sorted(at)
     assert [at.count(one) for one in sorted(set(at))] == [3, 3]
 

@@ -124,7 +124,7 @@ def on_cluster(
     elsewhere."""
     if not tasks:
         return
-    sent = share(client, shared)
+    sent = broadcast(client, shared)
     waiting = dict(zip(client.map(_work, tasks, work=work, shared=sent, pure=False), tasks, strict=True))
     try:
         for future in _ready(client, waiting):
@@ -151,7 +151,7 @@ def addresses(client: "Client") -> frozenset[str]:
     return frozenset(at for at, about in workers.items() if about["status"] == "running")
 
 
-def homes(client: "Client", n: int) -> list[dict[str, Any]]:
+def placements(client: "Client", n: int) -> list[dict[str, Any]]:
     """For each of `n` pieces, as options of a task, where to keep it: neighbours together, as what is added up should
     not travel. Where that worker is gone, another will do."""
     threads = {at: about["nthreads"] for at, about in client.scheduler_info(n_workers=-1)["workers"].items()}
@@ -185,7 +185,7 @@ def check_alive(client: "Client", timeout: float = WORKERS) -> None:
         ) from error
 
 
-def share(client: "Client", value: Any) -> "Future":
+def broadcast(client: "Client", value: Any) -> "Future":
     """A value for all workers, as the result of a task.
 
     What a dead worker had of it is then computed again by the scheduler. Scattered data would be lost, and scattering
@@ -193,10 +193,10 @@ def share(client: "Client", value: Any) -> "Future":
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")
-        return client.submit(itself, value, pure=False)
+        return client.submit(identity, value, pure=False)
 
 
-def lost(error: BaseException) -> bool:
+def is_cluster_failure(error: BaseException) -> bool:
     """Whether it is the cluster that failed, not the work."""
     # An optional package.
     from concurrent.futures import CancelledError
@@ -212,7 +212,7 @@ def lost(error: BaseException) -> bool:
 # --------------------------------------------------------------------------------------------- on a worker
 
 
-def itself(value: Any) -> Any:
+def identity(value: Any) -> Any:
     return value
 
 

@@ -31,7 +31,7 @@ from raterlens.inference.result import Result
 from raterlens.inference.tables import NORMAL_95
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD, RaterThresholds
-from raterlens.ratings.design import connected_groups, raters_apart
+from raterlens.ratings.design import connected_groups, in_small_group
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit
@@ -491,7 +491,7 @@ def _linked(raters: tuple[RaterFindings, ...], fit: Result, ratings: "Ratings") 
     apart = np.zeros(ratings.n_raters, bool)
     anchored = fit.calibration is not None and fit.calibration.anchored
     if groups.n > 1 and ratings.known is None and not anchored:
-        small = raters_apart(groups)
+        small = in_small_group(groups)
         several = len(np.unique(groups.rater[~small])) > 1
         apart = np.full(ratings.n_raters, True) if several else small
     found = []

@@ -64,7 +64,7 @@ from raterlens.models.covariates import Covariates, read_covariates
 from raterlens.models.facets import FacetsModel
 from raterlens.models.redundancy import redundancy
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.design import connected_groups, examine, raters_apart
+from raterlens.ratings.design import check_design, connected_groups, in_small_group
 from raterlens.ratings.groupings import counted_once, inconsistent_raters
 
 
@@ -291,7 +291,7 @@ class FacetsTask:
         self, estimate: FacetsEstimate, covariance: Covariance | None, raters: pl.DataFrame
     ) -> list[str]:
         warnings = [
-            *examine(self.ratings).warnings,
+            *check_design(self.ratings),
             *facets_warnings(self.coded, estimate, covariance, raters),
         ]
         if self.ratings.piece is not None and not self.options.pieces:
@@ -353,7 +353,7 @@ class FacetsTask:
             covariates=() if self.covariates is None else self.covariates.names,
             anchored=int((estimate.held & ~model.of_drawn).sum()),
             at_limit=estimate.raters_at_limit,
-            apart=raters_apart(connected_groups(self.ratings)),
+            apart=in_small_group(connected_groups(self.ratings)),
             extreme=_extreme(ratings),
             spread=spread_of(estimate, covariance),
             known_slope=model.known_slope,

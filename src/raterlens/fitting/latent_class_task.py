@@ -26,7 +26,7 @@ from raterlens.inference.latent_class import (
 from raterlens.models.registry import latent_class_spec
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.design import examine
+from raterlens.ratings.design import check_design
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +77,7 @@ class LatentClassTask:
             n_parameters=self.model.blocks.size,
             optimiser=estimate.record,
             warnings=(
-                *examine(self.ratings).warnings,
+                *check_design(self.ratings),
                 *latent_class_warnings(self.ratings, estimate, errors),
             ),
             tables=latent_class_tables(self.ratings, estimate, errors),

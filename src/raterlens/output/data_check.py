@@ -10,7 +10,7 @@ from raterlens.config import ReadConfig
 from raterlens.config.read_config import ReadOptions
 from raterlens.output.report.reproduce import Request
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.design import examine, examine_links, pairing_warnings
+from raterlens.ratings.design import check_design, examine_links, pairing_warnings
 from raterlens.reading.read import checked, read_with_plan
 
 
@@ -106,4 +106,4 @@ def check(source: Any, **options: Unpack[ReadOptions]) -> DataCheck:
 
 def design_warnings(ratings: Ratings) -> tuple[str, ...]:
     """Features of the design that make raters hard to compare."""
-    return (*examine(ratings).warnings, *pairing_warnings(ratings), *examine_links(ratings).warnings)
+    return (*check_design(ratings), *pairing_warnings(ratings), *examine_links(ratings).warnings)

@@ -52,7 +52,7 @@ FEW = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class LinkedGroups:
     """Parts of the design that share no student and no rater, numbered from the one with most ratings."""
 
     n: int
@@ -62,90 +62,27 @@ class Groups:
     """(students,) the group of each student"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Extreme:
-    """Levels all of whose scores are the lowest, or the highest, that occurs: codes into the labels."""
-
-    lowest: Codes
-    highest: Codes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Extremes:
-    """The extreme levels of each role."""
-
-    students: Extreme
-    raters: Extreme
-    items: Extreme
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How many ratings a level has."""
-
-    least: int
-    median: float
-    most: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Design:
-    """Description of the design, before any model."""
-
-    n_ratings: int
-    n_students: int
-    n_raters: int
-    n_items: int
-    per_student: Spread
-    per_rater: Spread
-    groups: Groups
-    extremes: Extremes
-    few: Codes
-    """Raters with fewer than 10 ratings"""
-    warnings: tuple[str, ...]
-    """Plain words: what, how much, the next step"""
-
-
-def examine(ratings: Ratings) -> Design:
-    """Count, find groups and extreme levels, and say what follows from them.
+def check_design(ratings: Ratings) -> tuple[str, ...]:
+    """Say in plain words, before any model, what makes raters hard to compare: groups that share no student, levels
+    whose scores are all at one end, raters with few ratings; each with its size and the next step.
 
     Examples
     --------
     >>> import polars as pl
     >>> from raterlens.reading.read import read
     >>> apart = {"student": [1, 2, 3, 4], "rater": ["AM", "AM", "BE", "BE"], "score": [0, 1, 1, 0]}
-    >>> design = examine(read(pl.DataFrame(apart)))
-    >>> design.groups.n, design.per_rater
-    (2, Spread(least=2, median=2.0, most=2))
+    >>> [warning[:51] for warning in check_design(read(pl.DataFrame(apart)))]
+    ['the raters fall into 2 groups that share no student', "2 raters have fewer than 10 ratings ('AM', 'BE'): e"]
     """
-    per_student, per_rater = ratings.tally("student").n, ratings.tally("rater").n
-    groups = connected_groups(ratings)
-    found = extremes(ratings)
-    few = _codes(per_rater < FEW)
-    return Design(
-        n_ratings=ratings.n_ratings,
-        n_students=ratings.n_students,
-        n_raters=ratings.n_raters,
-        n_items=ratings.n_items,
-        per_student=_spread(per_student),
-        per_rater=_spread(per_rater),
-        groups=groups,
-        extremes=found,
-        few=few,
-        warnings=(
-            *_warn_groups(ratings, groups, per_rater),
-            *_warn_extremes(ratings, found),
-            *_warn_few(ratings, few),
-        ),
-    )
+    return (*_warn_groups(ratings), *_warn_extremes(ratings), *_warn_few(ratings))
 
 
-def connected_groups(ratings: Ratings) -> Groups:
+def connected_groups(ratings: Ratings) -> LinkedGroups:
     """Find the groups of raters and students that no rating joins."""
     return ratings.once("groups", lambda: _connected_groups(ratings))
 
 
-def _connected_groups(ratings: Ratings) -> Groups:
+def _connected_groups(ratings: Ratings) -> LinkedGroups:
     n_raters = ratings.n_raters
     # Joining all raters of a student to one of them gives the same groups, on a graph without students.
     one, pairs = zip(*(_one_and_others(part) for part in ratings.parts()), strict=True)
@@ -156,31 +93,21 @@ def _connected_groups(ratings: Ratings) -> Groups:
     number = np.empty(n, dtype=np.int32)
     number[np.lexsort((first_rater, -size))] = np.arange(n, dtype=np.int32)
     groups = number[of_rater]
-    return Groups(int(n), groups, groups[np.concatenate(one)])
+    return LinkedGroups(int(n), groups, groups[np.concatenate(one)])
 
 
-def raters_apart(groups: Groups) -> NDArray[np.bool_]:
+def in_small_group(groups: LinkedGroups) -> NDArray[np.bool_]:
     """(raters,): who is in a group of at most half as many raters as the largest. What they look like beside the rest
     rests on their few students alone."""
     size = np.bincount(groups.rater)
     return np.asarray(2 * size[groups.rater] <= size.max())
 
 
-def extremes(ratings: Ratings) -> Extremes:
-    """Find the students, raters and items all of whose scores are at one end of the scale."""
-    seen = np.flatnonzero(ratings.score_counts)
-
-    def of(role: str) -> Extreme:
-        tally = ratings.tally(role)
-        return Extreme(*(_codes(tally.total == tally.n * end) for end in (seen[0], seen[-1])))
-
-    return Extremes(students=of("student"), raters=of("rater"), items=of("item"))
-
-
-def repeated(ratings: Ratings) -> int:
-    """Count ratings beyond the first of the same student by the same rater on the same item."""
-    cell = ratings.student.astype(np.int64) * ratings.n_raters + ratings.rater
-    return ratings.n_ratings - pl.Series(cell * ratings.n_items + ratings.item).n_unique()
+def extremes(ratings: Ratings, role: str) -> tuple[Codes, Codes]:
+    """Find the students, raters or items all of whose scores are the lowest, or the highest, that occurs."""
+    seen, tally = np.flatnonzero(ratings.score_counts), ratings.tally(role)
+    lowest, highest = (_codes(tally.total == tally.n * end) for end in (seen[0], seen[-1]))
+    return lowest, highest
 
 
 def _one_and_others(ratings: Ratings) -> tuple[Codes, NDArray[np.int64]]:
@@ -208,11 +135,8 @@ def _codes(chosen: NDArray[np.bool_]) -> Codes:
     return np.flatnonzero(chosen).astype(np.int32)
 
 
-def _spread(counts: NDArray[np.int64]) -> Spread:
-    return Spread(int(counts.min()), float(np.median(counts)), int(counts.max()))
-
-
-def _warn_groups(ratings: Ratings, groups: Groups, per_rater: NDArray[np.int64]) -> list[str]:
+def _warn_groups(ratings: Ratings) -> list[str]:
+    groups, per_rater = connected_groups(ratings), ratings.tally("rater").n
     if groups.n == 1:
         return []
     shown = range(min(groups.n, 3))
@@ -228,54 +152,51 @@ def _warn_groups(ratings: Ratings, groups: Groups, per_rater: NDArray[np.int64])
     ]
 
 
-def _raters_of(ratings: Ratings, groups: Groups, group: int) -> list[object]:
+def _raters_of(ratings: Ratings, groups: LinkedGroups, group: int) -> list[object]:
     return ratings.raters.gather(np.flatnonzero(groups.rater == group)).to_list()
 
 
-def _warn_extremes(ratings: Ratings, found: Extremes) -> list[str]:
+def _warn_extremes(ratings: Ratings) -> list[str]:
     """Warn of extreme raters and items. Extreme students are usual, and the population's distribution keeps them
     finite."""
-    fails, passes = (
-        ("fails", "passes") if ratings.n_categories == 2 else ("the lowest score", "the highest score")
-    )
-    advice = {
-        "rater": (
+    binary = ratings.n_categories == 2
+    ends = ("fails", "passes") if binary else ("the lowest score", "the highest score")
+    warnings = []
+    for role, labels, verb, consequence in (
+        (
+            "rater",
+            ratings.raters,
             "gave",
             "how well they tell students apart cannot be seen; let them rate more, and more varied, students",
         ),
-        "item": (
+        (
+            "item",
+            ratings.items,
             "got",
             "their difficulty is known on one side only; keep them out, or have more students rated on them",
         ),
-    }
-    levels = {
-        "rater": (found.raters, ratings.raters),
-        "item": (found.items, ratings.items),
-    }
-    warnings = []
-    for role, (extreme, labels) in levels.items():
-        verb, consequence = advice[role]
-        ends = [
+    ):
+        found = [
             f"{counted(len(codes), role)} {verb} only {end} ({listed(labels.gather(codes), 6)})"
-            for codes, end in ((extreme.lowest, fails), (extreme.highest, passes))
+            for codes, end in zip(extremes(ratings, role), ends, strict=True)
             if len(codes)
         ]
-        if ends:
-            warnings.append(f"{' and '.join(ends)}: {consequence}")
+        if found:
+            warnings.append(f"{' and '.join(found)}: {consequence}")
     return warnings
 
 
-def _warn_few(ratings: Ratings, few: Codes) -> list[str]:
-    if not len(few):
+def _warn_few(ratings: Ratings) -> list[str]:
+    few = ratings.raters.filter(pl.Series(ratings.tally("rater").n < FEW))
+    if few.is_empty():
         return []
     return [
-        f"{counted(len(few), 'rater has', 'raters have')} fewer than {FEW} ratings "
-        f"({listed(ratings.raters.gather(few), 6)}): expect wide intervals for them; collect more ratings "
-        "before judging them"
+        f"{counted(len(few), 'rater has', 'raters have')} fewer than {FEW} ratings ({listed(few, 6)}): "
+        "expect wide intervals for them; collect more ratings before judging them"
     ]
 
 
-def only_products(ratings: Ratings) -> Mask:
+def slopes_not_identified(ratings: Ratings) -> Mask:
     """(raters,): whose slopes are known by products with others' alone. None of ordered scores, which say more."""
     n, per_student = ratings.n_raters, ratings.tally("student").n
     nobody = np.zeros(n, dtype=bool)
@@ -297,7 +218,7 @@ def only_products(ratings: Ratings) -> Mask:
 
 def pairing_warnings(ratings: Ratings) -> tuple[str, ...]:
     """In plain words, with the fix."""
-    which = only_products(ratings)
+    which = slopes_not_identified(ratings)
     if not which.any():
         return ()
     names = listed(ratings.raters.gather(np.flatnonzero(which)), 6)

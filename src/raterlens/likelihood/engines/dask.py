@@ -23,12 +23,12 @@ from raterlens.base.atomic_files import reason
 from raterlens.base.cluster import (
     ClusterLostError,
     addresses,
+    broadcast,
     check_alive,
-    homes,
-    itself,
-    lost,
+    identity,
+    is_cluster_failure,
+    placements,
     result,
-    share,
 )
 from raterlens.base.errors import InputError, RaterlensError
 from raterlens.base.threads import one_thread
@@ -131,7 +131,7 @@ class DaskEngine:
 
     def _mapped(self, work: Callable[..., Any], sent: Any) -> "list[Future]":
         self._spread_out()
-        everywhere = share(self._client, sent)
+        everywhere = broadcast(self._client, sent)
         return list(self._client.map(work, self._parts, sent=everywhere, pure=False))
 
     def _gathered(self, work: Callable[..., Any], sent: Any) -> list[Any]:
@@ -158,10 +158,10 @@ class DaskEngine:
         if now == self._placed_on or any(part.status != "finished" for part in self._parts):
             return
         holders, strayed = self._client.who_has(self._parts), False
-        for which, home in enumerate(homes(self._client, len(self._parts))):
+        for which, home in enumerate(placements(self._client, len(self._parts))):
             part = self._parts[which]
             if home and home["workers"][0] not in holders[part.key]:
-                self._parts[which], strayed = self._client.submit(itself, part, pure=False, **home), True
+                self._parts[which], strayed = self._client.submit(identity, part, pure=False, **home), True
         # Looked at once more: where to go is a wish, and a worker that has just come may not have been ready.
         if not strayed:
             self._placed_on = now
@@ -174,7 +174,7 @@ class DaskEngine:
             except (RaterlensError, ClusterLostError):
                 raise
             except Exception as error:
-                if not remaining or not lost(error):
+                if not remaining or not is_cluster_failure(error):
                     raise
                 check_alive(self._client)
                 self._restore()
@@ -195,12 +195,12 @@ def cells_on_cluster(
         split = by_piece(ratings) if pieces else None
         counts = cells_of(ratings if split is None else split.ratings, contexts)
         return _from_memory(client, counts, None, ratings, None if split is None else split.student)
-    sources, model = _on_file(ratings), share(client, (contexts, cells_of, pieces))
+    sources, model = _on_file(ratings), broadcast(client, (contexts, cells_of, pieces))
 
     def build(which: int, **where: Any) -> "Future":
         return client.submit(_cells, sources[which], model, pure=False, **where)
 
-    parts = [build(which, **home) for which, home in enumerate(homes(client, len(sources)))]
+    parts = [build(which, **home) for which, home in enumerate(placements(client, len(sources)))]
     return DaskEngine(client, parts, build, [source.last - source.first for source in sources])
 
 
@@ -213,14 +213,14 @@ def kinds_on_cluster(
         found = kinds_of(ratings if split is None else split.ratings, contexts)
         student = None if split is None else split.student
         return _from_memory(client, found.counts, found.sums, ratings, student), found.kinds
-    sources, model = _on_file(ratings), share(client, (contexts, kinds_of, pieces))
+    sources, model = _on_file(ratings), broadcast(client, (contexts, kinds_of, pieces))
     # Which kinds there are is known when all parts have been looked at; parts then learn the places of theirs.
     built = [
         client.submit(_kinds, source, model, pure=False, **home)
-        for source, home in zip(sources, homes(client, len(sources)), strict=True)
+        for source, home in zip(sources, placements(client, len(sources)), strict=True)
     ]
     whole = Kinds.merged(client.gather([client.submit(_own_kinds, one, pure=False) for one in built]))
-    known = share(client, whole)
+    known = broadcast(client, whole)
     parts = [client.submit(_among, one, known, pure=False) for one in built]
 
     def build(which: int) -> "Future":
@@ -261,9 +261,9 @@ def _from_memory(
         parts.append(Part.of(counts[rows], None if sums is None else sums[rows], own))
 
     def send(which: int) -> "Future":
-        return share(client, parts[which])
+        return broadcast(client, parts[which])
 
-    where = [home.get("workers") for home in homes(client, len(parts))]
+    where = [home.get("workers") for home in placements(client, len(parts))]
     sent = [client.scatter(part, workers=home, hash=False) for part, home in zip(parts, where, strict=True)]
     return DaskEngine(client, sent, send, [part.n_students for part in parts])
 
