@@ -1,11 +1,12 @@
 """Consequences for students: by brute force, and none if raters are alike."""
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import special
 
 import raterlens as rl
-from raterlens.diagnostics.consequences import consequences
+from raterlens.diagnostics.consequences import consequences, observed_agreement
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +85,7 @@ def test_ordered_scores(options):
     found = consequences(rl.fit(ratings, standard_errors=False, **{"model": "gmf"} | options), ratings)
     assert found.ordered
     assert 0 < found.agreement <= found.agreement_if_alike + 0.02 < 1
-    assert "% of the marks with" in found.words()[1]
+    assert "can expect a score of" in found.words()[1]
     strict = consequences(
         rl.fit(ratings, standard_errors=False, **{"model": "gmf"} | options), ratings, cut=2.0
     )
@@ -109,3 +110,25 @@ def test_a_sample_of_the_students_is_counted_as_such():
     assert found.students == some.n_students < 300
     # Two models cannot be compared on a part of what was fitted.
     assert [test.test for test in fit.differences(some).tests] == ["Wald", "Wald"]
+
+
+def test_repeated_answers_of_a_rater_are_no_agreement_of_two_and_no_halo():
+    """Two judges who never agree with each other and always with themselves."""
+    one = [(s, "a", e, s % 2) for s in range(60) for e in range(3)]
+    other = [(s, "b", e, (s + 1) % 2) for s in range(60) for e in range(3)]
+    noisy = [
+        (s, r, e, int((s * 7 + e + 5 * (r == "c")) % 5 < 2))
+        for s in range(60)
+        for r in "cd"
+        for e in range(3)
+    ]
+    table = pl.DataFrame(one + other + noisy, schema=["student", "rater", "epoch", "score"], orient="row")
+    plain = table.filter(pl.col("rater").is_in(["a", "b"]))
+    assert observed_agreement(rl.read(plain, draw="epoch")) == 0.0
+    ratings = rl.read(table, draw="epoch")
+    keys = table.select("student", "rater", "score").rows()
+    pairs = [(x[2] == y[2]) for x in keys for y in keys if x[0] == y[0] and x[1] < y[1]]
+    found = consequences(rl.fit(ratings, model="gmf"), ratings)
+    assert found.observed_agreement == pytest.approx(np.mean(pairs))
+    effects = rl.fit(ratings, model="gmf").diagnose(ratings).tables["effects"]
+    assert effects["halo"].is_nan().all()

@@ -24,7 +24,7 @@ def test_an_item_that_measures_something_else_is_named_with_a_remedy():
     found = rl.fit(ratings, model="gmf").diagnose(ratings)
     flags = found.table("item flags")
     assert flags.filter(effect="noisy")["item"].to_list() == ["i3"]
-    assert "fit with item slopes" in flags["next_step"][0]
+    assert "description" in flags["next_step"][0]
     assert any(text.startswith("item 'i3' is noisy") for text in found.warnings())
     assert "item i3: noisy" in found.summary()
     slopes = rl.fit(ratings, model="gmf", item_slopes=True)
@@ -42,3 +42,10 @@ def test_items_alike_are_left_alone():
 def test_small_misfit_is_not_worth_a_word():
     table = pl.DataFrame({"item": ["a", "b"], "infit": [1.05, 1.3], "infit_z": [9.0, 1.0]})
     assert item_flags(table, pl.DataFrame({"item": ["a", "b"]})).height == 0
+
+
+def test_a_single_item_has_no_other_to_be_compared_with():
+    table = pl.DataFrame({"item": ["a"], "infit": [1.5], "infit_z": [9.0]})
+    assert item_flags(table, pl.DataFrame({"item": ["a"]})).height == 0
+    two = pl.concat([table, table.with_columns(pl.lit("b").alias("item"), pl.lit(1.0).alias("infit"))])
+    assert item_flags(two, two.select("item"))["item"].to_list() == ["a"]

@@ -17,6 +17,7 @@ from raterlens.diagnostics.wording import (
     headline,
     label,
     letter,
+    meaning,
     most_urgent,
     next_step,
     who,
@@ -247,5 +248,23 @@ def test_what_most_raters_share_is_said_once():
 
 
 def test_a_model_of_severity_only_says_so():
-    assert "severity" in caveats("tfm")[0]
-    assert caveats("gmf") == ()
+    ratings = rl.load_example()
+    assert "severity" in caveats(rl.fit(ratings, model="tfm"))[0]
+    assert caveats(rl.fit(ratings, model="gmf")) == ()
+
+
+def test_small_panels_are_told_of_the_panel_prior_unless_they_have_it_or_refused_it():
+    ratings = rl.simulate(students=60, raters=5, items=1, seed=1).ratings
+    (said,) = caveats(rl.fit(ratings, model="gmf"))
+    assert "about 60 ratings per rater" in said
+    assert said.endswith("prior='panel'")
+    for settled in (rl.fit(ratings), *(rl.fit(ratings, model="gmf", prior=one) for one in ("panel", "none"))):
+        assert caveats(settled) == ()
+
+
+def test_nothing_is_said_to_follow_from_differences_where_nobody_can_be_compared():
+    ratings = rl.simulate(students=90, raters=3, items=1, raters_per_student=1, seed=2).ratings
+    found = panel_findings(rl.fit(ratings, model="gmf"), ratings)
+    assert not found.comparable
+    (said,) = meaning(found)
+    assert "equally able" in said

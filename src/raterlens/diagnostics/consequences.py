@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from raterlens.base.arrays import Array
 from raterlens.base.text import counted
+from raterlens.diagnostics.agreement import PairedRatings
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.inference.expected_scores import FairResults, Panel, fair_results, panel_of
 from raterlens.ratings.coded import Ratings
@@ -52,7 +54,8 @@ class Consequences:
     """Reliability of a student's mean score, with that many raters; NaN for latent classes, which have no ability."""
     reliability_if_alike: float
     most_lenient: tuple[str, float]
-    """Rater, and the share of the highest score that an average student can expect (pass or fail: chance of a pass)."""
+    """Rater, and the mean score that an average student can expect, as the file counts (pass or fail: the share of
+    passes)."""
     most_severe: tuple[str, float]
     ordered: bool
     far: float
@@ -96,8 +99,9 @@ class Consequences:
 
     def words(self) -> list[str]:
         """One sentence each, the gravest first."""
-        gets = "can expect {:.0f} % of the marks" if self.ordered else "passes {:.0f} % of the time"
-        lenient, severe = (100 * share for _, share in (self.most_lenient, self.most_severe))
+        gets = "can expect a score of {}" if self.ordered else "passes {} of the time"
+        than = "from" if self.ordered else "with"
+        lenient, severe = self.extremes()
         found = []
         if self.changed is not None:
             between = self.changed_interval
@@ -109,13 +113,14 @@ class Consequences:
             )
         elif self.moved is not None:
             mean, many = self.moved
+            those = f"those of {many:,} of {counted(self.students, 'student')}" if many else "none of them"
             found.append(
                 f"If the average rater had marked everybody, results would move by {mean:.2f} marks on average, and "
-                f"those of {many:,} of {counted(self.students, 'student')} by {self.far:g} or more."
+                f"{those} by {self.far:g} or more."
             )
-        if self.most_lenient[0] != self.most_severe[0]:
+        if lenient != severe:
             found.append(
-                f"An average student {gets.format(lenient)} with {self.most_lenient[0]}, but {severe:.0f} % with "
+                f"An average student {gets.format(lenient)} {than} {self.most_lenient[0]}, but {severe} {than} "
                 f"{self.most_severe[0]}."
             )
         if self.observed_agreement is not None:
@@ -132,6 +137,14 @@ class Consequences:
                 f"alike, {self.reliability_if_alike:.2f}."
             )
         return found
+
+    def extremes(self) -> tuple[str, str]:
+        """What an average student can expect from the most lenient rater and from the most severe one, in words."""
+        form = "{:.3g}" if self.ordered else "{:.0%}"
+        lenient, severe = (
+            form.format(gets).replace("%", " %") for _, gets in (self.most_lenient, self.most_severe)
+        )
+        return lenient, severe
 
     def summary(self) -> str:
         return "\n".join(self.words())
@@ -163,7 +176,7 @@ def consequences(
         cuts=_pass_mark(fit) if cut is None else (cut,) if isinstance(cut, int | float) else tuple(cut),
         raters_per_student=k,
         observed_agreement=None if ratings is None or marks else observed_agreement(ratings),
-        expected_agreement=float(pairs.expected.mean()) if pairs is not None and len(pairs) else None,
+        expected_agreement=None if pairs is None or ratings is None else _expected_agreement(ratings, pairs),
         agreement=_agreement(panel),
         agreement_if_alike=_agreement(alike),
         reliability=nothing if fit.calibration is None else _reliability(panel, k),
@@ -203,17 +216,28 @@ def _raters_per_student(ratings: Ratings) -> int:
 
 
 def observed_agreement(ratings: Ratings) -> float | None:
-    """The share of pairs of ratings of the same student's work on the same item that have the same score; None where no
-    work has two ratings."""
+    """The share of pairs of ratings of the same work (of a student on an item) by two raters that have the same score;
+    None where no work has two raters."""
     work = ratings.student.astype(np.int64) * ratings.n_items + ratings.item
     if ratings.piece is not None:
         work = work * len(ratings.piece.labels) + ratings.piece.codes
-    same, every = (
-        np.unique(key, return_counts=True)[1].astype(np.float64)
-        for key in (work * ratings.n_categories + ratings.score, work)
-    )
-    pairs = float(every @ (every - 1))
-    return None if pairs == 0 else float(same @ (same - 1)) / pairs
+
+    def pairs(of_work: NDArray[np.integer]) -> float:
+        counts = np.unique(of_work, return_counts=True)[1].astype(np.float64)
+        return float(counts @ (counts - 1))
+
+    own = (
+        work * ratings.n_raters + ratings.rater
+    )  # a rater's repeated ratings of a work are no second opinion
+    every = pairs(work) - pairs(own)
+    k, score = ratings.n_categories, ratings.score
+    return None if every == 0 else (pairs(work * k + score) - pairs(own * k + score)) / every
+
+
+def _expected_agreement(ratings: Ratings, pairs: PairedRatings) -> float | None:
+    """The same as the model expects of these pairs."""
+    two_raters = ratings.rater[pairs.first] != ratings.rater[pairs.second]
+    return float(pairs.expected[two_raters].mean()) if two_raters.any() else None
 
 
 def _agreement(panel: Panel) -> float:

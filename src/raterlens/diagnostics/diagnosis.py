@@ -36,6 +36,7 @@ from raterlens.estimation.scoring import places_of
 from raterlens.inference.expected_scores import fair_results
 from raterlens.inference.result import Result
 from raterlens.models.calibration import Calibration
+from raterlens.models.terms.halo import HALO, IMPRESSION
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 from raterlens.ratings.groupings import GroupColumns, groups_of, periods_of, time_of
 
@@ -229,7 +230,7 @@ def _diagnose(
         periods = Periods(fit, ratings, period, names)
     for name, table in interactions.items():
         tables[f"bias {name}"] = table
-    halo = fit.calibration is not None and "halo" in fit.calibration.effects
+    halo = fit.calibration is not None and not {HALO, IMPRESSION}.isdisjoint(fit.calibration.effects)
     found_flags = flags(
         tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link), allowed_for=halo
     )

@@ -218,6 +218,11 @@ class PanelFindings:
         """Whether a ranking would rank more than luck."""
         return not self.differences.equal
 
+    @property
+    def comparable(self) -> bool:
+        """Whether any two raters can be compared."""
+        return any(rater.link == "linked" for rater in self.raters)
+
     def count(self, status: Status) -> int:
         return sum(rater.status == status for rater in self.raters)
 

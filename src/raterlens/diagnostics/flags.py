@@ -305,7 +305,8 @@ Row = tuple[str, str, float, float, str, str]
 
 
 def item_flags(statistics: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
-    """A row per flag: item, effect (noisy, predictable, flat, steep), size, p_adjusted, evidence, next_step.
+    """A row per flag: item, effect (noisy, predictable, flat, steep), size, p_adjusted, evidence, next_step; none of a
+    single item, which there is no other to compare with.
 
     Parameters
     ----------
@@ -314,7 +315,11 @@ def item_flags(statistics: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
     items
         As estimated; with `slope` and `slope_se` where items have slopes of their own.
     """
-    rows = [*_misfits(statistics), *(_slopes(items) if "slope_se" in items.columns else ())]
+    several = statistics.height > 1
+    rows = [
+        *(_misfits(statistics) if several else ()),
+        *(_slopes(items) if "slope_se" in items.columns else ()),
+    ]
     return pl.DataFrame(rows, schema=_ITEM_SCHEMA, orient="row")
 
 
@@ -330,9 +335,9 @@ def _misfits(statistics: pl.DataFrame) -> Iterator[Row]:
             float(p[i]),
             f"scores are {100 * abs(infit[i] - 1):.0f} % {'noisier' if noisy else 'more predictable'} than the model "
             f"expects (infit {infit[i]:.2f})",
-            "check that its description asks for the same thing as the others', and fit with item slopes"
+            "check that its description asks for the same thing as the others'"
             if noisy
-            else "check that it is not scored by the impression of the whole, and fit with item slopes",
+            else "check that it is not scored by the impression of the whole",
         )
 
 

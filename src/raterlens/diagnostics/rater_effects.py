@@ -253,8 +253,8 @@ def _successive(found: Residuals, level: Array, centre: Array) -> tuple[Array, A
 
 
 def _of_four(z: Array) -> Array:
-    """The z whose lower tail is four times as large (Bonferroni)."""
-    return np.asarray(special.ndtri(np.minimum(4 * special.ndtr(z), 1 - 1e-16)))
+    """The z whose lower tail is four times as large (Bonferroni); 0 where that is no tail any more."""
+    return np.asarray(special.ndtri(np.minimum(4 * special.ndtr(z), 0.5)))
 
 
 def _lag(x: Array, followed: NDArray[np.bool_], first: Indices) -> tuple[Array, Array]:
@@ -272,8 +272,11 @@ def _lag(x: Array, followed: NDArray[np.bool_], first: Indices) -> tuple[Array, 
 
 
 def _halo(found: Residuals) -> tuple[Array, Array]:
-    """Score test of something that the ratings of a student by this rater share besides ability."""
+    """Score test of something that the ratings of a student by this rater share besides ability; NaN where some repeat
+    a question, since these share the rater's reading of it."""
     pairs, n = found.pairs, found.ratings.n_raters
+    if found.ratings.draw is not None:
+        return np.full(n, np.nan), np.full(n, np.nan)
     reach = np.bincount(pairs.rater, found.alone, n)
     reach = np.where(reach > 1e-9, reach, np.nan)
     moment = rater_moment(found, found.together)
@@ -281,9 +284,10 @@ def _halo(found: Residuals) -> tuple[Array, Array]:
 
 
 def _centrality(found: Residuals) -> tuple[Array, Array]:
-    """Score test of gamma in log P(y) + gamma y (K - 1 - y), times its largest value."""
+    """Score test of gamma in log P(y) + gamma y (K - 1 - y), times its largest value; not where the model has each
+    rater's own use of the scale."""
     n = found.ratings.n_raters
-    if found.centrality is None or found.spread is None:
+    if found.centrality is None or found.spread is None or found.own_thresholds:
         return np.full(n, np.nan), np.full(n, np.nan)
     moment = rater_moment(found, found.pairs.sums(found.centrality))
     # The sampling variance of the score is also its information.

@@ -16,6 +16,7 @@ from raterlens.inference.result import Result
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.models.responses import Predictor, Response
+from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import Groups, grouped, large
 
@@ -338,6 +339,8 @@ class Residuals:
     n_categories: int
     own_slopes: bool
     """Every rater has a slope of their own, which the fit has adapted to their ratings"""
+    own_thresholds: bool
+    """Every rater uses the scores in their own way, which the model has"""
     slopes: Array
     """(raters,)"""
     categories: bool
@@ -427,6 +430,7 @@ def residuals(fit: Result, ratings: Ratings, *, compared: bool = False) -> Resid
         n_categories=model.response.n_categories,
         slopes=model.slopes,
         own_slopes=model.own_slopes,
+        own_thresholds=known is not None and RATER_THRESHOLD in known.effects,
         categories=model.categories,
         judged=model.judged,
         model=model,

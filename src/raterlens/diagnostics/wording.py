@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from raterlens.base.text import counted, sentence
+from raterlens.base.text import Message, Option, counted, sentence
 from raterlens.diagnostics.findings import (
     GRAVE_FLAGS,
     OFF,
@@ -20,6 +20,8 @@ from raterlens.diagnostics.findings import (
 )
 from raterlens.diagnostics.what_if import levers
 from raterlens.inference.result import Result
+from raterlens.models.terms.group_means import GROUP_MEAN
+from raterlens.models.terms.shared_bias import BIAS
 
 TOO_FEW, NOT_COMPARABLE, DRIFTS = "too few ratings to say", "cannot be compared", "drift alarm"
 LABELS = (
@@ -305,7 +307,7 @@ def _first_line(panel: PanelFindings) -> str:
     meaning, students = panel.consequences, counted(panel.consequences.students, "student")
     if panel.alarmed:
         return f"{counted(panel.alarmed, 'rater')} drift{'s' * (panel.alarmed == 1)}: look into that first"
-    if all(rater.link != "linked" for rater in panel.raters):
+    if not panel.comparable:
         if len(panel.raters) == 1:
             return "One rater: there is nobody to compare with"
         return f"Raters cannot be compared: they fall into {panel.groups} groups that share no students"
@@ -325,6 +327,18 @@ def _first_line(panel: PanelFindings) -> str:
             f"The results of {many:,} of {students} would move by {half} marks or more with an average rater"
         )
     return ""
+
+
+def meaning(panel: PanelFindings) -> list[str]:
+    """Say what the raters' differences mean for students, and whether there are any, if raters can be compared."""
+    if panel.comparable:
+        return [*panel.consequences.words(), *panel.differences.words()]
+    if len(panel.raters) == 1:
+        return []
+    return [
+        "Severities take all groups of students for equally able: what raters' differences mean for students is not "
+        "known."
+    ]
 
 
 def who(raters: Sequence[RaterFindings]) -> str:
@@ -382,9 +396,28 @@ CAVEATS = {
 """Limits of each model, whatever the data."""
 
 
-def caveats(model: str) -> tuple[str, ...]:
-    """Cautions that hold for every fit of a model."""
-    return (CAVEATS[model],) if model in CAVEATS else ()
+FEW_PER_RATER = 100
+"""Ratings per rater (median) up to which `benchmarks.studies priors` finds the errors of capabilities smaller by 25 %
+and more with the panel prior; with 200 it is 5 to 15 %."""
+
+
+def caveats(fit: Result) -> tuple[str, ...]:
+    """Cautions about what was asked for: limits of the model, and a panel prior where it would help."""
+    found = [CAVEATS[fit.model]] if fit.model in CAVEATS else []
+    known, config = fit.calibration, fit.config
+    asked = (config.prior, config.anchors, config.trusted, known and known.known_slope)
+    plain = known is not None and known.spread is None and {GROUP_MEAN, BIAS}.isdisjoint(known.effects)
+    possible = plain and fit.model == "gmf" and config.method == "mml" and fit.n_raters > 2
+    per_rater = float(np.median(fit.table("raters")["n"].to_numpy()))
+    if possible and asked == (None,) * 4 and per_rater <= FEW_PER_RATER:
+        found.append(
+            Message(
+                f"with about {per_rater:.0f} ratings per rater, capabilities are nearer the truth if raters are taken "
+                "for a sample of raters: ",
+                Option("prior", "panel"),
+            )
+        )
+    return tuple(found)
 
 
 # -------------------------------------------------------------------------------------------- as a table

@@ -507,7 +507,7 @@ SPREADS = (
 )
 """Terms with a spread, which says how much of them there is: in from the start under `adapt`."""
 
-_HALO_SEEN = "One rater's scores of the same student are correlated beyond ability (halo, {p})"
+_HALO_SEEN = "On the whole, a rater's scores of the same student are correlated beyond ability (halo, {p})"
 _HALO_MISSED = "Intervals of severity, capability and ability are too narrow"
 
 TESTED = (

@@ -74,13 +74,13 @@ class Terminal:
     ) -> None:
         """Print what was read, what it means for students, the raters, cautions, and how the fit went."""
         # heavy, and no matter to a check
-        from raterlens.diagnostics.wording import caveats, common_fault, headline, rater_table
+        from raterlens.diagnostics.wording import caveats, common_fault, headline, meaning, rater_table
 
         answer, raters = headline(found), rater_table(fit, found.raters)
         raters = raters if found.ranked else raters.sort("rater", maintain_order=True)
         self._data(fit, fit.notes)
         self._heading(answer.text)
-        self._bullets("What it means", [*found.consequences.words(), *found.differences.words()])
+        self._bullets("What it means", meaning(found))
         self._bullets("Decisions", decided)
         if found.monitoring is not None:
             self._bullets("Since the previous fit", found.monitoring.words())
@@ -98,7 +98,7 @@ class Terminal:
         self._advice(found.raters)
         common = common_fault(found)
         stands_out = () if found.diagnosis is None else found.diagnosis.warnings()
-        known = (*caveats(fit.model), *fit.warnings, *stands_out, *cautions)
+        known = (*caveats(fit), *fit.warnings, *stands_out, *cautions)
         self._bullets("Cautions", (common, *known) if common else known)
         self._bullets("The data decided", fit.decided)
         self._heading("Fit")

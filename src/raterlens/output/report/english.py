@@ -144,8 +144,8 @@ FACTS = {
     "agreement": "Two raters agreed on work that both marked",
     "reliability": "Reliability of a mean score from {raters}",
     "passes": "An average student’s chance to pass",
-    "marks": "Marks that an average student can expect",
-    "range": "{low} to {high} %",
+    "marks": "Score that an average student can expect",
+    "range": "{low} to {high}",
     "ends": "with {severe} and {lenient}",
 }
 PANEL = "For the whole panel:"

@@ -36,8 +36,8 @@ def opening(fit: "Result", found: "PanelFindings", previous: "Result | None" = N
         "headline": answer.text,
         "who": answer.who,
         "aside": answer.aside,
-        "facts": facts(found.consequences),
-        "differ": " ".join([*_pass_mark(found.consequences), *found.differences.words()]),
+        "facts": facts(found.consequences) if found.comparable else [],
+        "differ": " ".join(_differences(found)),
         "panel": shared(found),
         "source": words.FROM.format(
             ratings=counted(fit.n_ratings, "rating"),
@@ -55,6 +55,13 @@ def opening(fit: "Result", found: "PanelFindings", previous: "Result | None" = N
         "since": None if previous is None else since(fit, previous, found),
         "converged": fit.converged,
     }
+
+
+def _differences(found: "PanelFindings") -> list[str]:
+    """How sure the headline's number is, and whether raters differ at all."""
+    if not found.comparable:
+        return wording.meaning(found)
+    return [*_pass_mark(found.consequences), *found.differences.words()]
 
 
 def _pass_mark(found: "Consequences") -> list[str]:
@@ -84,16 +91,11 @@ def facts(found: "Consequences") -> list[tuple[str, str, str]]:
                 alike(value=f"{found.reliability_if_alike:.2f}"),
             )
         )
-    (kind, high), (hard, low) = found.most_lenient, found.most_severe
-    if kind != hard:
+    lenient, severe = found.extremes()
+    if lenient != severe:
         what = words.FACTS["marks" if found.ordered else "passes"]
-        rows.append(
-            (
-                what,
-                words.FACTS["range"].format(low=f"{100 * low:.0f}", high=f"{100 * high:.0f}"),
-                words.FACTS["ends"].format(severe=hard, lenient=kind),
-            )
-        )
+        ends = words.FACTS["ends"].format(severe=found.most_severe[0], lenient=found.most_lenient[0])
+        rows.append((what, words.FACTS["range"].format(low=severe.removesuffix(" %"), high=lenient), ends))
     return rows
 
 

@@ -103,7 +103,7 @@ def content(
         _, linking = beside()
     tables = _tables(fit, found, linking, document)
     warnings = (
-        *caveats(fit.model),
+        *caveats(fit),
         *fit.warnings,
         *(() if found.diagnosis is None else found.diagnosis.warnings(shared=False)),
         *document.cautions,
