@@ -97,16 +97,10 @@ def _facets_panel(known: Calibration) -> Panel:
         weights = weights * np.exp(
             AbilityShape.of(*known.effects[SHAPE].tolist()).log_ratio(_ABILITIES.points)
         )
-<<<<<<< HEAD
-    lowest, *_, highest = known.values
-    shares = (rater_scores(known) - lowest) / (highest - lowest)
-    return Panel(p, q[0], weights / weights.sum(), len(items), shares)
-=======
-    scores = rater_scores(known, every)
+    scores = rater_scores(known)
     if len(known.values) == 2:
         scores = (scores - known.values[0]) / np.ptp(known.values)
-    return Panel(p, q, weights / weights.sum(), len(items), scores)
->>>>>>> 615f7d55 (Say nothing of differences where nobody can be compared; take repeated answers neither for halo nor for agreement; propose the panel prior to small panels)
+    return Panel(p, q[0], weights / weights.sum(), len(items), scores)
 
 
 def average_scores(known: Calibration, theta: Array) -> Array:
