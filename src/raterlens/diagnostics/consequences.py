@@ -139,7 +139,7 @@ class Consequences:
         return found
 
     def extremes(self) -> tuple[str, str]:
-        """Scores that an average student can expect from the most lenient rater and from the most severe one, in words."""
+        """Scores of an average student with the most lenient and the most severe rater, in words."""
         form = "{:.3g}" if self.ordered else "{:.0%}"
         lenient, severe = (
             form.format(gets).replace("%", " %") for _, gets in (self.most_lenient, self.most_severe)
