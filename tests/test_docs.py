@@ -73,7 +73,22 @@ def _tables_as_facets_prints_them(shown: list[str], folder: Path) -> None:
     assert "Table 7.2.1  Raters, by severity" in shown[0]
 
 
-CHECKS = {"docs/charts.md": _pictures_of_every_chart, "docs/facets.md": _tables_as_facets_prints_them}
+def _summary_that_is_printed(shown: list[str], folder: Path) -> None:
+    """The numbers in the README are those of the code above them, up to the last digit."""
+    (printed,) = re.findall(r"```text\n(.*?)```", text_of("README.md"), re.DOTALL)
+    number = re.compile(r"-?\d+\.\d+")
+    have = {number.sub("#", line): [float(n) for n in number.findall(line)] for line in shown[0].splitlines()}
+    for line in printed.splitlines():
+        if line not in ("", "..."):
+            found = [float(n) for n in number.findall(line)]
+            assert found == pytest.approx(have[number.sub("#", line)], abs=0.011, rel=1e-5), line
+
+
+CHECKS = {
+    "docs/charts.md": _pictures_of_every_chart,
+    "docs/facets.md": _tables_as_facets_prints_them,
+    "README.md": _summary_that_is_printed,
+}
 """Checks of what a page has made, beyond running."""
 
 

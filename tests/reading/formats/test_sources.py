@@ -60,6 +60,13 @@ def test_every_suffix_has_a_format_and_none_two_of_the_same_mark():
         assert len({known.marks for known in own}) == len(own)
 
 
+def test_a_folder_of_results_is_not_read_as_ratings(tmp_path: Path) -> None:
+    for name in ("raters.csv", "fit.json", "report.html"):
+        (tmp_path / name).write_text("student,rater,score\n1,A,1\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"holds the results of a fit.*raterlens compare"):
+        rl.read(tmp_path)
+
+
 @pytest.mark.parametrize("suffix", ["docx", "parquet2"])
 def test_an_unknown_format_is_named(suffix: str, essays: pl.DataFrame) -> None:
     with pytest.raises(rl.RaterlensError, match=f"unknown format '{suffix}'") as refused:

@@ -234,6 +234,12 @@ def _several(source: str | os.PathLike[str]) -> list[Path]:
     path = Path(os.fsdecode(source)).expanduser()
     try:
         if path.is_dir():
+            if all((path / name).is_file() for name in ("fit.json", "report.html")):
+                raise InputError(
+                    f"{str(path)!r} holds the results of a fit, not ratings",
+                    "give the file of ratings; to compare fits: raterlens compare ONE/fit.json OTHER/fit.json",
+                    value=str(path),
+                )
             return [] if any(path.rglob("*.parquet")) else files_in(path, SUFFIXES)
         return [] if path.exists() or not set("*?[") & set(str(path)) else matching(str(path))
     except (OSError, ValueError):  # a name that no file can have
