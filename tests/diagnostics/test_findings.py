@@ -13,6 +13,7 @@ from scipy import stats
 
 import raterlens as rl
 import raterlens.output.report.page
+from raterlens.config import FitConfig
 from raterlens.diagnostics import residuals as passes
 from raterlens.diagnostics.findings import (
     BLUNT,
@@ -33,6 +34,9 @@ from raterlens.diagnostics.findings import (
 from raterlens.diagnostics.what_if import levers
 from raterlens.diagnostics.wording import advice, label, rater_table, with_verdicts
 from raterlens.estimation import scoring
+from raterlens.fitting.run import fit_request
+from raterlens.fitting.steps import Run
+from raterlens.output.report.reproduce import Request
 from tests.support.rater_records import record
 
 
@@ -274,9 +278,9 @@ def test_a_fault_that_most_share_is_the_panels():
     assert panel_findings(rl.fit(rl.load_example(), model="gmf")).common_fault is None
 
 
-def test_a_report_binds_the_model_once_passes_once_and_never_fits(monkeypatch, tmp_path):
-    ratings = rl.simulate(students=60, raters=4, items=3, seed=1).ratings
-    fit = rl.fit(ratings, model="gmf")
+@pytest.fixture
+def calls(monkeypatch) -> list[str]:
+    """Names of the functions that bind a model, go over residuals, or fit, at every call of one."""
     calls: list[str] = []
 
     def counted(module: ModuleType, name: str) -> None:
@@ -293,5 +297,23 @@ def test_a_report_binds_the_model_once_passes_once_and_never_fits(monkeypatch, t
     fits = sys.modules["raterlens.fitting.fit"]
     for module, name in ((scoring, "place"), (passes, "residuals"), (fits, "fitted")):
         counted(module, name)
+    return calls
+
+
+def test_a_report_binds_the_model_once_passes_once_and_never_fits(calls, tmp_path):
+    ratings = rl.simulate(students=60, raters=4, items=3, seed=1).ratings
+    fit = rl.fit(ratings, model="gmf")
+    calls.clear()
     fit.report(tmp_path / "report.html", ratings)
+    assert sorted(calls) == ["place", "residuals"]
+
+
+def test_decisions_and_marks_to_repeat_bind_no_model_of_their_own(calls, tmp_path):
+    path, out = tmp_path / "ratings.csv", tmp_path / "out"
+    rl.simulate(students=60, raters=4, items=3, raters_per_student=2, seed=1).ratings.table().write_csv(path)
+    request = Request(
+        file=str(path), fit=FitConfig(model="gmf", assumptions="ignore"), decide="0.5", remark=5
+    )
+    fit_request(request, Run()).write(out)
+    assert (out / "remark.csv").exists()
     assert sorted(calls) == ["place", "residuals"]

@@ -26,6 +26,7 @@ from raterlens.diagnostics.differences import Differences, differences
 from raterlens.diagnostics.monitoring import Monitoring, monitor
 from raterlens.diagnostics.residuals import residuals
 from raterlens.diagnostics.what_if import Levers, levers
+from raterlens.estimation.scoring import Placed
 from raterlens.inference.expected_scores import marks_less
 from raterlens.inference.result import Result
 from raterlens.inference.tables import NORMAL_95
@@ -251,6 +252,7 @@ def panel_findings(
     cuts: Sequence[float] | None = None,
     previous: Result | None = None,
     time: Any = None,
+    placed: Placed | None = None,
     **asked: Any,
 ) -> PanelFindings:
     """All of it; without ratings, what the estimates alone say.
@@ -265,6 +267,8 @@ def panel_findings(
         An earlier fit to compare with.
     time
         When ratings were given, as for `diagnose`.
+    placed
+        The model on the ratings, if it is there.
     """
     if ratings is None:
         found = diagnosis
@@ -276,7 +280,7 @@ def panel_findings(
             None if previous is None else monitor(fit, None, previous=previous),
         )
     with limit_blas_threads(fit):
-        passed = residuals(fit, ratings, compared=True)
+        passed = residuals(fit, ratings, compared=True, placed=placed)
     with (
         limit_blas_threads(fit),
         in_background(lambda: consequences(fit, ratings, cuts, passed=passed)) as meaning,

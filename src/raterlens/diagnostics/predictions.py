@@ -83,11 +83,11 @@ _PRIOR_REACH, _REACH = 5.0, 6.0
 _VECTOR = 8
 
 
-def of_abilities(calibration: Calibration, ratings: Ratings) -> Expectation:
-    """Facets models: a student's ratings all judge one ability."""
+def of_abilities(calibration: Calibration, ratings: Ratings, placed: Placed | None = None) -> Expectation:
+    """Facets models: a student's ratings all judge one ability. `placed`: the model on the ratings, if it is there."""
     by_rater = ratings.student, ratings.n_students, ratings.rater, ratings.n_raters
     with in_background(lambda: grouped(*by_rater)) as pairs:
-        return _expectation(place(calibration, ratings), calibration, pairs)
+        return _expectation(placed or place(calibration, ratings), calibration, pairs)
 
 
 def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], Groups]) -> Expectation:

@@ -12,6 +12,7 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_background, in_threads
 from raterlens.diagnostics.agreement import PairedRatings, paired_ratings
 from raterlens.diagnostics.predictions import Expectation, of_abilities, of_categories
+from raterlens.estimation.scoring import Placed
 from raterlens.inference.result import Result
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.contexts import Contexts
@@ -403,14 +404,16 @@ class Residuals:
         return self.ratings.score - self.expected
 
 
-def residuals(fit: Result, ratings: Ratings, *, compared: bool = False) -> Residuals:
+def residuals(
+    fit: Result, ratings: Ratings, *, compared: bool = False, placed: Placed | None = None
+) -> Residuals:
     """Average residuals of every rating over the posterior of what it judges.
 
-    `compared`: ratings of the same work with each other, too.
+    `compared`: ratings of the same work with each other, too. `placed`: the model on the ratings, if it is there.
     """
     known = fit.calibration
     with in_background(lambda: _of_the_same_work(ratings) if compared else (None, None)) as same_work:
-        model = of_categories(fit, ratings) if known is None else of_abilities(known, ratings)
+        model = of_categories(fit, ratings) if known is None else of_abilities(known, ratings, placed)
         coded, groups, nodes = model.ratings, model.pairs, model.nodes
         tables = tables_of(model.response, model.predictor, nodes)
         context = model.contexts.places(coded)

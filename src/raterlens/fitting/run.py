@@ -115,7 +115,9 @@ def fit_ratings(
     decided, remark = asked.made(fit, ratings)
     ratings, columns, sampled = sample_for_diagnostics(ratings, columns)
     cuts = None if decided is None else decided.cuts.score.tolist()
-    found = panel_findings(fit, ratings, cuts=cuts, previous=previous, **columns)
+    basis = None if decided is None else decided.basis
+    placed = basis.grid.placed if basis is not None and basis.ratings is ratings else None
+    found = panel_findings(fit, ratings, cuts=cuts, previous=previous, placed=placed, **columns)
     alarms = () if found.monitoring is None else found.monitoring.warnings()
     document = Document(previous=previous, cautions=(*sampled, *alarms), decisions=decided, remark=remark)
     if request.title is not None:

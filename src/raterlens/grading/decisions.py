@@ -6,7 +6,7 @@ of the raters; the raw grade is that of the mean score as it stands.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +42,24 @@ _QUALITY = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Basis:
+    """The fit on the ratings that decide: where all that is said of grades comes from."""
+
+    ratings: Ratings
+    grid: Grid
+    moments: Moments
+    extra: Array
+    """(students,): `extra_variance`"""
+
+    @staticmethod
+    def of(fit: "Result", known: Calibration, ratings: Ratings, cuts: Cuts) -> "Basis":
+        placed = place(known, ratings)
+        moments = placed.abilities()
+        grid = Grid.of(known, placed, moments, cuts)
+        return Basis(ratings, grid, moments, extra_variance(fit, known, ratings, moments))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Decisions:
     """Decisions about students, and how well the exam decides."""
 
@@ -53,6 +71,8 @@ class Decisions:
     safe: float
     """How probable the grade of a safe decision is"""
     backend: Backend = "polars"
+    basis: Basis | None = field(default=None, repr=False)
+    """None where ratings were not given, or do not decide alone"""
 
     @property
     def students(self) -> Any:
@@ -139,10 +159,8 @@ def decisions(
         ratings = None
     if ratings is None:
         return _without_ratings(fit, known, cuts, safe)
-    placed = place(known, ratings)
-    moments = placed.abilities()
-    extra = extra_variance(fit, known, ratings, moments)
-    grid = Grid.of(known, placed, moments, cuts)
+    basis = Basis.of(fit, known, ratings, cuts)
+    grid, extra, moments = basis.grid, basis.extra, basis.moments
     found = graded(grid, extra)
     raw = ratings.mean_scores("student")
     raw_grade = cuts.grade_of(raw)
@@ -159,7 +177,7 @@ def decisions(
     table = _table(columns, cuts, found, raw, results, safe).with_columns(
         pl.Series("same_again", again).fill_nan(None)
     )
-    return Decisions(cuts, table, _quality(known, placed, cuts, table), safe, fit.backend)
+    return Decisions(cuts, table, _quality(known, grid.placed, cuts, table), safe, fit.backend, basis)
 
 
 def extra_variance(fit: "Result", known: Calibration, ratings: Ratings, moments: Moments) -> Array:

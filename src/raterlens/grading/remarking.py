@@ -22,8 +22,8 @@ import polars as pl
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted, listed
-from raterlens.estimation.scoring import place, places_of
-from raterlens.grading.decisions import Decisions, decisions, extra_variance
+from raterlens.estimation.scoring import places_of
+from raterlens.grading.decisions import Basis, Decisions, decisions
 from raterlens.grading.grades import Cut, Grid
 from raterlens.grading.marking import reading_totals, readings_of
 from raterlens.inference.expected_scores import MOST_RATERS, spread_over
@@ -199,15 +199,15 @@ class _Pool:
         self, fit: "Result", ratings: Ratings, decided: Decisions, asked: list[int], size: int
     ) -> None:
         known = fit.calibrated("there is no ability to decide by")
-        placed = place(known, ratings)
-        moments = placed.abilities()
-        grid = Grid.of(known, placed, moments, decided.cuts)
+        basis = decided.basis
+        if basis is None or basis.ratings is not ratings:
+            basis = Basis.of(fit, known, ratings, decided.cuts)
+        grid = basis.grid
         self._known, self._theta, self._safe = known, grid.abilities, decided.safe
         self.doubt = 1 - decided.probabilities.max(axis=1)
         size = min(size, _MOST_NUMBERS // len(grid.nodes.points), len(self.doubt))
         self.students = np.sort(np.argsort(-self.doubt, kind="stable")[:size])
-        extra = extra_variance(fit, known, ratings, moments)[self.students]
-        self._weights = grid.grade_weights(float(extra.mean()))
+        self._weights = grid.grade_weights(float(basis.extra[self.students].mean()))
         self.rows = _rows(grid, self.students)
         rater = places_of(ratings.raters, known.labels["rater"], "raters")
         item = places_of(ratings.items, known.labels["item"], "items")
