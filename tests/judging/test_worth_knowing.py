@@ -13,6 +13,7 @@ from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.judging import worth_knowing as module
 from raterlens.likelihood.nodes import Nodes
+from raterlens.models.calibration import COVARYING
 from raterlens.ratings.coded import KnownAnswers
 from tests.support.shared_panels import panel
 
@@ -42,7 +43,7 @@ def test_the_expected_gain_is_that_of_the_information_with_the_answer(shared: bo
         x, problem = placed.parameters, placed.problem
         nodes = own if own is not None else sharp_nodes(problem, x, placed.abilities())
         found = in_full(problem.information(x, nodes))
-        through = problem.model.effect_jacobian(x)[:size]
+        through = problem.model.effect_jacobian(x, *COVARYING)
         return through @ found @ through.T
 
     (candidates,) = module._blocks(whole, calibration, 6.0, size)

@@ -174,17 +174,17 @@ def test_scaling_moves_all_effects_alike(name):
     np.testing.assert_allclose(change / effect(x), 1, rtol=1e-4)
 
 
-def test_biases_stand_after_severities_and_are_0_for_those_who_are_trusted(small) -> None:
+def test_biases_are_0_for_those_who_are_trusted(small) -> None:
     model, _ = build(small, Options(facets_spec("tfm"), get_link("logit")))
     free = np.arange(small.n_raters) != 2
     shared = model.plus(SharedBias.of(free))
     x = np.random.default_rng(1).normal(size=shared.blocks.size)
-    effects, at = shared.effects_at(x), shared.effects
-    assert list(at.sizes)[:4] == ["slope", "severity", BIAS, "difficulty"]
-    np.testing.assert_array_equal(effects[at[BIAS]][free], x[shared.blocks[BIAS]])
-    np.testing.assert_array_equal(effects[at["difficulty"]], x[shared.blocks["difficulty"]])
-    assert effects[at[BIAS]][2] == 0.0
-    np.testing.assert_allclose(shared.effect_jacobian(x) @ x, effects)
+    names = ("slope", "severity", BIAS, "difficulty")
+    effects = [shared.effect(name, x) for name in names]
+    np.testing.assert_array_equal(effects[2][free], x[shared.blocks[BIAS]])
+    np.testing.assert_array_equal(effects[3], x[shared.blocks["difficulty"]])
+    assert effects[2][2] == 0.0
+    np.testing.assert_allclose(shared.effect_jacobian(x, *names, "halo") @ x, np.concatenate(effects))
     np.testing.assert_array_equal(flat(shared.predictor(x)), flat(model.predictor(x[: model.blocks.size])))
 
 

@@ -66,6 +66,8 @@ def test_slopes_are_those_of_single_answers_whatever_the_spread():
     assert np.abs((fit.calibration.effects["slope"] - np.linspace(0.9, 2.0, 5)) / error).max() < 3
     stretch = np.exp(fit.calibration.effects["draw"])
     np.testing.assert_allclose(np.sqrt((stretch**2 - 1) / 0.346), [0, 1, 1, 3, 3], atol=0.6)
+    of_items = fit.calibration.covariance.diagonal()[10:]
+    np.testing.assert_allclose(np.sqrt(of_items), fit.items["delta_se"], atol=1e-12)
 
 
 def test_a_saved_fit_scores_the_same_ratings_alike(tmp_path):

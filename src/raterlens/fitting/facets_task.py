@@ -325,12 +325,10 @@ class FacetsTask:
     def calibration(self, estimate: FacetsEstimate, covariance: Covariance | None = None) -> Calibration:
         """The effects of an estimate, by name."""
         model, x, ratings = estimate.model, estimate.parameters, self.coded
-        at = model.effects
         named = {term.name: term.table(x[model.blocks[term.name]]) for term in model.terms}
         spread = None
-        kept = slice(0, sum(size for name, size in at.sizes.items() if name in COVARYING))
         if covariance is not None:
-            spread = _of_effects(model, x, covariance.matrix, kept)
+            spread = _of_effects(model, x, covariance.matrix)
         own_slopes = model.slope.size == ratings.n_raters
         found = Calibration(
             model=self.config.model_name,
@@ -359,14 +357,13 @@ class FacetsTask:
             known_slope=model.known_slope,
             item_variance=None if covariance is None else item_variance(model, covariance),
             between_variance=model.between_variance(x),
-            curve_covariance=None if covariance is None else curve_covariance(model, covariance),
+            curve_covariance=None if covariance is None else curve_covariance(model, x, covariance),
         )
         if found.spread is None:
             return found
         # By what is known of the raters, whichever kind of covariance is shown.
         if estimate.posterior is not None:
-            through = model.effect_jacobian(x)[kept]
-            spread = through @ estimate.posterior.matrix @ through.T
+            spread = _of_effects(model, x, estimate.posterior.matrix)
         return replace(
             found, spread=replace(found.spread, largest=largest_of(replace(found, covariance=spread)))
         )
@@ -379,17 +376,10 @@ class FacetsTask:
         return slope_limits(estimate, self.coded.n_ratings, self.coded.n_students)
 
 
-def _of_effects(model: FacetsModel, parameters: Array, matrix: Matrix, kept: slice) -> Matrix:
+def _of_effects(model: FacetsModel, parameters: Array, matrix: Matrix) -> Matrix:
     """The covariance of the effects that are kept, from that of the parameters."""
-    places = model.places_of_effects if isinstance(matrix, np.ndarray) else None
-    if places is None:
-        through = model.effect_jacobian(parameters)[kept]
-        spread = through @ (through @ matrix).T
-    elif np.array_equal(places[kept], np.arange(kept.stop)):
-        # Most often effects are the first parameters themselves: a corner is copied in a tenth of the time.
-        spread = matrix[kept, kept].copy()
-    else:
-        spread = matrix[np.ix_(places[kept], places[kept])]
+    through = model.effect_jacobian(parameters, *COVARYING)
+    spread = through @ (through @ matrix).T
     return averaged(spread) if isinstance(spread, np.ndarray) else (spread + spread.T) / 2
 
 

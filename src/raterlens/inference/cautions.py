@@ -271,12 +271,16 @@ def _undetermined(ratings: Ratings, found: FacetsEstimate, spread: Covariance) -
     """Name the raters and items behind the parameters that the data do not determine."""
     touched = np.zeros(found.model.blocks.size)
     touched[spread.undetermined] = 1.0
-    effects, at = found.model.effect_jacobian(found.parameters) @ touched, found.model.effects
-    who = (effects[at["slope"]] != 0) | (effects[at["severity"]] != 0)
-    what = effects[at["difficulty"]] != 0
+    slopes, severities, what = (
+        found.model.effect_jacobian(found.parameters, name) @ touched != 0
+        for name in ("slope", "severity", "difficulty")
+    )
     names = [
         f"{kind} {listed(labels.filter(pl.Series(chosen)))}"
-        for kind, labels, chosen in (("raters", ratings.raters, who), ("items", ratings.items, what))
+        for kind, labels, chosen in (
+            ("raters", ratings.raters, slopes | severities),
+            ("items", ratings.items, what),
+        )
         if chosen.any()
     ]
     yield (

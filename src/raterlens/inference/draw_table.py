@@ -35,7 +35,7 @@ def draw_table(
     if not some.any():
         return None
     tau, low, high = _spreads(found, spread, ratings.n_raters)
-    slope = found.model.effects_at(found.parameters)[found.model.effects["slope"]]
+    slope = found.model.effect("slope", found.parameters)
     c, noise = FLATTENING.get(link.name, 1.0), NOISE.get(link.name, np.nan)
     # Answers that never differ are all reading: the limit of a large spread, on the scale of a single answer.
     endless = np.isinf(tau)

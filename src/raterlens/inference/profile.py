@@ -107,9 +107,11 @@ class Likelihood:
 
     def through(self, z: Array) -> tuple[sparse.csr_array, sparse.csr_array]:
         """Derivatives of the slopes and of the severities in z."""
-        model = self.problem.model
-        jacobian = model.effect_jacobian(self.parameters(z))[:, self.free] @ self.unwhiten
-        return jacobian[model.effects["slope"]], jacobian[model.effects["severity"]]
+        slopes, severities = (
+            self.problem.model.effect_jacobian(self.parameters(z), name)[:, self.free] @ self.unwhiten
+            for name in ("slope", "severity")
+        )
+        return slopes, severities
 
     def falls(self, z: Array) -> tuple[float, Array]:
         """How far below its maximum the log-likelihood is, and the gradient."""
@@ -166,8 +168,8 @@ class Profile:
 
     def _slopes(self, z: Array) -> tuple[Array, Array]:
         model = self.likelihood.problem.model
-        effects = model.effects_at(self.likelihood.parameters(z))
-        return effects[model.effects["slope"]], effects[model.effects["severity"]]
+        x = self.likelihood.parameters(z)
+        return model.effect("slope", x), model.effect("severity", x)
 
     def _of(self, sigma: float) -> Callable[[Array], tuple[float, Array]]:
         """A yardstick of this slope."""
@@ -312,7 +314,7 @@ class Profiler:
         held = found.at_limit
         information = found.problem.information(found.parameters, found.nodes)
         spread = covariance(information, redundancy(model, found.parameters, held), held).matrix
-        through = model.effect_jacobian(found.parameters)[model.effects["slope"]]
+        through = model.effect_jacobian(found.parameters, "slope")
         variance = np.asarray((through @ spread * through.toarray()).sum(axis=1))
         students = students_of(fit.yardstick.population, found.moments.mean, found.moments.sd)
         return Profiler(

@@ -265,23 +265,16 @@ def item_variance(model: FacetsModel, known: Covariance) -> Array | None:
     return term.table(np.diag(matrix)[cells] + 2 * matrix[cells, term.rater + severity])
 
 
-def curve_covariance(model: FacetsModel, known: Covariance) -> Array | None:
+def curve_covariance(model: FacetsModel, parameters: Array, known: Covariance) -> Array | None:
     """(raters, 2 + contrasts, 2 + contrasts): of each rater's slope, severity and own thresholds, or the logarithm of
     its noise, where they have some."""
     name = NOISE if NOISE in model else RATER_THRESHOLD
     if name not in model:
         return None
-    n, matrix = model.n_raters, in_full(known.matrix)
-    through = model.effect_jacobian(np.zeros(model.blocks.size))
-    at = model.effects
-    places = np.arange(model.blocks.size)[model.blocks[name]]
-    contrasts = (places if len(places) >= n else np.repeat(places, n)).reshape(n, -1)
-    found = np.empty((n, 2 + contrasts.shape[1], 2 + contrasts.shape[1]))
-    for rater in range(n):
-        own = through[[at["slope"].start + rater, at["severity"].start + rater]].toarray()
-        rows = np.concatenate([own, np.eye(model.blocks.size)[contrasts[rater]]])
-        found[rater] = rows @ matrix @ rows.T
-    return found
+    n, whole = model.n_raters, model.effect_jacobian(parameters, "slope", "severity", name)
+    contrasts = 2 * n + np.arange(whole.shape[0] - 2 * n).reshape(n, -1)
+    own = (whole[[rater, n + rater, *contrasts[rater]]] for rater in range(n))
+    return np.stack([rows @ (rows @ in_full(known.matrix)).T for rows in own])
 
 
 def spread_table(spreads: tuple[Spread, ...]) -> pl.DataFrame:

@@ -141,7 +141,7 @@ def _biases(found: FacetsEstimate, model: FacetsModel, spread: Covariance | None
     bias = model.term(BIAS, SharedBias).table(found.parameters[model.blocks[BIAS]])
     se = np.full_like(bias, np.nan)
     if spread is not None:
-        of_bias = model.effect_jacobian(found.parameters)[model.effects[BIAS]]
+        of_bias = model.effect_jacobian(found.parameters, BIAS)
         variance = np.asarray((of_bias @ (of_bias @ spread.matrix).T).diagonal())
         se = np.sqrt(np.maximum(variance, 0.0))
     reach = NORMAL_95 * se
@@ -411,7 +411,7 @@ def halo_estimates(found: FacetsEstimate, spread: Covariance | None) -> dict[str
     tau = np.sqrt(variance)
     se = low = high = np.full_like(tau, np.nan)
     if spread is not None:
-        through = model.effect_jacobian(found.parameters)[model.effects["halo"]]
+        through = model.effect_jacobian(found.parameters, HALO)
         error = np.sqrt(np.maximum((through @ (through @ in_full(spread.matrix)).T).diagonal(), 0.0))
         se = _errors(tau, error)
         more, factor = _adjustment(found, spread)

@@ -125,7 +125,7 @@ def _blocks(placed: Placed, calibration: Calibration, slope: float, size: int) -
     nodes = problem.own_nodes(x)
     if nodes is None:
         nodes = sharp_nodes(problem, x, placed.abilities())
-    through = problem.model.effect_jacobian(x)[:size].T
+    through = problem.model.effect_jacobian(x, *COVARYING).T
     known, answers = ratings.known, _answers(placed, calibration, slope, nodes)
     for item, table in enumerate(answers):
         taken = np.zeros(ratings.n_students, dtype=bool)

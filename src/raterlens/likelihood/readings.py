@@ -32,6 +32,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response
+from raterlens.models.terms.halo import HALO
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -252,14 +253,14 @@ class HaloMarginal(FacetsMarginal):
         second = _curvature(self, averaged, found.readings, inner)
         second = second + _covariance(self, averaged, found.readings, inner)
         bend = sparse.diags_array(-found.d_halo / (2 * averaged.spread**2))
-        of_halo = self.model.effect_jacobian(parameters)[self.model.effects["halo"]]
+        of_halo = self.model.effect_jacobian(parameters, HALO)
         own = through.T @ second @ through + of_halo.T @ bend @ of_halo
         n = len(self.model.contexts) * (1 + len(self.response.lever))
         return sparse.csr_array(own + self._in_parameters(parameters, nodes, sparse.csr_array((n, n)), found))
 
     def _through(self, parameters: Array, spread: Array) -> sparse.csr_array:
         """(contexts' slopes, their intercepts, raters' spreads; parameters)"""
-        of_halo = self.model.effect_jacobian(parameters)[self.model.effects["halo"]]
+        of_halo = self.model.effect_jacobian(parameters, HALO)
         rows = [self.jacobian(parameters), sparse.diags_array(0.5 / spread) @ of_halo]
         return sparse.csr_array(sparse.vstack(rows, format="csr"))
 

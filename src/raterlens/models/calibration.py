@@ -3,8 +3,8 @@
 Enough to restate capability on another yardstick, to score new students, and to anchor another fit.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -296,84 +296,78 @@ class Calibration:
 
     def to_plain(self) -> dict[str, Any]:
         """Numbers, text and lists only; of a full covariance, arrays."""
-        spread = self.covariance
-        if isinstance(spread, np.ndarray):
-            covariance: Any = [row[: i + 1] for i, row in enumerate(spread)]
-        elif spread is not None:
-            coo = sparse.tril(spread).tocoo()
-            covariance = {"row": coo.row.tolist(), "column": coo.col.tolist(), "value": coo.data.tolist()}
-        else:
-            covariance = None
-        return {
-            "model": self.model,
-            "link": self.link,
-            "scale": self.scale,
-            "scores": list(self.scores),
-            "labels": {name: labels.cast(pl.String).to_list() for name, labels in self.labels.items()},
-            # JSON has no NaN.
-            "effects": {
-                name: np.where(np.isnan(values), np.array(None), values).tolist()
-                for name, values in self.effects.items()
-            },
-            "covariance": covariance,
-            "falling": self.falling.tolist(),
-            "covariates": list(self.covariates),
-            "anchored": self.anchored,
-            "at_limit": None if self.at_limit is None else self.at_limit.tolist(),
-            "apart": None if self.apart is None else self.apart.tolist(),
-            "spread": None if self.spread is None else asdict(self.spread),
-            "known_slope": self.known_slope,
-            "extreme": None if self.extreme is None else self.extreme.tolist(),
-            "item_variance": None if self.item_variance is None else self.item_variance.tolist(),
-            "curve_covariance": None if self.curve_covariance is None else self.curve_covariance.tolist(),
-            "between_variance": self.between_variance,
-            "score_step": self.score_step,
-            "repeats": self.repeats,
-            "limits": None
-            if self.limits is None
-            else {name: values.tolist() for name, values in asdict(self.limits).items()},
+        plain = {
+            each.name: _plain(getattr(self, each.name)) for each in fields(self) if each.name != "covariance"
         }
+        return plain | {"covariance": _half(self.covariance)}
 
     @staticmethod
     def from_plain(content: dict[str, Any]) -> "Calibration":
-        effects = {name: np.array(values, float) for name, values in content["effects"].items()}
+        # Files without a word on repeated answers are of a release that took them for separate ratings.
+        known: dict[str, Any] = {"repeats": "separate", **content}
+        for name, read in _READ.items():
+            if known.get(name) is not None:
+                known[name] = read(known[name])
+        effects = known["effects"]
         _check_lengths(content, len(effects["severity"]), len(effects["difficulty"]))
         size = sum(len(effects[name]) for name in COVARYING if name in effects)
-        spread: Array | sparse.csr_array | None = None
-        if isinstance(content["covariance"], list):
-            lower = np.zeros((size, size))
-            for i, row in enumerate(content["covariance"]):
-                lower[i, : i + 1] = row
-            spread = lower + np.tril(lower, -1).T
-        elif content["covariance"] is not None:
-            parts = content["covariance"]
-            half = sparse.csr_array((parts["value"], (parts["row"], parts["column"])), shape=(size, size))
-            spread = sparse.csr_array(half + sparse.tril(half, -1).T)
-        return Calibration(
-            content["model"],
-            content["link"],
-            content["scale"],
-            tuple(content["scores"]),
-            {name: pl.Series(labels, dtype=pl.String) for name, labels in content["labels"].items()},
-            effects,
-            spread,
-            np.array(content["falling"], float),
-            tuple(content["covariates"]),
-            content["anchored"],
-            _mask(content["at_limit"]),
-            _mask(content["apart"]),
-            None if content["spread"] is None else PanelSpread(**content["spread"]),
-            content.get("known_slope"),
-            _mask(content.get("extreme")),
-            None if content.get("item_variance") is None else np.array(content["item_variance"], float),
-            None
-            if content.get("limits") is None
-            else SlopeLimits(**{name: np.array(values, float) for name, values in content["limits"].items()}),
-            None if content.get("curve_covariance") is None else np.array(content["curve_covariance"], float),
-            content.get("between_variance", 0.0),
-            content.get("score_step", 1.0),
-            content.get("repeats", "separate"),
-        )
+        return Calibration(**known | {"covariance": _whole(content["covariance"], size)})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):  # JSON has no NaN
+        return np.where(np.isnan(value), np.array(None), value).tolist()
+    if isinstance(value, pl.Series):
+        return value.cast(pl.String).to_list()
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _half(matrix: Any) -> Any:
+    """The lower triangle of a symmetric matrix."""
+    if isinstance(matrix, np.ndarray):
+        return [row[: i + 1] for i, row in enumerate(matrix)]
+    if matrix is None:
+        return None
+    half = sparse.tril(matrix).tocoo()
+    return {"row": half.row.tolist(), "column": half.col.tolist(), "value": half.data.tolist()}
+
+
+def _whole(half: Any, size: int) -> Array | sparse.csr_array | None:
+    """The matrix of which this is the lower triangle."""
+    if isinstance(half, list):
+        lower = np.zeros((size, size))
+        for i, row in enumerate(half):
+            lower[i, : i + 1] = row
+        return lower + np.tril(lower, -1).T
+    if half is None:
+        return None
+    found = sparse.csr_array((half["value"], (half["row"], half["column"])), shape=(size, size))
+    return sparse.csr_array(found + sparse.tril(found, -1).T)
+
+
+def _numbers(values: Any) -> Array:
+    return np.array(values, np.float64)
+
+
+def _mask(values: Any) -> Mask:
+    return np.array(values, bool)
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "scores": tuple,
+    "covariates": tuple,
+    "labels": lambda labels: {name: pl.Series(each, dtype=pl.String) for name, each in labels.items()},
+    "effects": lambda effects: {name: _numbers(each) for name, each in effects.items()},
+    "spread": lambda spread: PanelSpread(**spread),
+    "limits": lambda limits: SlopeLimits(**{name: _numbers(each) for name, each in limits.items()}),
+    **dict.fromkeys(("falling", "item_variance", "curve_covariance"), _numbers),
+    **dict.fromkeys(("at_limit", "apart", "extreme"), _mask),
+}
+"""From JSON to values that are more than numbers and text."""
 
 
 def _check_lengths(content: dict[str, Any], n_raters: int, n_items: int) -> None:
@@ -385,10 +379,6 @@ def _check_lengths(content: dict[str, Any], n_raters: int, n_items: int) -> None
             raise ValueError(f"{name} of {len(values)} raters, where there are {n_raters}")
     if len(content["labels"]["item"]) != n_items:
         raise ValueError(f"labels of {len(content['labels']['item'])} items, where there are {n_items}")
-
-
-def _mask(values: list[bool] | None) -> Mask | None:
-    return None if values is None else np.array(values, bool)
 
 
 _LABELLED = {

@@ -22,7 +22,7 @@ from raterlens.models.contexts import Blocks, Contexts
 from raterlens.models.responses import Predictor
 from raterlens.models.term import Beginning, People, PredictorName, Term
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
-from raterlens.models.terms.halo import HALO, IMPRESSION
+from raterlens.models.terms.halo import HALO, IMPRESSION, Halo
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.known import KNOWN, KnownAnswers
 from raterlens.models.terms.per_rater import Effect, Linear, RaterTerm
@@ -159,43 +159,20 @@ class FacetsModel:
 
     # -- numbers of raters, and of the students' distribution -----------------------------------------------
 
-    @cached_property
-    def effects(self) -> Blocks:
-        """Layout of effects: one slope, severity, and halo or bias per rater, then the other parameters as they are."""
-        sizes = {term.name: self.n_raters for term in self.terms if isinstance(term, RaterTerm)}
-        return Blocks(sizes | {name: size for name, size in self.blocks.sizes.items() if name not in sizes})
+    def effect(self, name: str, parameters: Array) -> Array:
+        """What a term's parameters stand for: one number per rater, or the parameters as they are."""
+        (found,) = (term for term in self.terms if term.name == name)
+        return found.effect_of(parameters[self.blocks[name]])
 
-    def effects_at(self, parameters: Array) -> Array:
-        own, blocks = self._rater_effects, self.blocks
-        return np.concatenate(
-            [
-                own[name](parameters[blocks[name]]) if name in own else parameters[blocks[name]]
-                for name in self.effects.sizes
-            ]
-        )
-
-    def effect_jacobian(self, parameters: Array) -> sparse.csr_array:
-        """(effects, parameters)"""
-        own, blocks, rows = self._rater_effects, self.blocks, []
-        for name in self.effects.sizes:
-            at = blocks[name]
-            through = own[name].jacobian(parameters[at]) if name in own else None
-            rows.append(
-                placed(sparse.eye_array(blocks.sizes[name]) if through is None else through, at, blocks.size)
-            )
+    def effect_jacobian(self, parameters: Array, *names: str) -> sparse.csr_array:
+        """(effects, parameters): of the effects of these terms, in this order, as far as the model has them."""
+        own, blocks = {term.name: term for term in self.terms}, self.blocks
+        rows = [
+            placed(own[name].effect_jacobian(parameters[blocks[name]]), blocks[name], blocks.size)
+            for name in names
+            if name in own
+        ]
         return sparse.csr_array(sparse.vstack(rows, format="csr"))
-
-    @property
-    def places_of_effects(self) -> NDArray[np.int64] | None:
-        """(effects,): the parameter that each effect is; None where some are not."""
-        found, every = [], np.arange(self.blocks.size)
-        for name in self.effects.sizes:
-            own = self._rater_effects.get(name)
-            if own is not None and own.places is None:
-                return None
-            at = every[self.blocks[name]]
-            found.append(at if own is None or own.places is None else at[own.places])
-        return np.concatenate(found)
 
     @property
     def of_single_raters(self) -> NDArray[np.int64]:
@@ -204,13 +181,9 @@ class FacetsModel:
         first = [self.blocks[name].start for name in ("slope", "severity") if self.blocks.sizes[name] == n]
         return np.add.outer(np.arange(n), np.array(first, dtype=np.int64))
 
-    @cached_property
-    def _rater_effects(self) -> dict[str, Effect]:
-        return {term.name: term.effect for term in self.terms if isinstance(term, RaterTerm)}
-
     def halo_variances(self, parameters: Array) -> Array:
         """(raters,): of the reading effect."""
-        return self._rater_effects[HALO](parameters[self.blocks[HALO]])
+        return self.effect(HALO, parameters)
 
     def shape(self, parameters: Array) -> AbilityShape:
         """Shape of the students' distribution, if it is estimated."""
@@ -374,7 +347,7 @@ class FacetsModel:
         }
         found = np.asarray(rows.back @ np.concatenate([of_each[name] for name in rows.places]))
         if d_halo is not None:
-            found[self.blocks[HALO]] += self._rater_effects[HALO].design.T @ d_halo
+            found[self.blocks[HALO]] += self.term(HALO, Halo).effect.design.T @ d_halo
         return found
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:

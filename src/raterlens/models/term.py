@@ -130,6 +130,16 @@ class Term:
         centring holds at zero: (constraint, direction), (parameters of the model,) both."""
         return iter(())
 
+    # -- in reports ------------------------------------------------------------------------------------------------
+
+    def effect_of(self, x: Array) -> Array:
+        """(effects,): one number per rater where parameters stand for these, else the parameters themselves."""
+        return x
+
+    def effect_jacobian(self, x: Array) -> sparse.csr_array:
+        """(effects, parameters)"""
+        return sparse.eye_array(self.size, format="csr")
+
     # -- as kept: values by the labels of their levels -------------------------------------------------------------
 
     @property

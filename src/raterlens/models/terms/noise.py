@@ -8,8 +8,8 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array
 from raterlens.models.contexts import Contexts
-from raterlens.models.term import Beginning, Designs, Term, one_per_row
-from raterlens.models.terms.per_rater import Linear
+from raterlens.models.term import Beginning, Designs, one_per_row
+from raterlens.models.terms.per_rater import Linear, RaterTerm
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
@@ -22,17 +22,13 @@ _START = 0.7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Noise(Term):
+class Noise(RaterTerm):
     """log s_r, the logarithm of the standard deviation: each rater's own, or one for all."""
 
     effect: Linear
     least: float
     """Standard deviation of marks that are exact but for rounding."""
     name: str = NOISE
-
-    @property
-    def size(self) -> int:
-        return self.effect.size
 
     def designs(self, rows: Contexts) -> Designs:
         """It is the second intercept; the first is a mark's mean."""
@@ -49,13 +45,3 @@ class Noise(Term):
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
         return np.full(self.size, np.log(self.least)), np.full(self.size, np.log(LARGEST_NOISE))
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        return ("rater",)
-
-    def table(self, x: Array) -> Array:
-        return self.effect(x)
-
-    def parameters(self, table: Array) -> Array:
-        return self.effect.invert(table)

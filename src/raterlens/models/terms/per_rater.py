@@ -39,10 +39,6 @@ class Effect(Protocol):
     def scaling(self, x: Array) -> Array:
         """The direction that scales all effects alike."""
 
-    @property
-    def places(self) -> Indices | None:
-        """(raters,): the parameter that each rater's effect is; None where effects are anything else."""
-
 
 @dataclass(frozen=True, slots=True)
 class Linear:
@@ -101,10 +97,6 @@ class LogLinear:
         return True
 
     @property
-    def places(self) -> Indices | None:
-        return None
-
-    @property
     def design(self) -> sparse.csr_array:
         return sparse.csr_array(self.covariates)
 
@@ -143,6 +135,12 @@ class RaterTerm(Term):
     @property
     def levels(self) -> tuple[str, ...]:
         return ("rater",)
+
+    def effect_of(self, x: Array) -> Array:
+        return self.effect(x)
+
+    def effect_jacobian(self, x: Array) -> sparse.csr_array:
+        return self.effect.jacobian(x)
 
     def table(self, x: Array) -> Array:
         return self.effect(x)
