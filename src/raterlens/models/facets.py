@@ -160,7 +160,7 @@ class FacetsModel:
     # -- numbers of raters, and of the students' distribution -----------------------------------------------
 
     def effect(self, name: str, parameters: Array) -> Array:
-        """What a term's parameters stand for: one number per rater, or the parameters as they are."""
+        """Numbers that a term's parameters stand for: one per rater, or the parameters as they are."""
         (found,) = (term for term in self.terms if term.name == name)
         return found.effect_of(parameters[self.blocks[name]])
 
