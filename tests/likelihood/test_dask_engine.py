@@ -12,15 +12,14 @@ import raterlens as rl
 from raterlens.base.cluster import ClusterLostError
 from raterlens.base.errors import InputError
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood.cells import essays, rating_cells
+from raterlens.likelihood.cells import essays, ungrouped
 from raterlens.likelihood.engines.contract import Tables
 from raterlens.likelihood.engines.dask import (
     DaskEngine,
     OnFile,
     _edges,
     _held,
-    cells_on_cluster,
-    kinds_on_cluster,
+    on_cluster,
 )
 from raterlens.likelihood.engines.disk import Part
 from raterlens.likelihood.engines.numpy import NumpyEngine
@@ -111,9 +110,9 @@ def assert_same(found: DaskEngine, expected: NumpyEngine, tables: Tables, nodes:
 
 def test_cells_on_workers(cluster, ratings, small):
     contexts, nodes = Contexts.of(small), Nodes.equally_spaced(-5, 5, 0.3)
-    cells = partial(rating_cells, n_categories=2)
-    engine = cells_on_cluster(cluster, ratings, contexts, cells)
-    counts = cells(small, contexts)
+    cells = partial(ungrouped, n_categories=2)
+    engine = on_cluster(cluster, ratings, contexts, cells)[0]
+    counts = cells(small, contexts).counts
     assert_same(engine, NumpyEngine(counts), tables_of(counts.shape[1], 0, nodes), nodes)
     assert len(engine._parts) == 8
 
@@ -121,7 +120,7 @@ def test_cells_on_workers(cluster, ratings, small):
 def test_kinds_on_workers(cluster, ratings, small):
     contexts, nodes = Contexts.of(small), Nodes.equally_spaced(-5, 5, 0.3)
     grouping = partial(essays, slope_of_context=contexts.rater, n_categories=2)
-    engine, kinds = kinds_on_cluster(cluster, ratings, contexts, grouping)
+    engine, kinds = on_cluster(cluster, ratings, contexts, grouping)
     whole = grouping(small, contexts)
     np.testing.assert_array_equal(kinds.keys, whole.kinds.keys)
     tables = tables_of(whole.counts.shape[1], whole.sums.shape[1], nodes)
@@ -146,7 +145,7 @@ def test_covariances_of_scores_are_added_up(cluster):
 
 @pytest.fixture
 def engine(cluster, small) -> DaskEngine:
-    return cells_on_cluster(cluster, small, Contexts.of(small), partial(rating_cells, n_categories=2))
+    return on_cluster(cluster, small, Contexts.of(small), partial(ungrouped, n_categories=2))[0]
 
 
 def test_lost_parts_are_built_again_so_often_and_no_oftener(engine, monkeypatch):

@@ -8,10 +8,10 @@ import pytest
 
 import raterlens as rl
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood.cells import essays, rating_cells
+from raterlens.likelihood.cells import essays, ungrouped
 from raterlens.likelihood.engines.contract import Tables
 from raterlens.likelihood.engines.disk import DiskEngine, Part
-from raterlens.likelihood.engines.selection import cell_engine, kind_engine
+from raterlens.likelihood.engines.selection import bind
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.packed import StoredRatings, open_packed
@@ -36,16 +36,16 @@ def test_parts_add_up_to_the_whole(packed, kind):
     random = np.random.default_rng(0)
     if kind == "essays":
         grouping = partial(essays, slope_of_context=contexts.rater, n_categories=2)
-        one, kinds = kind_engine(whole, contexts, grouping)
-        other, by_parts = kind_engine(parts, contexts, grouping)
+        one, kinds = bind(whole, contexts, grouping)
+        other, by_parts = bind(parts, contexts, grouping)
         np.testing.assert_array_equal(kinds.keys, by_parts.keys)
         np.testing.assert_array_equal(kinds.given, by_parts.given)
         assert kinds.n_groups == by_parts.n_groups
         np.testing.assert_array_equal(kinds.members.toarray(), by_parts.members.toarray())
         tables = Tables(-random.random((len(kinds.keys), len(nodes.points))), random.random(12))
     else:
-        cells = partial(rating_cells, n_categories=2)
-        one, other = cell_engine(whole, contexts, cells), cell_engine(parts, contexts, cells)
+        cells = partial(ungrouped, n_categories=2)
+        one, other = bind(whole, contexts, cells)[0], bind(parts, contexts, cells)[0]
         tables = Tables(-random.random((2 * len(contexts), len(nodes.points))), None)
     assert isinstance(other, DiskEngine)
     assert other.n_students == one.n_students == 900

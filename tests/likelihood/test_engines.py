@@ -11,13 +11,13 @@ from scipy import sparse
 import raterlens as rl
 from raterlens.base.arrays import Array
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood.cells import Kinds, essays, rating_cells, readings
+from raterlens.likelihood.cells import Kinds, essays, readings, ungrouped
 from raterlens.likelihood.engines.by_piece import PieceEngine, points_of
 from raterlens.likelihood.engines.compiled import CompiledEngine
 from raterlens.likelihood.engines.contract import CellScores, Engine, Tables, about_means
 from raterlens.likelihood.engines.disk import DiskEngine, Part, among
 from raterlens.likelihood.engines.numpy import NumpyEngine
-from raterlens.likelihood.engines.selection import cell_engine, engine_for, kind_engine
+from raterlens.likelihood.engines.selection import bind, engine_for
 from raterlens.likelihood.nodes import NestedNodes, Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Codes
@@ -237,10 +237,8 @@ def test_large_data_go_through_compiled_code():
 def test_pieces_have_their_own_engine():
     ratings = pieces_of(students=6, pieces=2)
     contexts = Contexts.of(ratings)
-    cells = cell_engine(ratings, contexts, partial(rating_cells, n_categories=2), pieces=True)
-    kinds, found = kind_engine(
-        ratings, contexts, partial(readings, n_categories=2, by_total=True), pieces=True
-    )
+    cells = bind(ratings, contexts, partial(ungrouped, n_categories=2), pieces=True)[0]
+    kinds, found = bind(ratings, contexts, partial(readings, n_categories=2, by_total=True), pieces=True)
     assert isinstance(cells, PieceEngine)
     assert isinstance(kinds, PieceEngine)
     assert cells.n_students == kinds.n_students == 6
@@ -250,12 +248,9 @@ def test_pieces_have_their_own_engine():
 def test_a_client_s_workers_do_the_work(small):
     pytest.importorskip("distributed")
     client, contexts = Cluster("one"), Contexts.of(small)
-    assert (
-        type(cell_engine(small, contexts, partial(rating_cells, n_categories=2), client)).__name__
-        == "DaskEngine"
-    )
+    assert type(bind(small, contexts, partial(ungrouped, n_categories=2), client)[0]).__name__ == "DaskEngine"
     grouping = partial(essays, slope_of_context=contexts.rater, n_categories=2)
-    engine, kinds = kind_engine(small, contexts, grouping, client)
+    engine, kinds = bind(small, contexts, grouping, client)
     assert type(engine).__name__ == "DaskEngine"
     assert len(kinds.keys) == kinds.members.shape[0]
 

@@ -1,6 +1,6 @@
 """Ratings to the sparse matrices an engine works on. Time and memory are linear in the ratings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -56,8 +56,11 @@ class Kinds:
     """Groups of all students, whatever their kinds."""
 
     @staticmethod
-    def merged(parts: "list[Kinds]") -> "Kinds":
-        """The kinds of all parts of the students."""
+    def merged(found: "Sequence[Kinds | None]") -> "Kinds | None":
+        """The kinds of all parts of the students; None where cells are single ratings."""
+        parts = [part for part in found if part is not None]
+        if not parts:
+            return None
         keys, first = np.unique(np.concatenate([part.keys for part in parts]), return_index=True)
         members = sparse.csr_array(sparse.vstack([part.members for part in parts], format="csr")[first])
         total = np.concatenate([part.total for part in parts])[first]
@@ -73,13 +76,27 @@ class Grouped:
     """(students, kinds), and the cells of groups of students, where there are some"""
     sums: sparse.csr_array | None
     """(students, slopes): sum of a student's scores among the ratings that share a slope, where cells leave it out."""
-    kinds: Kinds
+    kinds: Kinds | None
+    """None where cells are single ratings, the same for all students."""
 
 
-KindsOf: TypeAlias = Callable[[Ratings, Contexts], Grouped]
-"""How ratings are grouped; can be sent to the workers of a cluster."""
-CellsOf: TypeAlias = Callable[[Ratings, Contexts], sparse.csr_array]
-"""How often each student has each cell, where these are the same for all; can be sent, too."""
+Grouping: TypeAlias = Callable[[Ratings, Contexts], Grouped]
+"""How ratings are grouped into cells; can be sent to the workers of a cluster."""
+
+
+def ungrouped(ratings: Ratings, contexts: Contexts, n_categories: int, *, n_groups: int = 0) -> Grouped:
+    """Every rating as a cell: a context with a score."""
+    return Grouped(rating_cells(ratings, contexts, n_categories, n_groups=n_groups), None, None)
+
+
+def grouped_by(
+    ratings: Ratings, contexts: Contexts, grouping: Grouping, pieces: bool
+) -> tuple[Grouped, Codes | None]:
+    """The rows of an engine, and whose each is where a student's pieces of work differ, so that rows are pieces."""
+    if not pieces:
+        return grouping(ratings, contexts), None
+    split = by_piece(ratings)
+    return grouping(split.ratings, contexts), split.student
 
 
 def essays(

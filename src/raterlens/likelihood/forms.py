@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array
-from raterlens.likelihood.cells import essays, rating_cells
+from raterlens.likelihood.cells import essays, ungrouped
 from raterlens.likelihood.derivatives import (
     cell_scores,
     cell_terms,
@@ -15,7 +15,7 @@ from raterlens.likelihood.derivatives import (
     slope_reach,
 )
 from raterlens.likelihood.engines.contract import CellScores, Expected, Tables
-from raterlens.likelihood.engines.selection import cell_engine, kind_engine, large_fit
+from raterlens.likelihood.engines.selection import bind, large_fit
 from raterlens.likelihood.marginal import KEPT, Derivatives, FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
@@ -72,8 +72,8 @@ class CellMarginal(FacetsMarginal):
         client: "Client | None" = None,
     ) -> None:
         super().__init__(ratings, model, response, pseudo)
-        cells_of = partial(rating_cells, n_categories=response.n_categories, n_groups=model.n_groups)
-        self.engine = cell_engine(ratings, model.contexts, cells_of, client, pieces=model.nested is not None)
+        grouping = partial(ungrouped, n_categories=response.n_categories, n_groups=model.n_groups)
+        self.engine, _ = bind(ratings, model.contexts, grouping, client, pieces=model.nested is not None)
 
     def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
         log_prob = self.response.log_prob(self.model.predictor(parameters), nodes.points)
@@ -114,9 +114,9 @@ class EssayMarginal(FacetsMarginal):
             n_categories=response.n_categories,
             n_groups=model.n_groups,
         )
-        self.engine, self.kinds = kind_engine(
-            ratings, model.contexts, grouping, client, pieces=model.nested is not None
-        )
+        self.engine, kinds = bind(ratings, model.contexts, grouping, client, pieces=model.nested is not None)
+        assert kinds is not None
+        self.kinds = kinds
         members = self.kinds.members
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.kinds.given[:, 1:]

@@ -26,7 +26,7 @@ from raterlens.likelihood.derivatives import (
     slope_reach,
 )
 from raterlens.likelihood.engines.contract import CellScores, Expected, Tables
-from raterlens.likelihood.engines.selection import kind_engine
+from raterlens.likelihood.engines.selection import bind
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
@@ -207,9 +207,9 @@ class HaloMarginal(FacetsMarginal):
         grouped = partial(
             readings, n_categories=response.n_categories, by_total=self.sums, n_groups=model.n_groups
         )
-        self.engine, self.kinds = kind_engine(
-            ratings, model.contexts, grouped, client, pieces=model.nested is not None
-        )
+        self.engine, kinds = bind(ratings, model.contexts, grouped, client, pieces=model.nested is not None)
+        assert kinds is not None
+        self.kinds = kinds
         self._averaged: tuple[Array, Array, Averaged] | None = None
         self.example = self._contexts_of(self.kinds)
         """(kinds,): one of its contexts."""

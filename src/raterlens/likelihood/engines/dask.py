@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.atomic_files import reason
@@ -32,13 +31,12 @@ from raterlens.base.cluster import (
 )
 from raterlens.base.errors import InputError, RaterlensError
 from raterlens.base.threads import one_thread
-from raterlens.likelihood.cells import CellsOf, Kinds, KindsOf
+from raterlens.likelihood.cells import Grouped, Grouping, Kinds, grouped_by
 from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
-from raterlens.likelihood.engines.disk import Part, add, among, cell_part, kinds_part
+from raterlens.likelihood.engines.disk import Part, add, among, bound_part
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Codes, Ratings
-from raterlens.ratings.groupings import by_piece
 from raterlens.ratings.packed import StoredRatings, open_packed, part_edges
 
 if TYPE_CHECKING:
@@ -187,36 +185,17 @@ class DaskEngine:
                 self._parts[which] = self._again(which)
 
 
-def cells_on_cluster(
-    client: "Client", ratings: Ratings, contexts: Contexts, cells_of: CellsOf, *, pieces: bool = False
-) -> DaskEngine:
-    """An engine whose cells are contexts with scores. `pieces`, here and below: a student's pieces of work differ."""
+def on_cluster(
+    client: "Client", ratings: Ratings, contexts: Contexts, grouping: Grouping, *, pieces: bool = False
+) -> tuple[DaskEngine, Kinds | None]:
+    """An engine on the workers, and what kinds its cells are. `pieces`: a student's pieces of work differ."""
     if not isinstance(ratings, StoredRatings):
-        split = by_piece(ratings) if pieces else None
-        counts = cells_of(ratings if split is None else split.ratings, contexts)
-        return _from_memory(client, counts, None, ratings, None if split is None else split.student)
-    sources, model = _on_file(ratings), broadcast(client, (contexts, cells_of, pieces))
-
-    def build(which: int, **where: Any) -> "Future":
-        return client.submit(_cells, sources[which], model, pure=False, **where)
-
-    parts = [build(which, **home) for which, home in enumerate(placements(client, len(sources)))]
-    return DaskEngine(client, parts, build, [source.last - source.first for source in sources])
-
-
-def kinds_on_cluster(
-    client: "Client", ratings: Ratings, contexts: Contexts, kinds_of: KindsOf, *, pieces: bool = False
-) -> tuple[DaskEngine, Kinds]:
-    """An engine whose cells are kinds of essays or readings, and what these are."""
-    if not isinstance(ratings, StoredRatings):
-        split = by_piece(ratings) if pieces else None
-        found = kinds_of(ratings if split is None else split.ratings, contexts)
-        student = None if split is None else split.student
-        return _from_memory(client, found.counts, found.sums, ratings, student), found.kinds
-    sources, model = _on_file(ratings), broadcast(client, (contexts, kinds_of, pieces))
+        found, student = grouped_by(ratings, contexts, grouping, pieces)
+        return _from_memory(client, found, ratings, student), found.kinds
+    sources, model = _on_file(ratings), broadcast(client, (contexts, grouping, pieces))
     # Which kinds there are is known when all parts have been looked at; parts then learn the places of theirs.
     built = [
-        client.submit(_kinds, source, model, pure=False, **home)
+        client.submit(_bound, source, model, pure=False, **home)
         for source, home in zip(sources, placements(client, len(sources)), strict=True)
     ]
     whole = Kinds.merged(client.gather([client.submit(_own_kinds, one, pure=False) for one in built]))
@@ -244,21 +223,15 @@ def _edges(offsets: Indices) -> Indices:
     return part_edges(offsets, min(max(_PART, whole // _MOST), max(1, whole // _LEAST)))
 
 
-def _from_memory(
-    client: "Client",
-    counts: sparse.csr_array,
-    sums: sparse.csr_array | None,
-    ratings: Ratings,
-    student: Codes | None,
-) -> DaskEngine:
+def _from_memory(client: "Client", found: Grouped, ratings: Ratings, student: Codes | None) -> DaskEngine:
     """Parts of what is in memory here, which stays the source of those that get lost. `student` of each row, where rows
     are pieces."""
     offsets = np.concatenate([[0], np.cumsum(ratings.tally("student").n)])
-    parts = []
+    parts, sums = [], found.sums
     for first, last in pairwise(_edges(offsets)):
         rows = slice(first, last) if student is None else slice(*np.searchsorted(student, [first, last]))
         own = None if student is None else student[rows] - student[rows.start]
-        parts.append(Part.of(counts[rows], None if sums is None else sums[rows], own))
+        parts.append(Part.of(found.counts[rows], None if sums is None else sums[rows], own))
 
     def send(which: int) -> "Future":
         return broadcast(client, parts[which])
@@ -276,24 +249,20 @@ def _held(client: "Client", future: "Future") -> bool:
 # --------------------------------------------------------------------------------------------- on a worker
 
 
-def _cells(source: OnFile, shared: tuple[Contexts, CellsOf, bool]) -> Part:
-    return cell_part(source.ratings(), *shared)
+def _bound(source: OnFile, shared: tuple[Contexts, Grouping, bool]) -> tuple[Part, Kinds | None]:
+    return bound_part(source.ratings(), *shared)
 
 
-def _kinds(source: OnFile, shared: tuple[Contexts, KindsOf, bool]) -> tuple[Part, Kinds]:
-    return kinds_part(source.ratings(), *shared)
-
-
-def _own_kinds(built: tuple[Part, Kinds]) -> Kinds:
+def _own_kinds(built: tuple[Part, Kinds | None]) -> Kinds | None:
     return built[1]
 
 
-def _among(built: tuple[Part, Kinds], whole: Kinds) -> Part:
+def _among(built: tuple[Part, Kinds | None], whole: Kinds | None) -> Part:
     return among(whole, *built)
 
 
-def _placed(source: OnFile, shared: tuple[Contexts, KindsOf, bool], whole: Kinds) -> Part:
-    return _among(_kinds(source, shared), whole)
+def _placed(source: OnFile, shared: tuple[Contexts, Grouping, bool], whole: Kinds | None) -> Part:
+    return _among(_bound(source, shared), whole)
 
 
 # One thread, so that sums have one order; a worker's threads take parts side by side.

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import available_cores
-from raterlens.likelihood.cells import CellsOf, Kinds, KindsOf
+from raterlens.likelihood.cells import Grouping, Kinds, grouped_by
 from raterlens.likelihood.engines.by_piece import PieceEngine
 from raterlens.likelihood.engines.compiled import (
     DENSE,
@@ -30,7 +30,6 @@ from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, 
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Codes, Ratings
-from raterlens.ratings.groupings import by_piece
 from raterlens.ratings.packed import Scratch, StoredRatings, forget
 
 
@@ -174,45 +173,31 @@ class DiskEngine:
             part.forget()
 
 
-def cells_by_parts(
-    ratings: StoredRatings, contexts: Contexts, cells_of: CellsOf, *, pieces: bool = False
-) -> DiskEngine:
-    """An engine whose cells are contexts with scores."""
-    scratch = Scratch()
-    parts = (cell_part(part, contexts, cells_of, pieces) for part in ratings.parts())
-    return DiskEngine([part.on_disk(scratch) for part in parts])
-
-
-def cell_part(ratings: Ratings, contexts: Contexts, cells_of: CellsOf, pieces: bool) -> Part:
-    """Students whose cells are contexts with scores. `pieces`, here and below: a student's pieces of work differ."""
-    if not pieces:
-        return Part.of(cells_of(ratings, contexts), None)
-    split = by_piece(ratings)
-    return Part.of(cells_of(split.ratings, contexts), None, split.student)
-
-
-def kinds_by_parts(
-    ratings: StoredRatings, contexts: Contexts, kinds_of: KindsOf, *, pieces: bool = False
-) -> tuple[DiskEngine, Kinds]:
-    """An engine whose cells are kinds of essays or readings, and what these are."""
+def by_parts(
+    ratings: StoredRatings, contexts: Contexts, grouping: Grouping, *, pieces: bool = False
+) -> tuple[DiskEngine, Kinds | None]:
+    """An engine over the parts of a packed file, and what kinds its cells are."""
     scratch, parts, kinds = Scratch(), [], []
     for part in ratings.parts():
-        found, own = kinds_part(part, contexts, kinds_of, pieces)
+        found, own = bound_part(part, contexts, grouping, pieces)
         parts.append(found.on_disk(scratch))
         kinds.append(own)
     whole = Kinds.merged(kinds)
     return DiskEngine([among(whole, part, own) for part, own in zip(parts, kinds, strict=True)]), whole
 
 
-def kinds_part(ratings: Ratings, contexts: Contexts, kinds_of: KindsOf, pieces: bool) -> tuple[Part, Kinds]:
-    """Students whose cells are the kinds that occur among them."""
-    split = by_piece(ratings) if pieces else None
-    found = kinds_of(ratings if split is None else split.ratings, contexts)
-    return Part.of(found.counts, found.sums, None if split is None else split.student), found.kinds
+def bound_part(
+    ratings: Ratings, contexts: Contexts, grouping: Grouping, pieces: bool
+) -> tuple[Part, Kinds | None]:
+    """Students whose cells are those that occur among them."""
+    found, student = grouped_by(ratings, contexts, grouping, pieces)
+    return Part.of(found.counts, found.sums, student), found.kinds
 
 
-def among(whole: Kinds, part: Part, own: Kinds) -> Part:
+def among(whole: Kinds | None, part: Part, own: Kinds | None) -> Part:
     """The part with its kinds known by their places among all."""
+    if whole is None or own is None:
+        return part
     everyone = part.counts.shape[1] - len(own.keys)  # a cell that is no kind, and stands last
     n_cells = len(whole.keys) + everyone
     if len(own.keys) == len(whole.keys):

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING
 from scipy import sparse
 
 from raterlens.kernels.library import compiled_code_pays
-from raterlens.likelihood.cells import CellsOf, Kinds, KindsOf
+from raterlens.likelihood.cells import Grouping, Kinds, grouped_by
 from raterlens.likelihood.engines.by_piece import PieceEngine
 from raterlens.likelihood.engines.contract import Engine
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.models.contexts import Contexts
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.groupings import by_piece
 from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
@@ -36,52 +35,27 @@ def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -
     return CompiledEngine(counts, sums, arrange=True)
 
 
-def cell_engine(
+def bind(
     ratings: Ratings,
     contexts: Contexts,
-    cells_of: CellsOf,
+    grouping: Grouping,
     client: "Client | None" = None,
     *,
     pieces: bool = False,
-) -> Engine:
-    """An engine whose cells are contexts with scores; on the workers of a Dask client, where there is one.
+) -> tuple[Engine, Kinds | None]:
+    """An engine on these ratings, and what kinds its cells are; on the workers of a Dask client, where there is one.
 
-    `pieces`, here and below: a student's pieces of work differ.
+    `pieces`: a student's pieces of work differ.
     """
     if client is not None:
-        from raterlens.likelihood.engines.dask import cells_on_cluster  # an optional package
+        from raterlens.likelihood.engines.dask import on_cluster  # an optional package
 
-        return cells_on_cluster(client, ratings, contexts, cells_of, pieces=pieces)
+        return on_cluster(client, ratings, contexts, grouping, pieces=pieces)
     if isinstance(ratings, StoredRatings):
-        from raterlens.likelihood.engines.disk import cells_by_parts  # may be missing
+        from raterlens.likelihood.engines.disk import by_parts  # may be missing
 
-        return cells_by_parts(ratings, contexts, cells_of, pieces=pieces)
-    if pieces:
-        split = by_piece(ratings)
-        return PieceEngine(cells_of(split.ratings, contexts), None, split.student, engine_for)
-    return engine_for(cells_of(ratings, contexts))
-
-
-def kind_engine(
-    ratings: Ratings,
-    contexts: Contexts,
-    kinds_of: KindsOf,
-    client: "Client | None" = None,
-    *,
-    pieces: bool = False,
-) -> tuple[Engine, Kinds]:
-    """An engine whose cells are kinds of essays or readings, and what these are."""
-    if client is not None:
-        from raterlens.likelihood.engines.dask import kinds_on_cluster  # an optional package
-
-        return kinds_on_cluster(client, ratings, contexts, kinds_of, pieces=pieces)
-    if isinstance(ratings, StoredRatings):
-        from raterlens.likelihood.engines.disk import kinds_by_parts  # may be missing
-
-        return kinds_by_parts(ratings, contexts, kinds_of, pieces=pieces)
-    if pieces:
-        split = by_piece(ratings)
-        found = kinds_of(split.ratings, contexts)
-        return PieceEngine(found.counts, found.sums, split.student, engine_for), found.kinds
-    found = kinds_of(ratings, contexts)
+        return by_parts(ratings, contexts, grouping, pieces=pieces)
+    found, student = grouped_by(ratings, contexts, grouping, pieces)
+    if student is not None:
+        return PieceEngine(found.counts, found.sums, student, engine_for), found.kinds
     return engine_for(found.counts, found.sums), found.kinds
