@@ -34,11 +34,14 @@ from raterlens.reading.vocabulary import (
     known,
     like_rater,
     stems,
+    tier,
 )
 from raterlens.reading.wide_layouts import Spread, find_pairs, one_per_item, one_per_rater
 
 ASIDE = ("piece", "draw", "group")
 MOST_DRAWS = 1000
+FEW_WORDS = 8
+"""Most different words, and fewest rows, of a column that is proposed for the score."""
 FEW = 0.5
 """Share of the rows that a rater's labels may be at most."""
 
@@ -87,9 +90,11 @@ def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPla
     found = detect_roles(draft.table.columns, config, look)
     if draft.table.settled:
         notes, found = [], found.without("item").doubt("item", ())
+    if draft.table.columns != opened.columns and config.student is None and found.is_open("student"):
+        found = found.assign(_naming_rows(opened, draft.table, ColumnSample(opened)))
     draft = replace(draft, config=config, found=found)
     if not scored:
-        draft = _several_scores(draft, look)
+        draft = _several_scores(replace(draft, found=_without_prose(found, look)), look)
         if draft.config.score is None and draft.config.items is None and "score" not in draft.found.roles:
             draft = replace(draft, found=_unlikely_score(draft.table, draft.found, look))
     table, found = draft.table, draft.found
@@ -131,6 +136,14 @@ def _reshaped(table: Table, plan: ReadPlan) -> _Draft:
     return _Draft(pairs_to_long(table, pairs), config, plan.add(findings))
 
 
+def _without_prose(found: DetectedRoles, look: ColumnSample) -> DetectedRoles:
+    """Without a score column by a weak name whose texts hold a verdict each."""
+    name = found.roles.get("score")
+    if name is None or tier(name, "score") == 0 or look[name].scored or verdict_in_text([name], look) is None:
+        return found
+    return found.without("score")
+
+
 def _unlikely_score(table: Table, found: DetectedRoles, look: ColumnSample) -> DetectedRoles:
     """Where no column holds scores: verdicts in texts, or the only column of other numbers."""
     free = [name for name in table.columns if name not in found.roles.values() and name in look.profiles]
@@ -139,6 +152,11 @@ def _unlikely_score(table: Table, found: DetectedRoles, look: ColumnSample) -> D
     if finding is None and len(numbers) == 1 and "score" not in found.doubtful:
         seen = f"no score column by name, and {shortened(numbers[0])} the only one of numbers"
         finding = Finding(seen, "read as the score", (Option("score", numbers[0]),), certain=False)
+    words = [name for name in free if look[name].kind == "labels" and not is_other(name)]
+    words = [name for name in words if 1 < look[name].distinct <= FEW_WORDS <= look[name].filled]
+    if finding is None and len(words) == 1 and {"student", "rater"} <= found.roles.keys():
+        seen = f"no score column by name, and {shortened(words[0])} the only one of a few words"
+        finding = Finding(seen, "read as the score", (Option("score", words[0]),), certain=False)
     return found if finding is None else found.doubt("score", ()).add(finding)
 
 
@@ -186,6 +204,15 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
     free = [name for name in table.columns if not any(name in names for names in named.values())]
     if named["rater"]:
         return draft if not found.is_open("score") else _one_per_item(draft, free, named, look)
+    if (rater := _marked_again(free, named["student"], look)) is not None:
+        seen = f"several rows of a student, told apart by {shortened(rater)}"
+        question = Finding(seen, "read as the rater", (Option("rater", rater),), certain=False)
+        draft = replace(draft, found=found.assign({"rater": rater}).add(question))
+        return (
+            draft
+            if not found.is_open("score")
+            else _one_per_item(draft, free, {**named, "rater": (rater,)}, look)
+        )
     score = found.roles.get("score")
     others = found.without("score")
     spread = one_per_rater(free if score is None else [*free, score], look, two_headers=table.two_headers)
@@ -196,14 +223,26 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
     return replace(draft, found=rater_by_content(table.columns, found, look))
 
 
+def _marked_again(free: Sequence[str], student: Sequence[str], look: ColumnSample) -> str | None:
+    """The only column of a few labels that differs between the rows of each student, where students have several rows:
+    a table with a column of scores for each rater has one."""
+    if len(student) != 1 or student[0] not in look.profiles or look[student[0]].unique:
+        return None
+    labels = [name for name in free if look[name].kind == "labels" and not is_other(name)]
+    labels = [name for name in labels if 1 < look[name].distinct <= FEW * look[name].filled]
+    apart = [name for name in labels if not look.frame.select(student[0], name).is_duplicated().any()]
+    scores = [name for name in free if look[name].scored and not is_other(name)]
+    return apart[0] if len(apart) == 1 and len(scores) > 1 else None
+
+
 def _one_per_item(
     draft: _Draft, free: Sequence[str], named: Mapping[str, Sequence[str]], look: ColumnSample
 ) -> _Draft:
     spread = one_per_item(free, [named["student"], named["rater"]], look)
     config, found = draft.config, draft.found
-    if len(spread.items) == 1:
+    if len(spread.items) == 1 and look[spread.items[0]].distinct > 1:
         found = found.assign({"score": spread.items[0]})
-    elif spread.items:
+    elif len(spread.items) > 1:
         found = found.without("item")
         config = config.changed(items=spread.items, item=None)
     return _Draft(draft.table, config, draft.plan.add(spread.findings), found)
@@ -229,6 +268,12 @@ def _one_row_per_rating(draft: _Draft, look: ColumnSample, spread: Spread) -> _D
     config, _ = with_roles_from_file(long.roles, config)
     found = found.without(*(role for role in found.roles if getattr(config, role) is not None))
     return _Draft(long, config, draft.plan.add(spread.findings), found)
+
+
+def _naming_rows(opened: Table, long: Table, look: ColumnSample) -> dict[str, str]:
+    """The student of a table made long whose students nothing names: what differed from row to row."""
+    free = [name for name in long.columns if name in opened.columns and look[name].unique]
+    return {"student": free[0]} if free else {}
 
 
 def _naming_students(table: Table, found: DetectedRoles, look: ColumnSample, spread: Spread) -> str:

@@ -157,6 +157,8 @@ class MarkerPairs:
     """How the columns are called, with {n} for what tells markers apart."""
     places: tuple[str, ...]
     """Values of {n}."""
+    names: Mapping[str, str]
+    """The columns of the table, by their names in small letters."""
 
     @property
     def option(self) -> Option:
@@ -164,7 +166,16 @@ class MarkerPairs:
 
     @property
     def columns(self) -> list[str]:
-        return [pattern.replace(N, n) for n in self.places for pattern in (self.rater, *self.scores)]
+        return [self.column(pattern, n) for n in self.places for pattern in (self.rater, *self.scores)]
+
+    def column(self, pattern: str, n: str) -> str:
+        """The column of a marker, whatever its capitals: "Primo valutatore" beside "Voto primo valutatore"."""
+        return self.names[pattern.replace(N, n).casefold()]
+
+
+def folded(columns: Sequence[str]) -> dict[str, str]:
+    """Columns by their names in small letters."""
+    return {name.casefold(): name for name in columns}
 
 
 def given_pairs(markers: str, columns: Sequence[str]) -> MarkerPairs:
@@ -176,9 +187,10 @@ def given_pairs(markers: str, columns: Sequence[str]) -> MarkerPairs:
             for name in columns
             if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end)
         ]
-        places = [n for n in places if all(pattern.replace(N, n) in columns for pattern in scores)]
+        names = folded(columns)
+        places = [n for n in places if all(pattern.replace(N, n).casefold() in names for pattern in scores)]
         if places:
-            return MarkerPairs(rater, scores, tuple(places))
+            return MarkerPairs(rater, scores, tuple(places), names)
     raise InputError(
         Message("no columns fit ", Option("markers", markers)),
         f"{name_columns(columns)}; write the names as they are, with {N} in place of what differs",
@@ -189,8 +201,8 @@ def pairs_to_long(table: Table, pairs: MarkerPairs) -> Table:
     """The table with one row per mark, its marker as the rater."""
     several = len(pairs.scores) > 1
     labels = {
-        pattern.replace(N, n): {
-            RATER: pl.col(pairs.rater.replace(N, n)).cast(pl.String),
+        pairs.column(pattern, n): {
+            RATER: pl.col(pairs.column(pairs.rater, n)).cast(pl.String),
             **({ITEM: pl.lit(item_of(pattern))} if several else {}),
         }
         for n in pairs.places

@@ -239,6 +239,8 @@ def _by_name(role: str, free: Sequence[str], look: ColumnSample, found: Detected
             fitting = [name for name in fitting if role != "item" or look[name].distinct > 1]
         if len(fitting) > 1:
             fitting = _by_content(role, fitting, look)
+        if role == "rater" and len(fitting) > 1:  # a user may be the student
+            fitting = [name for name in fitting if plain(name) not in ("user", "username")] or fitting
         if role == "student" and rank == 1 and fitting:
             fitting = _identified(fitting, free, look, found)
         if len(fitting) > 1:
@@ -363,7 +365,12 @@ def _whatever_is_rated(free: Sequence[str], look: ColumnSample, found: DetectedR
         named = several or named
     if named:
         if len(named) > 1 and not _same_partition(named, look.frame):
-            return found.doubt("student", named)
+            # A user name beside first and last names: what tells most people apart.
+            people = look.frame.select(named).unique().height
+            finest = [name for name in named if look.frame[name].n_unique() == people]
+            if not finest:
+                return found.doubt("student", named)
+            named = [name for name in finest if is_key(name)] or finest
         return found.assign({"student": named[0]})
     if "item" in found.roles:
         return found.without("item").assign({"student": found.roles["item"]})

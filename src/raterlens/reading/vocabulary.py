@@ -25,7 +25,7 @@ _SECTIONS = _sections()
 ROLES = ("student", "rater", "item", "score")
 
 SUFFIX = re.compile(
-    r"_?(ids?|name|no|nr|num|number|code|key|uid|kennung|nummer|kuerzel|kurzel|nom|nombre|nome|naam)$"
+    r"_?(ids?|name|no|nr|num|number|code|key|uid|kennung|nummer|kuerzel|kurzel|nom|nombre|nome|naam|numer|号|號|番号|编号|編號)$"
 )
 _PREFIX = re.compile(
     r"^(id|name|nom|nombre|nome|naam|code|nummer|numero|no|nr|n)_"
@@ -120,7 +120,10 @@ def is_other(name: str) -> bool:
 
 def is_gold(name: str) -> bool:
     """Whether a column is called as known answers are: "gold", "human_label", "metadata.expected"."""
-    return bool({plain(name), *stems(name), plain(last_part(name))} & known("gold"))
+    found = {plain(name), *stems(name), plain(last_part(name))}
+    return bool(
+        found & known("gold") or {*plain(name).split("_")} & {"gold", "golden", "groundtruth", "truth"}
+    )
 
 
 def is_final(name: str) -> bool:

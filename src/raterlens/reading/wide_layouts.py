@@ -10,19 +10,22 @@ import polars as pl
 from raterlens.base.text import Option, counted, listed
 from raterlens.reading.formats.header_rows import JOINT
 from raterlens.reading.read_plan import Finding
-from raterlens.reading.reshape import FIELDS, MarkerPairs, N, Split, is_grid, split_names
+from raterlens.reading.reshape import FIELDS, MarkerPairs, N, Split, folded, is_grid, split_names
 from raterlens.reading.roles import ColumnSample, depends, is_function
 from raterlens.reading.vocabulary import (
     has_rater_word,
     is_final,
     is_gold,
+    is_identifier,
     is_other,
     is_total,
+    known,
     like_item,
     like_rater,
     names_of,
     plain,
     sides,
+    stems,
     tier,
 )
 
@@ -43,6 +46,8 @@ class Spread:
 def score_columns(columns: Sequence[str], look: ColumnSample) -> tuple[list[str], list[Finding]]:
     """The columns that hold scores, without those that only sum up others."""
     free = [name for name in columns if look[name].scored and not is_other(name)]
+    free = [name for name in free if not stems(name) & known("draws")]
+    free = _under_one_heading(free)
     free += [name for name in _as_judges(columns, free, look) if name not in free]
     scores = [name for name in free if not is_total(name) and not is_final(name)]
     numeric = [name for name in scores if look[name].highest is not None]
@@ -82,6 +87,18 @@ def _as_judges(columns: Sequence[str], scores: Sequence[str], look: ColumnSample
         if is_gold(name) and look[name].scored and start and len(alike) > 1:
             found.append(name)
     return found
+
+
+def _under_one_heading(names: Sequence[str]) -> list[str]:
+    """Those under a heading that says that they are scores ("scores.tone"), where there are such; else all."""
+    spoken = [name for name in names if (head := _heading(name)) and tier(head, "score") is not None]
+    return spoken if len(spoken) > 1 else list(names)
+
+
+def _heading(name: str) -> str:
+    """The first part of a name of several, in the singular: "score" of "scores.tone"."""
+    head, sign, _ = name.partition(".")
+    return head.removesuffix("s") if sign else ""
 
 
 def _beside(name: str, other: str) -> bool:
@@ -141,6 +158,8 @@ def _with_partial(split: Split, pattern: str, columns: Sequence[str], look: Colu
 def _raters_only(scores: Sequence[str], look: ColumnSample, findings: list[Finding]) -> Spread:
     if sum(map(like_item, scores)) > len(scores) / 2:
         return Spread()  # criteria of whom?
+    if any(plain(name) in known("score, first") - {"y"} for name in scores):
+        return Spread()  # no rater is called "score"
     pattern, certain = _within_paths(scores), True
     if not all(map(like_rater, scores)) and pattern == "{rater}":
         pattern, certain = _affixed(scores)
@@ -236,28 +255,51 @@ def _sums_up(name: str, scores: Sequence[str], frame: pl.DataFrame) -> bool:
 def find_pairs(columns: Sequence[str], look: ColumnSample) -> tuple[MarkerPairs, list[Finding]] | None:
     """The pairs that names and contents show, and what is said about them."""
     named = [name for name in columns if has_rater_word(name)]
-    if len(named) < 2:
+    spoken = len(named) > 1
+    if not spoken and not _numbered_alike(columns):
         return None
-    people = [name for name in named if look[name].kind in ("labels", "numbers") and not is_final(name)]
+    kinds = ("labels", "numbers") if spoken else ("labels",)
+    people = [
+        name for name in (named if spoken else columns) if look[name].kind in kinds and not is_final(name)
+    ]
     marks = [name for name in columns if look[name].scored and not is_other(name) and name not in people]
+    by_marker = [name for name in marks if not is_final(name) and not is_total(name)]
     found = [
-        MarkerPairs(pattern, scores, places)
+        MarkerPairs(pattern, scores, places, folded(columns))
         for pattern, places in _templates(people)
-        if (scores := _score_patterns(places, [name for name in marks if not _summary(name)]))
+        if (has_rater_word(pattern) or _same_people(pattern, places, look))
+        and (scores := _score_patterns(places, by_marker))
     ]
     if not found:
         return None
     pairs = max(found, key=lambda one: (len(one.places), len(one.scores)))
+    certain = has_rater_word(pairs.rater)
     seen = f"{counted(len(pairs.places), 'marker column')}, each with marks of its own ({listed(pairs.columns, 6)})"
-    findings = [Finding(seen, "each mark read with its marker as the rater", (pairs.option,))]
-    if left := [name for name in marks if name not in pairs.columns]:
+    findings = [
+        Finding(seen, "each mark read with its marker as the rater", (pairs.option,), certain=certain)
+    ]
+    others = [name for name in marks if name not in pairs.columns and not is_identifier(name)]
+    if left := [name for name in others if tier(name, "student") is None]:
         verb = "is" if len(left) == 1 else "are"
         findings.append(Finding(f"{listed(left)} {verb} nobody's own mark (final or agreed)", "left out"))
     return pairs, findings
 
 
-def _summary(name: str) -> bool:
-    return is_final(name) or is_total(name)
+def _numbered_alike(columns: Sequence[str]) -> bool:
+    """Whether several kinds of columns come again and again: "Egzaminator 1, Punkty 1, Egzaminator 2, Punkty 2"."""
+    numbers: dict[str, set[str]] = {}
+    for name in columns:
+        if found := re.fullmatch(r"(.*\D)(\d+|[A-Z])", name):
+            numbers.setdefault(found[1], set()).add(found[2])
+    several = [frozenset(seen) for seen in numbers.values() if len(seen) > 1]
+    return len(several) > len(set(several))
+
+
+def _same_people(pattern: str, places: Sequence[str], look: ColumnSample) -> bool:
+    """Whether columns name the same few people."""
+    labels = [set(look.frame[pattern.replace(N, n)].drop_nulls()) for n in places]
+    few = all(2 * look[pattern.replace(N, n)].distinct <= look[pattern.replace(N, n)].filled for n in places)
+    return few and all(2 * len(labels[0] & other) >= len(labels[0]) > 1 for other in labels[1:])
 
 
 def _templates(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -278,7 +320,7 @@ def _templates(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
             for name in names
             if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end)
         ]
-        if len(fitting) > 1 and has_rater_word(f"{start} {end}"):
+        if len(fitting) > 1:
             yield pattern, tuple(fitting)
 
 
@@ -290,15 +332,12 @@ def _alike(first: str, second: str) -> str:
 
 def _score_patterns(places: Sequence[str], marks: Sequence[str]) -> tuple[str, ...]:
     """How the columns of marks are called of which every marker has one."""
-    first = places[0]
+    first, small = places[0], folded(marks)
     found: list[str] = []
     for name in marks:
-        at = name.find(first)
-        while at >= 0:
-            pattern = f"{name[:at]}{N}{name[at + len(first) :]}"
-            fits = all(pattern.replace(N, n) in marks for n in places)
-            if fits and "," not in pattern and pattern not in found:
+        for same in re.finditer(re.escape(first), name, re.IGNORECASE):
+            pattern = f"{name[: same.start()]}{N}{name[same.end() :]}"
+            if all(pattern.replace(N, n).casefold() in small for n in places) and "," not in pattern:
                 found.append(pattern)
                 break
-            at = name.find(first, at + 1)
-    return tuple(found)
+    return tuple(dict.fromkeys(found))

@@ -40,6 +40,21 @@ def test_convert_there_and_back(panel: rl.Ratings, tmp_path: Path, capsys: pytes
     ]
 
 
+def test_several_files_are_written_as_one(panel: rl.Ratings, tmp_path: Path) -> None:
+    table = panel.table()
+    halves = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    for half, path in zip((table.head(200), table.tail(-200)), halves, strict=True):
+        half.write_csv(path)
+    for target in ("whole.csv", "whole.rlpack"):
+        assert (
+            main(
+                ["convert" if "csv" in target else "pack", *map(str, halves), "--out", str(tmp_path / target)]
+            )
+            == 0
+        )
+        assert rows(read(tmp_path / target)) == rows(panel)
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [

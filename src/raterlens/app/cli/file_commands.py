@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from raterlens.app.cli.main import print_json
 from raterlens.app.cli.options import (
     File,
+    MoreFiles,
     ReadOptions,
     read_config,
     several,
@@ -36,13 +37,20 @@ Kind = Annotated[
 ]
 
 
-def convert(file: File, /, *, out: Target, to: Kind = None, columns: ReadOptions = ReadOptions()) -> None:
+def convert(
+    file: File,
+    /,
+    *more: MoreFiles,
+    out: Target,
+    to: Kind = None,
+    columns: ReadOptions = ReadOptions(),
+) -> None:
     """Write the ratings to another kind of file."""
     kind, config = kind_of(out, to), read_config(columns)
     # heavy, so not before it is needed
     from raterlens.reading.read import read
 
-    print(write_ratings(read(file, **config.given()), out, kind))
+    print(write_ratings(read([file, *map(str, more)] if more else file, **config.given()), out, kind))
 
 
 def kind_of(out: Path, to: str | None = None) -> str:
@@ -85,7 +93,7 @@ def _writers() -> "dict[str, Callable[[Ratings, Path], None]]":
 def pack(
     file: File,
     /,
-    *,
+    *more: MoreFiles,
     out: Annotated[Path, Parameter(help="File to write, NAME.rlpack.")],
     columns: ReadOptions = ReadOptions(),
 ) -> None:
@@ -97,7 +105,7 @@ def pack(
 
     with progress_bar() as watch:
         watch.start_stage("reading")
-        path = write(file, out, **config.given())
+        path = write([file, *map(str, more)] if more else file, out, **config.given())
     packed = StoredRatings(open_packed(path))
     for note in packed.notes:
         print(note)

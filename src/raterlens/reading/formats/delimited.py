@@ -116,12 +116,17 @@ def _european(data: bytes) -> tuple[str, bool] | None:
     western = readings.get(WINDOWS)
     if western is not None and not odd[WINDOWS]:
         czech = bool(set("øØ") & set(western)) and bool(set("ìùïòèÈ") & set(western))
+        hungarian = (
+            bool(set("õûÕÛ") & set(western))
+            and bool(set("áéíóú") & set(western))
+            and not set("ãçâêà") & set(western)
+        )
         turkish = bool(set("ðþÐÞ") & set(western)) and not set("æÆ") & set(western)
         runs = sum(len(run) for run in re.findall(r"[^\W\d_a-zA-Z]{3,}", western))
-        if not czech and not turkish and runs < high / 2:
+        if not (czech or hungarian or turkish) and runs < high / 2:
             return WINDOWS, True
-        if czech or turkish:
-            return "cp1250" if czech else "cp1254", False
+        if czech or hungarian or turkish:
+            return "cp1250" if czech or hungarian else "cp1254", False
         likely = ["cp1251", "koi8_r", "cp1253"]
     else:
         likely = [name for name in _EUROPEAN if name in odd]

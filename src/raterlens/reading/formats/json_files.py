@@ -42,6 +42,7 @@ _TOOLS = (
     '"annotation_name"',
     '"sample_id"',
     '"spec"',
+    '"gradingResult"',
 )
 """Fields that exports of tools have."""
 _DOCUMENTS = ('"testCases"', '"gradingResult"', '"evalId"', '"conversationalTestCases"')

@@ -30,6 +30,7 @@ from raterlens.config import ReadConfig
 from raterlens.ratings.packed import SUFFIX as PACKED
 from raterlens.reading.formats.parquet import read_folder
 from raterlens.reading.formats.table import Rows, Table, read_frame, require, suffix_of, unfold
+from raterlens.reading.formats.tool_exports import FLAT
 from raterlens.reading.read_plan import Finding
 from raterlens.reading.vocabulary import (
     is_identifier,
@@ -309,7 +310,13 @@ def _opened(path: Path, config: ReadConfig) -> Table:
             value=suffix,
         )
     found = format_of(path, suffix, FORMATS)
-    return (CONTROL_FILE if is_control_file(path, config) else found).read(path, config)
+    table = (CONTROL_FILE if is_control_file(path, config) else found).read(path, config)
+    own = {*config.taken("student", "rater", "score")} & {*table.columns}
+    if not own and any(map(set(table.columns).issuperset, FLAT)):
+        from raterlens.reading.formats.json_files import table_of_records  # JSON is seldom needed here
+
+        return table_of_records(table.take(table.columns).frame.to_dicts(), path.name)
+    return table
 
 
 def _hint(path: Path) -> str:
@@ -332,6 +339,8 @@ def chosen_sheet(tables: Mapping[str, Table], names: Sequence[str], file: str) -
     if len(alike) > 1 and (together := _sheets_together(alike, file)) is not None:
         return together
     known = {name: len(_roles(table.columns)) for name, table in tables.items()}
+    if max(known.values()) < 2:  # names do not tell
+        known = {name: _cells(table) for name, table in tables.items()}
     best = max(tables, key=lambda name: known[name])
     if best == names[0] or known[best] == known.get(names[0], 0):
         best = names[0] if names[0] in tables else best
@@ -347,6 +356,11 @@ def chosen_sheet(tables: Mapping[str, Table], names: Sequence[str], file: str) -
         alternative=Option("table", names[0]),
     )
     return replace(tables[best], findings=(finding, *tables[best].findings))
+
+
+def _cells(table: Table) -> int:
+    """The size of a table."""
+    return len(table.columns) * table.take(table.columns[:1]).frame.height
 
 
 def joined_sheets(tables: Mapping[str, Table], file: str) -> Table:
@@ -497,7 +511,7 @@ def _meaning(
     rated = "rater" in roles or any(tier(column, "rater") is not None for column in columns)
     alike = len({frozenset(table.columns) for table in tables.values()}) == 1
     if not rated and config.rater is None and config.wide is None and config.markers is None and alike:
-        own = [column for column in columns if tier(column, "score") is not None]
+        own = [column for column in columns if tier(column, "score") is not None or like_item(column)]
         if own and same_students(tables, columns):
             yield Finding(
                 f"no rater column in {counted(len(tables), 'file')} about the same students",

@@ -51,7 +51,11 @@ class Export:
     """The column of known answers, where the tool says which it is."""
 
     def _known(self, further: Sequence[str]) -> dict[str, str]:
-        return {} if self.known is None or self.known not in further else {"known": self.known}
+        """The column of known answers, where some differ: otherwise errors cannot be seen."""
+        if self.known is None or self.known not in further:
+            return {}
+        answers = {row.more.get(self.known) for row in self.rows} - {None}
+        return {"known": self.known} if len(answers) > 1 else {}
 
     def table(self, name: str) -> Table:
         if not self.rows:
@@ -328,6 +332,11 @@ def promptfoo(document: Any) -> Export | None:
     return Export("a promptfoo output", "answers are students, assertions raters", rows)
 
 
+def promptfoo_lines(records: Sequence[Record]) -> Export | None:
+    """The same results, one per line."""
+    return promptfoo({"results": {"results": records}}) if "gradingResult" in records[0] else None
+
+
 def _variables(result: Record) -> dict[str, Any]:
     """The variables and the metadata of a test, by their names; those that both have are variables."""
     held = result.get("testCase")
@@ -451,7 +460,7 @@ def refuse_aggregates(document: Any, name: str) -> None:
 
 
 DOCUMENTS = (promptfoo, deepeval)
-EVALUATION_TOOLS = (lm_eval,)
+EVALUATION_TOOLS = (lm_eval, promptfoo_lines)
 
 
 def langfuse(records: Sequence[Record]) -> Export | None:
@@ -604,3 +613,5 @@ def _more(record: Record, *but: str) -> dict[str, Any]:
 
 
 OBSERVABILITY_TOOLS = (langfuse, mlflow, phoenix, openai_evals)
+FLAT = ({"traceId", "name", "value"}, {"annotation_name", "annotator_kind"})
+"""Columns of exports that are tables as well: scores of Langfuse, annotations of Phoenix."""
