@@ -1,4 +1,4 @@
-"""What a fourth set of files, written before they were first read, found misread or not understood."""
+"""Files that a fourth set, written before it was first read, found misread or not understood."""
 
 from pathlib import Path
 from typing import Any
