@@ -1,4 +1,4 @@
-"""Array types; runs, distinct values and look-ups in long columns; masks that hold everywhere; matrices on one thread.
+"""Array types; runs, distinct values and look-ups in long columns; all-true masks; matrices on one thread.
 
 NumPy's linear algebra shares out any product on all cores, and its threads spin while they wait for the next: a fit of
 a few thousand ratings, which makes thousands of small products, then takes three times its processor time, and longer
@@ -28,8 +28,8 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def run_starts(*columns: NDArray[Any]) -> NDArray[np.int64]:
-    """Rows at which one of the columns changes, the first row among them. Tables are often in some order: what is the
-    same all along a run is looked at once."""
+    """Return the rows at which any column changes, the first row included. Tables are often sorted, so whatever is
+    constant within a run needs to be looked at only once."""
     n = len(columns[0])
 
     def block(rows: slice) -> NDArray[np.int64]:
@@ -58,8 +58,8 @@ def run_sums(values: NDArray[Any], starts: NDArray[np.int64], dtype: DTypeLike) 
 
 
 def sorted_unique(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sorted distinct numbers: `np.unique`, which looks each up in a hash table from NumPy 2.3 on. Sorting takes a
-    fortieth of the time where they are nearly in order, and never longer.
+    """Return the sorted distinct numbers, as `np.unique` does. NumPy 2.3 and later use a hash table there; sorting
+    takes a fortieth of the time if they are nearly in order, and never longer.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def sorted_unique(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def distinct_counts(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sorted distinct numbers below `size` and how often each occurs; by counting where the range is small."""
+    """Return the sorted distinct numbers below `size` and their counts; by counting if the range is small."""
     if size > 4 * len(numbers):
         return np.unique(numbers, return_counts=True)
     times = np.bincount(numbers, minlength=size)
@@ -80,7 +80,7 @@ def distinct_counts(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.i
 
 
 def take_in_blocks(table: NDArray[Number], places: NDArray[np.integer]) -> NDArray[Number]:
-    """`table[places]`, without all places as wide integers at once."""
+    """Return `table[places]` without converting all places to wide integers at once."""
     found = np.empty(len(places), dtype=table.dtype)
 
     def block(rows: slice) -> None:
@@ -91,7 +91,7 @@ def take_in_blocks(table: NDArray[Number], places: NDArray[np.integer]) -> NDArr
 
 
 def all_true(*shape: int) -> Mask:
-    """True throughout; cannot be written to.
+    """Return a read-only mask that is True everywhere.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def all_true(*shape: int) -> Mask:
 
 
 def is_all_true(mask: Mask) -> bool:
-    """Whether a mask is one of these; others have to be looked at."""
+    """Whether `all_true` made this mask; other masks have to be examined."""
     return mask.size > 1 and not any(mask.strides) and bool(mask.flat[0])
 
 
@@ -128,8 +128,7 @@ class Panel(Protocol):
 
 @contextmanager
 def limit_blas_threads(panel: Panel) -> Iterator[None]:
-    """Linear algebra of a model with this many raters and items: on one thread, or as everywhere else in this
-    process."""
+    """Run linear algebra on one thread if the model has few raters and items."""
     if panel.n_raters + panel.n_items > _SMALL:
         yield
     else:
@@ -139,8 +138,8 @@ def limit_blas_threads(panel: Panel) -> Iterator[None]:
 
 @contextmanager
 def single_threaded_blas(size: int) -> Iterator[None]:
-    """Linear algebra of a matrix of this many rows in which threads wait for each other thousands of times, such as
-    inverting it.
+    """Run linear algebra on one thread where threads would wait for each other thousands of times, such as in
+    inverting a matrix with this many rows.
 
     On two cores a second thread saves a fifth of the time (4,000 parameters: 1.1 s, not 1.4 s). But if another process
     has one of the cores, each wait lasts until it gives way: 19 s.
@@ -154,7 +153,7 @@ def single_threaded_blas(size: int) -> Iterator[None]:
 
 @cache
 def _controller() -> "ThreadpoolController":
-    """Kept: looking for libraries takes as long as a small fit's evaluations."""
+    """Cached, because finding the libraries takes as long as a small fit's evaluations."""
     import scipy.linalg  # noqa: F401  with NumPy's: what is not loaded is not found
     from threadpoolctl import ThreadpoolController
 
@@ -165,7 +164,7 @@ _BLOCK = 128
 
 
 def mirrored(upper: Array) -> Array:
-    """Made symmetric in its place by what stands above the diagonal."""
+    """Copy the upper triangle to the lower one, in place."""
     # In blocks, which stay in the cache: going over whole columns would read a cache line for every number.
     for rows in _blocks(len(upper)):
         for columns in _blocks(rows.start):
@@ -176,7 +175,7 @@ def mirrored(upper: Array) -> Array:
 
 
 def averaged(matrix: Array) -> Array:
-    """With its transpose, in its place: rounding can leave a matrix a little asymmetric."""
+    """Average a matrix with its transpose, in place: rounding can leave it slightly asymmetric."""
     for rows in _blocks(len(matrix)):
         for columns in _blocks(rows.stop):
             both = (matrix[rows, columns] + matrix[columns, rows].T) / 2

@@ -1,4 +1,4 @@
-"""Files and folders that appear when they are whole, drafted in hidden folders beside their place."""
+"""Atomic writes: files and folders are drafted in hidden folders beside their place and appear only when complete."""
 
 import ctypes
 import os
@@ -21,12 +21,12 @@ except ImportError:  # Windows: what a killed run leaves behind stays there
 
 PREFIX = ".raterlens-"
 RUST_OS_ERROR = "(os error "
-"""In the message where a library in Rust met an error of the system, whatever it raises."""
+"""Part of the message if a Rust library met a system error, whatever exception it raises."""
 
 
 @contextmanager
 def staging_folder(place: Path) -> Iterator[Path]:
-    """A hidden folder in `place`, gone afterwards; those that killed runs left there are removed first.
+    """Make a hidden folder in `place` and remove it afterwards; leftovers of killed runs are removed first.
 
     A folder is locked while it is in use, and the system unlocks it when its process ends, however it does.
     """
@@ -52,7 +52,7 @@ def remove_stale_folders(place: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Lock a folder, where nobody else has; says whether it is ours."""
+    """Try to lock a folder; yield whether the lock is ours."""
     if fcntl is None:
         yield True
         return
@@ -76,7 +76,7 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 @contextmanager
 def lock_folder(out: Path) -> Iterator[None]:
-    """Keep other commands from writing to `out`; raise where one does, naming its process."""
+    """Keep other commands from writing to `out`; raise if one does, naming its process."""
     place = out.absolute().parent
     lock = place / f"{PREFIX}lock-{out.absolute().name}"
     if fcntl is None or not place.is_dir() or not os.access(place, os.W_OK):
@@ -121,7 +121,7 @@ def replace_files(draft: Path, out: Path, files: Collection[str], stale: Collect
 
 
 def can_be_exchanged(out: Path) -> bool:
-    """Whether a folder may be replaced by another: it is new, or no link, no mount, and nobody's working folder."""
+    """Whether a folder can be swapped for another: not a link, a mount point or the working folder."""
     place = out.absolute()
     if not os.access(next(folder for folder in place.parents if folder.exists()), os.W_OK):
         return False
@@ -130,7 +130,7 @@ def can_be_exchanged(out: Path) -> bool:
 
 
 def _replace_folder(draft: Path, out: Path, files: Collection[str], stale: Collection[str]) -> bool:
-    """Whether the folder could be exchanged as a whole."""
+    """Swap the whole folder; return whether that was possible."""
     if not can_be_exchanged(out):
         return False
     new = draft / "new"
@@ -155,7 +155,7 @@ def _replace_folder(draft: Path, out: Path, files: Collection[str], stale: Colle
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step, as Linux can since 2014 (renameat2); whether it could be done."""
+    """Swap two folders in one step, as Linux can since 2014 (renameat2); return whether it worked."""
     if sys.platform != "linux":
         return False
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
@@ -197,7 +197,7 @@ def _replace_one_by_one(draft: Path, out: Path, files: Collection[str], stale: C
 
 @contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Ctrl-C and SIGTERM are answered afterwards."""
+    """Hold back Ctrl-C and SIGTERM until the block ends."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -216,7 +216,7 @@ def _signals_wait() -> Iterator[None]:
 
 
 def _to_disk(path: Path) -> None:
-    """A file, or the names in a folder, past a power cut; where the system can."""
+    """Flush a file, or the names in a folder, to disk, if the system can: it then survives a power cut."""
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -226,7 +226,7 @@ def _to_disk(path: Path) -> None:
 
 
 def atomic_write(out: Path, write: Callable[[Path], object], option: str = "out") -> None:
-    """Write a file by way of a draft: it appears when it is whole, and a failure leaves what was there."""
+    """Write a file through a draft: it appears only when complete, and a failure leaves the old file."""
     try:
         place = Path(os.path.realpath(out))
         if place.exists() and not stat.S_ISREG(place.stat().st_mode):
@@ -249,5 +249,5 @@ def atomic_write(out: Path, write: Callable[[Path], object], option: str = "out"
 
 
 def reason(error: BaseException) -> str:
-    """Why a file cannot be read or written; some libraries say so in other words than the system's."""
+    """Say why a file cannot be read or written; not every library uses the system's words."""
     return getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]

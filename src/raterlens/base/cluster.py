@@ -1,4 +1,4 @@
-"""A Dask cluster: finding it, making sure that its workers can do the work, and giving them tasks."""
+"""Dask clusters: connect, check the workers' versions, submit tasks."""
 
 import platform
 import sys
@@ -24,14 +24,14 @@ _SAME = ("raterlens", "distributed")
 
 
 class ClusterLostError(ConnectionError):
-    """Nobody is left to do the work."""
+    """All workers are gone."""
 
 
 @contextmanager
 def cluster_at(
     address: str | None, scheduler_timeout: float = SCHEDULER, workers_timeout: float = WORKERS
 ) -> "Iterator[Client | None]":
-    """A client of the scheduler at `address`, closed at the end; None without an address."""
+    """Connect to the scheduler at `address`, and disconnect at the end; yields None without an address."""
     if address is None:
         yield None
         return
@@ -82,7 +82,7 @@ def _wait_for_workers(client: "Client", address: str, timeout: float) -> None:
 
 
 def check_client(client: object) -> None:
-    """Raise where it is not a client of a Dask cluster."""
+    """Raise unless this is a client of a Dask cluster."""
     if not hasattr(client, "submit") or not hasattr(client, "scatter"):
         raise OptionError(
             f"client is a {type(client).__name__}",
@@ -93,7 +93,7 @@ def check_client(client: object) -> None:
 
 
 def check_versions(client: "Client") -> None:
-    """Raise where a worker has no Raterlens, or another release of what must be the same everywhere."""
+    """Raise if a worker lacks Raterlens, or has another version of a package that must be the same everywhere."""
     from importlib.metadata import version  # only with a cluster
 
     here = {name: version(name) for name in _SAME} | {"python": _minor(platform.python_version())}
@@ -120,8 +120,7 @@ def _minor(version: str) -> str:
 def on_cluster(
     work: Callable[[Any, Task], Result], shared: Any, tasks: Sequence[Task], client: "Client"
 ) -> Generator[tuple[Task, Result], None, None]:
-    """Each task with `work(shared, task)`, in the order in which they get ready; those of a worker that dies go on
-    elsewhere."""
+    """Yield each task with `work(shared, task)` as it finishes; tasks of a worker that dies move to another."""
     if not tasks:
         return
     sent = broadcast(client, shared)
@@ -135,7 +134,7 @@ def on_cluster(
 
 
 def _ready(client: "Client", waiting: "Collection[Future]") -> "Iterator[Future]":
-    """Tasks as they get ready, until none is waiting any more."""
+    """Yield futures as they finish, until none is left."""
     from distributed import as_completed  # an optional package
 
     while waiting:
@@ -146,14 +145,14 @@ def _ready(client: "Client", waiting: "Collection[Future]") -> "Iterator[Future]
 
 
 def addresses(client: "Client") -> frozenset[str]:
-    """Addresses of the workers that take tasks: one that is only starting would have them done by others."""
+    """Return the addresses of running workers; one that is still starting takes no tasks."""
     workers = client.scheduler_info(n_workers=-1)["workers"]
     return frozenset(at for at, about in workers.items() if about["status"] == "running")
 
 
 def placements(client: "Client", n: int) -> list[dict[str, Any]]:
-    """For each of `n` pieces, as options of a task, where to keep it: neighbours together, as what is added up should
-    not travel. Where that worker is gone, another will do."""
+    """For each of `n` parts, return the task options that place it on a worker: neighbours together, so that partial
+    sums do not travel. If that worker is gone, any other will do."""
     threads = {at: about["nthreads"] for at, about in client.scheduler_info(n_workers=-1)["workers"].items()}
     places = [at for at in sorted(threads) for _ in range(threads[at])]
     if not places:
@@ -164,7 +163,7 @@ def placements(client: "Client", n: int) -> list[dict[str, Any]]:
 
 
 def result(client: "Client", future: "Future") -> Any:
-    """The result of a task; raises if all workers are gone."""
+    """Return the result of a task; raise if all workers are gone."""
     while True:
         try:
             return future.result(timeout=WORKERS)
@@ -175,7 +174,7 @@ def result(client: "Client", future: "Future") -> Any:
 
 
 def check_alive(client: "Client", timeout: float = WORKERS) -> None:
-    """Raise where no worker is there, nor comes."""
+    """Raise if there is no worker and none joins in time."""
     try:
         client.wait_for_workers(1, timeout=timeout)
     except Exception as error:
@@ -186,7 +185,7 @@ def check_alive(client: "Client", timeout: float = WORKERS) -> None:
 
 
 def broadcast(client: "Client", value: Any) -> "Future":
-    """A value for all workers, as the result of a task.
+    """Send a value to all workers, as the result of a task.
 
     What a dead worker had of it is then computed again by the scheduler. Scattered data would be lost, and scattering
     to a worker that has just died does not end.
@@ -197,7 +196,7 @@ def broadcast(client: "Client", value: Any) -> "Future":
 
 
 def is_cluster_failure(error: BaseException) -> bool:
-    """Whether it is the cluster that failed, not the work."""
+    """Whether the cluster failed, rather than the work."""
     # An optional package.
     from concurrent.futures import CancelledError
 

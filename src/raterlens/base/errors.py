@@ -1,4 +1,4 @@
-"""One base error. It carries fields, and each surface words them: Python, the command line, the web app."""
+"""One base error. It carries fields, which Python, the command line and the web app each put in their own words."""
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
@@ -61,14 +61,14 @@ class InputError(RaterlensError):
 
 
 class OptionError(RaterlensError):
-    """An argument that is not one of those offered."""
+    """An argument that cannot be used."""
 
 
 _OF_CHARTS = ("altair", "vl_convert")
 
 
 def missing_charts(error: ImportError) -> OptionError | None:
-    """The message about a chart whose packages are not installed."""
+    """Return the error to show if the packages for charts are not installed."""
     if error.name not in _OF_CHARTS:
         return None
     return OptionError("charts are not installed", "run: pip install 'raterlens[charts]'", value=error.name)
@@ -77,12 +77,12 @@ def missing_charts(error: ImportError) -> OptionError | None:
 def _rebuilt(
     kind: type[RaterlensError], what: str, remedy: str, value: object, option: str | None
 ) -> RaterlensError:
-    """An error that came from another process."""
+    """Rebuild an error that came from another process."""
     return kind(what, remedy, value=value, option=option)
 
 
 def choose(name: str, value: str, options: Iterable[str], option: str | None = None) -> str:
-    """Return `value` where it is one of `options`; otherwise say which there are.
+    """Return `value` if it is one of `options`; otherwise raise, listing them.
 
     `option` is what the choice is made by, where that is not its name.
     """
@@ -100,6 +100,6 @@ def choose(name: str, value: str, options: Iterable[str], option: str | None = N
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether an error is Ctrl-C or SIGTERM, also where it came while ctypes converted an argument, which wraps it."""
+    """Whether an error is Ctrl-C or SIGTERM, even if ctypes wrapped it while converting an argument."""
     wrapped = type(error).__name__ == "ArgumentError" and "KeyboardInterrupt" in str(error)
     return wrapped or isinstance(error, KeyboardInterrupt)

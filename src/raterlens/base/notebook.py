@@ -15,7 +15,7 @@ Point = tuple[str, float, float, float]
 
 _FRAME = "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;max-width:44rem"
 MOST = 20
-"""Rows shown; the tables have all."""
+"""Maximum number of rows shown."""
 
 
 def shown(heading: str, *parts: str) -> str:
@@ -25,7 +25,7 @@ def shown(heading: str, *parts: str) -> str:
 
 
 def lines(texts: Iterable[str]) -> str:
-    """A paragraph each.
+    """One paragraph per text.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def lines(texts: Iterable[str]) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """The first rows."""
+    """An HTML table of the first rows."""
     found = list(rows)
     head = "".join(
         f'<th style="text-align:left;padding:2px 12px 2px 0">{escape(name)}</th>' for name in columns
@@ -53,7 +53,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def intervals(points: Sequence[Point], domain: tuple[float, float], title: str) -> str:
-    """A row per point, with its interval; the domain widens where a point lies beyond it."""
+    """One row per point, with its interval; the domain widens to include every point."""
     # heavy, so not before it is needed
     import polars as pl
 

@@ -33,7 +33,7 @@ ONE_THREAD = (
 """Variables that keep the libraries of a new process to one thread, each set to 1."""
 
 _shared: Any = None
-"""In a process of the pool: what all its tasks are about."""
+"""The argument that all tasks of a pool process share."""
 
 
 def map_in_processes(
@@ -44,7 +44,7 @@ def map_in_processes(
     workers: int | None = None,
     client: "Client | None" = None,
 ) -> Generator[tuple[Task, Result], None, None]:
-    """Each task with `work(shared, task)`, in the order in which they get ready.
+    """Yield each task with `work(shared, task)` as it finishes.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def map_in_processes(
 def _in_processes(
     work: Callable[[Any, Task], Result], shared: Any, tasks: Sequence[Task], workers: int
 ) -> Generator[tuple[Task, Result], None, None]:
-    """In processes that end with this one."""
+    """Run the tasks in processes that end with this one."""
     # Imported here: most sessions start no process.
     from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
     from multiprocessing import active_children, get_context
@@ -110,7 +110,7 @@ def _work(work: Callable[[Any, Task], Result], task: Task) -> Result:
 
 
 def _start_worker(shared: Any) -> None:
-    """Leave Ctrl-C to the parent, and end with it however it ends."""
+    """Leave Ctrl-C to the parent process, and end when it ends."""
     global _shared
     _shared = shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -154,7 +154,7 @@ class Parts:
 
     folder: Path
     settings: Path
-    """A file that says what they depend on."""
+    """A file with the settings that the parts depend on."""
 
     def open(self, settings: Mapping[str, object]) -> None:
         """Create the folder, or raise if it holds parts of other work."""
@@ -185,7 +185,7 @@ def _other(name: str, found: object, wanted: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Who does the parts: processes of this machine (all cores by default), or the workers of a Dask client."""
+    """Where parts are computed: in processes on this machine (all cores by default) or by a Dask client's workers."""
 
     processes: int | None = None
     client: "Client | None" = None
@@ -193,7 +193,7 @@ class Workers:
     def results(
         self, work: Work, shared: Any, numbers: Sequence[int]
     ) -> Generator[tuple[int, "pl.DataFrame"], None, None]:
-        """The rows of each part, as they get ready."""
+        """Yield the rows of each part as it finishes."""
         if self.processes == 1 and self.client is None:
             return _here(work, shared, numbers)
         return map_in_processes(work, shared, numbers, workers=self.processes, client=self.client)
@@ -217,7 +217,7 @@ def run_missing_parts(
     workers: Workers,
     on_done: OnDone | None = None,
 ) -> None:
-    """Do the missing parts of `total`, and keep each as it gets ready."""
+    """Compute the missing parts of `total`, and keep each as it finishes."""
     done = total - len(missing)
     if on_done is not None:
         on_done(done, total)
@@ -230,5 +230,5 @@ def run_missing_parts(
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
+    """Write a text file atomically."""
     atomic_write(path, lambda draft: draft.write_text(text, encoding="utf-8"))

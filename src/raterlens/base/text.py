@@ -11,11 +11,11 @@ QUOTED = 80
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option that a message mentions: `cut=3` in Python, `--cut 3` on the command line, a field on a page."""
+    """An option mentioned in a message: `cut=3` in Python, `--cut 3` on the command line, a field on a page."""
 
     name: str
     value: Any = None
-    """None where only the option itself is meant."""
+    """None if only the option itself is meant."""
 
     def __str__(self) -> str:
         shown = "" if self.value is None else repr(self.value)
@@ -23,7 +23,7 @@ class Option:
 
 
 class Message(str):
-    """Text that mentions options: worded for Python as it stands, and for other surfaces by `worded`.
+    """Text that mentions options: worded for Python as it is, for other surfaces by `worded`.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def counted(n: int, noun: str, plural: str = "") -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A number with fixed digits, or a dash where there is none.
+    """A number with fixed digits, or a dash if it is missing.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def plain_number(value: float) -> float:
 
 
 def interval(low: float | None, high: float | None, to: str = "–") -> str:
-    """An interval, or a dash where either end is missing.
+    """An interval, or a dash if either end is missing.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def printable(label: object) -> str:
 
 
 def distinct(labels: Iterable[object]) -> list[str]:
-    """Labels that can be printed, no two alike: a chart would take two raters of the same name for one.
+    """Make labels printable and distinct: a chart would take two raters of the same name for one.
 
     Examples
     --------
@@ -178,8 +178,8 @@ def distinct(labels: Iterable[object]) -> list[str]:
 
 
 def between_commas(text: str) -> list[str] | None:
-    """The parts between commas; a part with a comma in it is in double quotes. None where a line breaks outside of
-    them, or a part is longer than any name.
+    """Split text at commas; a part that contains a comma is in double quotes. None if a line breaks outside quotes
+    or a part is longer than any name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Threads: how many may be used here, work on short stretches of long arrays, and work in the background."""
+"""Threads: the number to use, work on blocks of long arrays, work in the background."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -21,11 +21,11 @@ BLOCK = 2**17
 _FEW = 2**14
 
 _alone: ContextVar[bool] = ContextVar("alone", default=False)
-"""Whether what runs here is one of several tasks."""
+"""Whether this code runs as one of several tasks."""
 
 
 def available_cores() -> int:
-    """Cores that may be used here: all of this process, and one by a task among others."""
+    """Number of cores to use: all of this process, or one within one of several tasks."""
     if _alone.get():
         return 1
     # Not every system can say.
@@ -34,7 +34,7 @@ def available_cores() -> int:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compiled code keeps to this thread."""
+    """Keep compiled code to this thread."""
     before = _alone.set(True)
     try:
         yield
@@ -43,7 +43,7 @@ def one_thread() -> Iterator[None]:
 
 
 def in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
-    """`work` of each task, in order. It has to let go of the interpreter's lock for most of its time."""
+    """Run `work` on each task, in order of tasks. It should release the interpreter's lock for most of its time."""
     if len(tasks) < 2 or available_cores() < 2:
         return [work(task) for task in tasks]
     # This thread has its share, so that on two cores only one has to be woken.
@@ -56,14 +56,14 @@ def in_threads(work: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Re
 
 
 def _by_itself(work: Callable[[Task], Result], task: Task) -> Result:
-    """A thread of the pool that shared out its work would wait for threads that wait for it."""
+    """Run without further threads: a pool thread that shared out its work would wait for threads that wait for it."""
     with one_thread():
         return work(task)
 
 
 def spans(size: int, least: int = 64) -> list[tuple[int, int]]:
-    """Consecutive stretches of 0 .. size, one per thread; fewer where they would be shorter than `least`: handing work
-    to a thread takes some tens of microseconds."""
+    """Split 0 .. size into consecutive spans, one per thread; fewer if they would be shorter than `least`, because
+    handing work to a thread takes tens of microseconds."""
     if size < 2 * least:
         return [(0, size)]
     parts = max(1, min(available_cores(), size // max(least, 1)))
@@ -71,7 +71,7 @@ def spans(size: int, least: int = 64) -> list[tuple[int, int]]:
 
 
 def in_blocks(work: Callable[[slice], Result], size: int, block: int = BLOCK) -> list[Result]:
-    """`work` on short stretches of 0 .. size, in order and on all cores: what it makes of one stays in the cache."""
+    """Run `work` on blocks of 0 .. size, in order and on all cores: each block stays in the cache."""
 
     def part(span: tuple[int, int]) -> list[Result]:
         return [work(slice(at, min(at + block, span[1]))) for at in range(*span, block)]
@@ -81,7 +81,7 @@ def in_blocks(work: Callable[[slice], Result], size: int, block: int = BLOCK) ->
 
 @cache
 def _thread_pool(process: int) -> "ThreadPoolExecutor":
-    """Kept, since starting threads takes as long as a small piece of work; one per process: forks need their own."""
+    """Cached, because starting threads takes as long as a small task; one per process, as forks need their own."""
     from concurrent.futures import ThreadPoolExecutor  # small work does without
 
     return ThreadPoolExecutor(available_cores(), f"raterlens-{process}")
@@ -89,7 +89,7 @@ def _thread_pool(process: int) -> "ThreadPoolExecutor":
 
 @contextmanager
 def in_background(work: Callable[[], Result]) -> Iterator[Callable[[], Result]]:
-    """Do `work` on another thread; what is yielded waits for it, and returns what it found or raises its error.
+    """Run `work` on another thread; the yielded function waits for it and returns its result or raises its error.
 
     The thread is joined on exit. The two gain from each other where one of them releases the interpreter's lock.
 

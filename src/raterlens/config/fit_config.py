@@ -30,7 +30,7 @@ AbilityKind = Literal["normal", "smooth"]
 Assumptions = Literal["adapt", "warn", "ignore"]
 MOST_STARTS = 1000
 STANDARD_MODEL = "gmf"
-"""Where none is named."""
+"""The model if none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Anchors:
 
     @staticmethod
     def from_plain(content: Mapping[str, Any]) -> "Anchors":
-        """From what `dataclasses.asdict` and JSON made of it."""
+        """Rebuild anchors from what `dataclasses.asdict` and JSON made of them."""
         known = dict(content)
         known["raters"] = {label: tuple(pair) for label, pair in content["raters"].items()}
         if content["earlier"] is not None:
@@ -87,12 +87,12 @@ class Anchors:
 
 @dataclass(frozen=True, slots=True)
 class EarlierScale:
-    """The scale of an earlier fit, which is the default where it anchors another."""
+    """The scale of an earlier fit, the default of a fit that it anchors."""
 
     scores: tuple[int, ...]
-    """The scores that it knows."""
+    """The scores of the earlier fit."""
     sigma: float | None
-    """Slope of its yardstick; None where that is a rater without noise."""
+    """Slope of its yardstick; None if that is a rater without noise."""
     alpha: float
     population: str
 
@@ -131,7 +131,7 @@ class FitConfig:
         None,
         "Yardstick: max, perfect (no noise), 'max corrected', 'quantile 0.9', a rater, or a slope like 2.0.",
     )
-    """None: the model's own, or that of the fit that anchors it; so too for the next two."""
+    """None: the model's own, or that of the anchoring fit; the same holds for the next two."""
     population: str | None = option(
         None, "Students to average over: standard, estimated, 'normal 0.5 1.2' or 'window 0.3 0.5'."
     )
@@ -148,7 +148,7 @@ class FitConfig:
         "rater (estimated per rater) or ability (equally strong on the ability scale). Default: none, unless the "
         "data decide.",
     )
-    """None: none, and the policy about assumptions where the ratings clearly show one."""
+    """None: no halo, unless the ratings clearly show one and the policy about assumptions adds it."""
     repeats: Repeats = option(
         "draws",
         "A rater's repeated answers to the same question. draws: they share the rater's reading of it, and answers "
@@ -164,7 +164,7 @@ class FitConfig:
     trusted: str | Sequence[str] | None = option(
         None, "Raters who define ability (a,b), such as human experts among LLM judges."
     )
-    """Raters who define ability; none where left out."""
+    """Raters who define ability."""
     shared: SharedKind = option(
         "auto",
         "With known answers or trusted raters: whether the others may share a bias, a second ability. yes, no or auto "
@@ -183,7 +183,7 @@ class FitConfig:
         "The students' distribution: normal, or smooth (its skewness and tails are estimated). Default: normal, "
         "unless the data decide.",
     )
-    """None: normal, and the policy about assumptions where the ratings clearly show another shape."""
+    """None: normal, unless the ratings clearly show another shape and the policy about assumptions adds it."""
     starts: int = option(
         20,
         "Maximum number of starting points (latent-class models, or few ratings).",
@@ -248,7 +248,7 @@ class FitConfig:
         return given_options(self)
 
     def to_plain(self) -> dict[str, Any]:
-        """Numbers, text, lists and dicts only."""
+        """Convert to numbers, text, lists and dicts."""
         return asdict(self)
 
     @staticmethod
@@ -287,11 +287,11 @@ class FurtherOptions(TypedDict, total=False):
 
 
 class ColumnOptions(FurtherOptions, ReadOptions, total=False):
-    """With those of `rl.read`, for a path or dataframe that is read first."""
+    """Options of `rl.fit` and of `rl.read`, for a path or dataframe that is read first."""
 
 
 class FitOptions(FurtherOptions, total=False):
-    """All of them."""
+    """All options of `rl.fit`."""
 
     model: str
     method: str
@@ -302,13 +302,13 @@ FIT_OPTIONS = tuple(one.name for one in fields(FitConfig))
 
 
 def fit_config(options: Mapping[str, Any]) -> FitConfig:
-    """The request that these options make; an unknown one is named, with the nearest that there is."""
+    """Make a request from options; raise on an unknown one, naming the nearest."""
     check_names(FitConfig, options)
     return FitConfig(**options)
 
 
 def _names(name: str, given: Any) -> tuple[str, ...] | None:
-    """Raters who are named; None where none is."""
+    """The raters named; None if there are none."""
     if given is None or isinstance(given, str):
         return None if given is None else (given,)
     if not isinstance(given, Iterable):
@@ -320,7 +320,7 @@ def _names(name: str, given: Any) -> tuple[str, ...] | None:
 
 
 def _population_text(population: Any) -> str:
-    """A population in words: (0.5, 1.2) is 'normal 0.5 1.2'. What the words mean is checked with the yardstick."""
+    """Write a population in words: (0.5, 1.2) is 'normal 0.5 1.2'. The yardstick checks what the words mean."""
     if isinstance(population, tuple | list):
         return " ".join(["normal", *(repr(value) for value in population)])
     return str(getattr(population, "text", population))
@@ -330,7 +330,7 @@ _RATER = "rater"
 
 
 def interaction_terms(given: Any) -> tuple[str, ...] | None:
-    """Each term as text, in the order given; None where there are none.
+    """Write each term as text, in the order given; None if there are none.
 
     Examples
     --------

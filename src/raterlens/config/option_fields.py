@@ -1,4 +1,4 @@
-"""Options as fields of a record: each carries its help text, flag and bounds, and every surface takes them from it."""
+"""Options as fields of a record: each carries its help text, flag and bounds for every surface."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, field, fields
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def option(default: Any, help_text: str, **how: Any) -> Any:
-    """A field of a record that is an option.
+    """Define a field of a record as an option.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def option(default: Any, help_text: str, **how: Any) -> Any:
 
 
 def choices(kind: Any) -> tuple[str, ...]:
-    """The values of a `Literal`, also of one that may be None.
+    """Return the values of a `Literal`, or of `Literal | None`.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def takes_several(one: "Field[Any]") -> bool:
 
 
 def check_options(config: "DataclassInstance") -> None:
-    """Refuse values that the type or the bounds of their option exclude."""
+    """Raise on values that the type or the bounds of their option exclude."""
     for one in fields(config):
         value, how = getattr(config, one.name), one.metadata
         if offered := choices(one.type):
@@ -60,7 +60,7 @@ def check_options(config: "DataclassInstance") -> None:
 
 
 def given_options(config: "DataclassInstance") -> dict[str, Any]:
-    """The options that are not at their defaults."""
+    """Return the options that are not at their defaults."""
     return {
         option.name: value
         for option in fields(config)
@@ -69,12 +69,12 @@ def given_options(config: "DataclassInstance") -> dict[str, Any]:
 
 
 def _differs(value: object, default: object) -> bool:
-    """Where the default is None a value may be a dataframe, which does not compare as a whole."""
+    """If the default is None, the value may be a dataframe, which cannot be compared as a whole."""
     return value is not None if default is None else value != default
 
 
 def check_names(record: "type[DataclassInstance]", names: Iterable[str]) -> None:
-    """Refuse an option that the record does not have, naming the nearest that it has."""
+    """Raise on an option that the record does not have, naming the nearest."""
     known = [option.name for option in fields(record)]
     for name in names:
         choose("option", name, known)

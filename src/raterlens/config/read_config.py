@@ -1,4 +1,4 @@
-"""Which columns hold what, how a file is to be read, and what its scores mean."""
+"""How to read a table: its columns, its file type, the meaning of its scores."""
 
 import codecs
 import csv
@@ -16,21 +16,21 @@ from raterlens.base.text import Message, Option, between_commas, shortened
 from raterlens.config.option_fields import check_names, check_options, check_text, given_options, option
 
 Columns = str | Sequence[str] | None
-"""A column, several that are combined, or one to be recognised."""
+"""A column, several to be combined, or None to recognise it."""
 Best = Literal["high", "low"]
 Duplicates = Literal["keep", "first", "refuse"]
 LARGEST_CUT = 1e15
-"""Beyond it, whole numbers are no longer told apart."""
+"""Beyond this, floats no longer distinguish whole numbers."""
 ROW = "{row}"
-"""The student where each row is a piece of work that has no name."""
+"""The student column if each row is an unnamed piece of work."""
 BESIDES = ("facets", "piece", "draw", "group", "known", "trusted_column")
-"""Roles of columns that nobody guesses."""
+"""Roles of columns that are never guessed."""
 COLUMN_ROLES = ("student", "rater", "item", "score", "items", *BESIDES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadConfig:
-    """Which columns hold what, and how the file is to be read; the options of `rl.read`, which documents them."""
+    """Which columns hold what, and how to read the file: the options of `rl.read`, which documents them."""
 
     student: Columns = option(None, "Student column; combine several with commas (class,seat).")
     rater: Columns = option(None, "Rater column; combine several with commas (rater,topic).")
@@ -97,14 +97,14 @@ class ReadConfig:
     best: Best | None = option(
         None, "Which scores are best: high, or low as with ranks, which are then turned round."
     )
-    """Which end of the scores is best, where the file does not say; "low" turns ranks round."""
+    """Which end of the scores is best, if the file does not say; "low" reverses ranks."""
     duplicates: Duplicates | None = option(
         None, "Ratings of the same student, rater and item: keep them, take the first, or refuse the file."
     )
     """Treatment of several ratings of the same student, rater and item; None asks."""
     format: str | None = option(None, "File type (csv, xlsx, ...), if the file name does not tell.")
     encoding: str | None = option(None, "Encoding of a text file, where it is not recognised.")
-    """None: UTF-8, and where that fails, what the bytes suggest."""
+    """None: UTF-8, or if that fails, what the bytes suggest."""
     as_written: bool = option(False, "Read the table unchanged: keep totals, spellings and half points.")
 
     def __post_init__(self) -> None:
@@ -145,27 +145,27 @@ class ReadConfig:
                 choose(name, getattr(self, name), allowed, option=name)
 
     def names(self, role: str) -> tuple[str, ...]:
-        """The columns that the user names for a role."""
+        """Return the columns that the user names for a role."""
         spec = getattr(self, role)
         if role == "known" and not isinstance(spec, str):
             return ()
         return () if spec is None else (spec,) if isinstance(spec, str) else tuple(spec)
 
     def taken(self, *roles: str) -> tuple[str, ...]:
-        """The columns that the user names for some roles."""
+        """Return the columns that the user names for several roles."""
         return tuple(name for role in roles for name in self.names(role))
 
     @property
     def codec(self) -> str:
-        """The encoding where it is given, else UTF-8."""
+        """The encoding given, else UTF-8."""
         return self.encoding or "utf-8"
 
     def edges(self) -> tuple[float, ...]:
-        """Where bands begin."""
+        """Return where bands begin."""
         return () if self.bands is None else tuple(float(edge) for edge in str(self.bands).split(","))
 
     def worth(self, option: Literal["map", "known_map"] = "map") -> dict[str, float | None]:
-        """Scores of words; None for a missing score."""
+        """Return the scores of words; None for a missing score."""
         words = getattr(self, option)
         return {} if words is None else pairs(str(words), option)
 
@@ -236,7 +236,7 @@ def _single_column(option: str, names: tuple[str, ...]) -> str | None:
 
 
 def marker_patterns(markers: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The ways to part names of rater columns from those of score columns: names may hold a colon themselves.
+    """Return the ways to split names of rater columns from those of score columns: names may contain a colon.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def _checked_cut(name: str, cut: object) -> float | None:
 
 
 def _refuse_items_and(config: ReadConfig, other: str) -> None:
-    """Columns of several items, and of one rating's item or score, do not go together."""
+    """Raise if columns of several items come together with a single item or score column."""
     given = getattr(config, other)
     if given is None:
         return
@@ -326,11 +326,11 @@ def _check_encoding(encoding: str) -> None:
 
 
 OPEN = "?"
-"""In a proposal, what a word is worth that only a person knows."""
+"""The score, in a proposal, of a word whose worth only a person knows."""
 
 
 def bands_text(bands: object, cut: float | None = None) -> str:
-    """Where bands begin, ascending, as text; not beside a cut.
+    """Check where bands begin, and write it as text; raise beside a cut.
 
     Examples
     --------
@@ -366,7 +366,7 @@ def bands_text(bands: object, cut: float | None = None) -> str:
 
 
 def map_text(worth: object, option: str = "map") -> str:
-    """Scores of words, as text; a word for a missing score has none.
+    """Write scores of words as text; a word for a missing score has none.
 
     Examples
     --------
@@ -387,7 +387,7 @@ def map_text(worth: object, option: str = "map") -> str:
 
 
 def pairs(text: str, option: str = "map") -> dict[str, float | None]:
-    """Words and what they are worth, from text."""
+    """Read words and their scores from text."""
     found: dict[str, float | None] = {}
     cells = between_commas(text)
     if cells is None:

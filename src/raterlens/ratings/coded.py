@@ -20,7 +20,7 @@ Backend = Literal["polars", "pandas", "pyarrow"]
 
 
 def to_backend(table: pl.DataFrame, backend: Backend) -> Any:
-    """A dataframe of the kind that came in.
+    """Convert a table to the kind of dataframe that came in.
 
     Examples
     --------
@@ -40,7 +40,7 @@ Codes = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownAnswers:
-    """The right score of some students on some items, once each, by student and then by item."""
+    """The right scores of some students on some items, sorted by student, then by item."""
 
     student: Codes
     item: Codes
@@ -51,23 +51,22 @@ class KnownAnswers:
 
     @property
     def items(self) -> Indices:
-        """The items that have some."""
+        """Items with at least one known answer."""
         return np.unique(self.item).astype(np.int64)
 
     def between(self, first: int, last: int) -> "KnownAnswers | None":
-        """Those of students `first` to `last - 1`, coded from 0; None where they have none."""
+        """Answers of students `first` to `last - 1`, recoded from 0; None if there are none."""
         own = slice(*np.searchsorted(self.student, [first, last]))
         if own.start == own.stop:
             return None
         return KnownAnswers(self.student[own] - np.int32(first), self.item[own], self.answer[own])
 
     def with_scores(self, places: NDArray[np.int16]) -> "KnownAnswers":
-        """The same with answer s replaced by `places[s]`."""
+        """Replace answer s by `places[s]`."""
         return replace(self, answer=places[self.answer])
 
     def among(self, students: Indices, items: Indices) -> "KnownAnswers | None":
-        """Those of students and items that are left, by their new codes, -1 for those that are not; None where there
-        are none."""
+        """Answers of the students and items that remain, by their new codes (-1: removed); None if there are none."""
         student, item = students[self.student], items[self.item]
         left = (student >= 0) & (item >= 0)
         if not left.any():
@@ -75,7 +74,7 @@ class KnownAnswers:
         return KnownAnswers(student[left].astype(np.int32), item[left].astype(np.int32), self.answer[left])
 
     def of_students(self, drawn: Indices) -> "KnownAnswers | None":
-        """Those of the students drawn, who may repeat, by their places among the draws."""
+        """Answers of the students drawn, who may repeat, by their position among the draws."""
         first = np.searchsorted(self.student, np.arange(int(drawn.max()) + 2))
         size = first[drawn + 1] - first[drawn]
         if not size.any():
@@ -92,18 +91,18 @@ TWO_GROUPS = Message(
     "correct the group, or, where groups use the same names for their students, name both columns with ",
     Option("student"),
 )
-"""Advice where a student is in two groups."""
+"""Advice if a student is in two groups."""
 
 
 def renumbered(codes: NDArray[np.integer], size: int) -> Indices:
-    """(size,): the new code of each level where only those in `codes` are left; -1 for the others."""
+    """(size,): the new code of each level if only the levels in `codes` remain; -1 for the others."""
     present = np.zeros(size, dtype=bool)
     present[codes] = True
     return np.where(present, np.cumsum(present) - 1, -1)
 
 
 def joined_answers(parts: "list[tuple[int, KnownAnswers | None]]") -> KnownAnswers | None:
-    """Those of parts of the students, each with the number of students before it."""
+    """Join the answers of parts of the students; each part comes with the number of students before it."""
     found = [replace(known, student=known.student + np.int32(n)) for n, known in parts if known is not None]
     if not found:
         return None
@@ -113,7 +112,7 @@ def joined_answers(parts: "list[tuple[int, KnownAnswers | None]]") -> KnownAnswe
 
 
 MOST_CATEGORIES = 20
-"""Different scores up to which each is a category of its own, unless the scale is said."""
+"""Maximum number of different scores that are categories, unless a scale is given."""
 T = TypeVar("T")
 ALL = slice(None)
 
@@ -166,19 +165,19 @@ class Ratings:
     notes: tuple[str, ...] = ()
     """Notes of reading, in plain words: columns recognised, rows left out and why."""
     backend: Backend = field(default="polars")
-    """The kind of dataframe that results are returned as: the kind that came in."""
+    """The kind of dataframe to return: the kind that came in."""
     facets: tuple[Facet, ...] = ()
     known: KnownAnswers | None = None
-    """The right answers for some students and items."""
+    """The right scores for some students and items."""
     piece: Facet | None = None
-    """The piece of work that each rating is of, where students have several; a label counts within its student."""
+    """The piece of work rated, if students have several; labels count within a student."""
     draw: Facet | None = None
-    """Which of a rater's answers to the same question a rating is, where the table says so."""
+    """Which of a rater's answers to the same question this is, if the table says so."""
     group: Facet | None = None
     """The group that the rated student belongs to, such as a school; one per student. Labels are numbers where the
     column holds numbers."""
     beside: tuple[Facet, ...] = ()
-    """Columns that are no part of the model, such as the day of the rating: `Fit.diagnose` takes them by name."""
+    """Columns outside the model, such as the day of the rating: `Fit.diagnose` takes them by name."""
     trusted: tuple[str, ...] = ()
     """Raters whom the table marks as trusted."""
     score_step: float = 1.0
@@ -215,20 +214,20 @@ class Ratings:
         return codes
 
     def parts(self) -> "Iterator[Ratings]":
-        """Consecutive students with all their ratings, coded within the part. Here all students at once; ratings that
-        are stored come by parts, so that a pass over them needs memory for one part alone."""
+        """Yield consecutive students with all their ratings, coded within the part. Here that is one part; stored
+        ratings come in several, so that a pass needs memory for one at a time."""
         yield self
 
     def tally(self, role: str) -> Tally:
-        """Tally of the levels of `student`, `rater`, `item` or a further facet, by its name after "facet "."""
+        """Tally the levels of `student`, `rater`, `item` or a further facet ("facet NAME")."""
         return self.once(role, lambda: self._by_student() if role == "student" else self._by_cells(role))
 
     def mean_scores(self, role: str) -> NDArray[np.float64]:
-        """(levels,): the mean score of each, as the file counts scores."""
+        """(levels,): the mean score of each, on the file's scale."""
         return self.tally(role).mean * self.score_step
 
     def once(self, what: str, count: Callable[[], T]) -> T:
-        """Return a count, made when it is first asked for, then cached."""
+        """Return a count, computed on first use and cached."""
         if what not in self._counted:
             self._counted[what] = count()
         return self._counted[what]  # type: ignore[no-any-return]
@@ -255,11 +254,11 @@ class Ratings:
 
     @property
     def sizes(self) -> list[int]:
-        """Levels of raters, items and further facets: what makes a rating's context."""
+        """Numbers of raters, items and levels of further facets, which form a rating's context."""
         return [self.n_raters, self.n_items, *(len(facet.labels) for facet in self.facets)]
 
     def context_codes(self, rows: slice | NDArray[np.int64] = ALL) -> NDArray[np.int64]:
-        """(ratings,) rater, item and further facets of each rating in one number."""
+        """(ratings,): rater, item and further facets of each rating as one number."""
         code = self.rater[rows].astype(np.int64)
         others = (self.item, *(facet.codes for facet in self.facets))
         for codes, size in zip(others, self.sizes[1:], strict=True):
@@ -298,20 +297,20 @@ class Ratings:
         return (distinct := np.flatnonzero(times)), times[distinct]
 
     def with_scores(self, places: NDArray[np.int16]) -> "Ratings":
-        """The same ratings with score s replaced by `places[s]`."""
+        """Replace score s by `places[s]`."""
         known = None if self.known is None else self.known.with_scores(places)
         return replace(self, score=places[self.score], known=known)
 
     def with_answers(self) -> "Ratings":
-        """Known answers as ratings: by one more rater, on items and levels of facets of their own, which come last."""
+        """Add known answers as ratings by one more rater, on items and facet levels of their own, which come last."""
         return answers_as_ratings(self, (self.known or NO_ANSWERS).items)
 
     def drawn(self, n_ratings: int, seed: int = 0) -> NDArray[np.bool_]:
-        """(students,) some of them at random, who have about this many ratings in all."""
+        """(students,): a random choice of students who have about this many ratings in all."""
         return np.random.default_rng(seed).random(self.n_students) < n_ratings / self.n_ratings
 
     def sample(self, n_ratings: int, seed: int = 0) -> "Ratings":
-        """The ratings of the students drawn; levels without any are left out."""
+        """The ratings of a random choice of students; levels without ratings are dropped."""
         drawn, first, found = self.drawn(n_ratings, seed), 0, []
         for part in self.parts():
             chosen = drawn[first : first + part.n_students]
@@ -320,7 +319,7 @@ class Ratings:
         return joined(found).subset(ALL)
 
     def subset(self, rows: slice | NDArray[Any], *, keep_levels: bool = False) -> "Ratings":
-        """Some of the ratings: a slice, a mask, or their places, which may repeat.
+        """Select ratings by a slice, a mask, or positions, which may repeat.
 
         Students without any are left out; so are raters, items and levels of further facets, unless `keep_levels`.
         """
@@ -379,7 +378,7 @@ class Ratings:
         return pl.DataFrame(columns | further)
 
     def check_estimable(self) -> None:
-        """Raise where nothing could be learnt about raters; a single student can still be scored by a fit."""
+        """Raise if the ratings say nothing about raters; a fit can still score a single student."""
         n = self.n_ratings
         if n < 2:
             raise InputError(
@@ -436,7 +435,7 @@ class Ratings:
 
     @property
     def on_fine_scale(self) -> bool:
-        """Whether scores are so many that they are marks on a continuous scale rather than categories."""
+        """Whether there are too many different scores to treat each as a category."""
         many = self.n_categories > MOST_CATEGORIES
         return many and int(np.count_nonzero(self.score_counts)) > MOST_CATEGORIES
 
@@ -448,7 +447,7 @@ class Ratings:
 
 
 def used_levels(codes: Codes, labels: pl.Series) -> tuple[Codes, pl.Series]:
-    """The labels that codes (none of them -1) refer to, and the codes into them."""
+    """Keep only the labels that codes refer to (none of them -1), and recode."""
     present = np.zeros(len(labels), dtype=bool)
     present[codes] = True
     if present.all():
@@ -458,7 +457,7 @@ def used_levels(codes: Codes, labels: pl.Series) -> tuple[Codes, pl.Series]:
 
 
 def joined(parts: Sequence[Ratings]) -> Ratings:
-    """Parts of the same ratings as one: other students in each, the same raters, items and facets in all."""
+    """Join parts of the same ratings: different students in each, the same raters, items and facets in all."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -491,7 +490,7 @@ def joined(parts: Sequence[Ratings]) -> Ratings:
 
 
 def answers_as_ratings(ratings: Ratings, items: Indices) -> Ratings:
-    """As `Ratings.with_answers`, of a part of ratings all of whose known answers are on these items."""
+    """Like `Ratings.with_answers`, for part of ratings whose known answers are all on these items."""
     known = ratings.known or NO_ANSWERS
     n, student = len(known), np.concatenate([ratings.student, known.student])
     order = np.argsort(student, kind="stable")
@@ -518,12 +517,12 @@ def answers_as_ratings(ratings: Ratings, items: Indices) -> Ratings:
 
 
 def lengthened(labels: pl.Series, more: int) -> pl.Series:
-    """With labels of their own for known answers."""
+    """Add labels for known answers."""
     added = pl.Series([f"\0known {place}" for place in range(more)], dtype=pl.String)
     return pl.concat([labels.cast(pl.String), added]).alias(labels.name)
 
 
 def level_table(ratings: Ratings, labels: pl.Series, role: str, estimates: dict[str, Array]) -> pl.DataFrame:
-    """Label, number of ratings and mean score (as the file counts) of every level of a role, then its estimates."""
+    """Table of a role's levels: label, number of ratings, mean score (on the file's scale), then the estimates."""
     mean = ratings.mean_scores(role)
     return pl.DataFrame({labels.name: labels, "n": ratings.tally(role).n, "mean_score": mean, **estimates})

@@ -16,10 +16,10 @@ from raterlens.ratings.coded import Codes, Ratings
 
 
 def components(size: int, one: Indices, other: Indices) -> tuple[int, Indices]:
-    """How many parts a graph of `size` nodes has, and the part of each node, numbered by their first nodes.
+    """Return the number of connected components of a graph and the component of each node, numbered by first node.
 
-    Edge i joins `one[i]` and `other[i]`. Every part takes the smallest label that its edges bring, and whoever follows
-    it goes to the end of the chain at once, so that few rounds are enough. SciPy's would take longer to load.
+    Edge i joins `one[i]` and `other[i]`. Every component takes the smallest label among its edges, and
+    chains of labels are followed to their end at once, so few rounds are enough. Loading SciPy's version takes longer.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def components(size: int, one: Indices, other: Indices) -> tuple[int, Indices]:
 
 
 def _joined(label: Indices, one: Indices, other: Indices) -> Indices:
-    """The labels, where more edges join parts."""
+    """Update the labels with more edges."""
     while True:
         here, there = label[one], label[other]
         apart = here != there
@@ -48,7 +48,7 @@ def _joined(label: Indices, one: Indices, other: Indices) -> Indices:
 
 
 FEW = 10
-"""A rater with fewer ratings than this says little, whatever the model."""
+"""With fewer ratings than this, little can be said about a rater under any model."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,8 +97,8 @@ def _connected_groups(ratings: Ratings) -> LinkedGroups:
 
 
 def in_small_group(groups: LinkedGroups) -> NDArray[np.bool_]:
-    """(raters,): who is in a group of at most half as many raters as the largest. What they look like beside the rest
-    rests on their few students alone."""
+    """(raters,): who is in a group with at most half as many raters as the largest. How they compare with the rest
+    depends on their few students alone."""
     size = np.bincount(groups.rater)
     return np.asarray(2 * size[groups.rater] <= size.max())
 
@@ -111,7 +111,7 @@ def extremes(ratings: Ratings, role: str) -> tuple[Codes, Codes]:
 
 
 def _one_and_others(ratings: Ratings) -> tuple[Codes, NDArray[np.int64]]:
-    """(students,) one of the raters of each student; and the pairs of that one with each of the student's raters, as
+    """Return (students,) one rater of each student, and the pairs of that rater with each of the student's raters, as
     one x raters + other."""
     if compiled_code_pays(ratings.n_ratings) and ratings.n_raters**2 <= ratings.n_ratings:
         from raterlens.kernels.student_groups import paired_raters  # may be missing
@@ -197,7 +197,8 @@ def _warn_few(ratings: Ratings) -> list[str]:
 
 
 def slopes_not_identified(ratings: Ratings) -> Mask:
-    """(raters,): whose slopes are known by products with others' alone. None of ordered scores, which say more."""
+    """(raters,): whose slopes are identified only through products with others'. Nobody's with ordered scores, which
+    say more."""
     n, per_student = ratings.n_raters, ratings.tally("student").n
     nobody = np.zeros(n, dtype=bool)
     if ratings.n_categories > 2 or ratings.known is not None or per_student.max() < 2:
@@ -217,7 +218,7 @@ def slopes_not_identified(ratings: Ratings) -> Mask:
 
 
 def pairing_warnings(ratings: Ratings) -> tuple[str, ...]:
-    """In plain words, with the fix."""
+    """Say whose slopes are not identified, with the fix."""
     which = slopes_not_identified(ratings)
     if not which.any():
         return ()
@@ -244,7 +245,7 @@ class Linking:
     repairs: pl.DataFrame
     """The shortest list of ratings that connects all groups: rater, student, link (which groups it joins)"""
     weak: pl.DataFrame
-    """Raters cut off if one student were taken away: student, raters (how many are cut off), example"""
+    """Raters cut off without one student: student, raters (number cut off), example"""
     confounded: pl.DataFrame
     """Pairs of facets of which one determines the other: facet, determines"""
     few: pl.DataFrame
@@ -282,8 +283,8 @@ def examine_links(ratings: Ratings, target_se: float = TARGET_SE) -> Linking:
 
 
 def repairs(ratings: Ratings) -> pl.DataFrame:
-    """One rating fewer than there are groups: the busiest rater of the largest group rates one student of each other
-    group, the one there with most ratings (whose ability is known best)."""
+    """List one rating fewer than there are groups: the busiest rater of the largest group rates the student with most
+    ratings (whose ability is known best) in each other group."""
     groups = connected_groups(ratings)
     per_rater = np.bincount(ratings.rater, minlength=ratings.n_raters)
     per_student = np.bincount(ratings.student, minlength=ratings.n_students)
@@ -338,7 +339,7 @@ def confounded(ratings: Ratings) -> pl.DataFrame:
 
 
 def _n_distinct(codes: Indices, n: int) -> int:
-    """How many of 0 .. n - 1 occur."""
+    """Count how many of 0 .. n - 1 occur."""
     if n <= 4 * len(codes):
         return int(np.count_nonzero(np.bincount(codes, minlength=n)))
     return len(sorted_unique(codes))
@@ -356,7 +357,7 @@ def too_few(ratings: Ratings, target_se: float = TARGET_SE) -> pl.DataFrame:
 
 
 def _blocks(ratings: Ratings) -> tuple[int, Indices, Indices, Indices]:
-    """How many blocks of raters there are, the block of each rater, and who marked whom: students and blocks."""
+    """Return the number of blocks of raters, the block of each rater, and who marked whom (students and blocks)."""
     n, block = ratings.n_raters, np.arange(ratings.n_raters)
     pair = ratings.marked_pairs()
     while True:

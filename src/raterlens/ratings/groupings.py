@@ -17,17 +17,17 @@ from raterlens.ratings.coded import Codes, Facet, Ratings, Tally
 
 
 class ByPiece(NamedTuple):
-    """The same ratings with each piece in the place of a student."""
+    """The same ratings with pieces in place of students."""
 
     ratings: Ratings
     student: Codes
-    """(pieces,): whose they are; in ascending order."""
+    """(pieces,): the student of each, ascending."""
     label: Indices
-    """(pieces,): which of the labels."""
+    """(pieces,): the label of each."""
 
 
 def by_piece(ratings: Ratings) -> ByPiece:
-    """Pieces are those of a student: two students may use the same label."""
+    """Recode ratings by piece; two students may use the same label for theirs."""
     assert ratings.piece is not None
     n_labels = len(ratings.piece.labels)
     code = ratings.student.astype(np.int64) * n_labels + ratings.piece.codes
@@ -59,7 +59,7 @@ def _read_once(ratings: Ratings) -> bool:
 
 
 def piece_tallies(ratings: Ratings) -> tuple[Codes, Indices, Tally]:
-    """(pieces,) whose each is, which of the labels, and its ratings and scores: student after student."""
+    """(pieces,): the student, label and tally of each, student after student."""
     found, before = [], 0
     for part in ratings.parts():
         pieces = by_piece(part)
@@ -94,7 +94,7 @@ class Questions(NamedTuple):
 
 
 def questions(ratings: Ratings) -> Questions:
-    """Answers to the same question are draws."""
+    """Group ratings by question: answers to the same question are draws."""
     return ratings.once("questions", lambda: _questions(ratings))
 
 
@@ -108,7 +108,7 @@ def _questions(ratings: Ratings) -> Questions:
 
 
 def inconsistent_raters(ratings: Ratings) -> Mask:
-    """(raters,): who was asked several times and did not always answer the same."""
+    """(raters,): who gave different answers to the same question."""
     found = np.zeros(ratings.n_raters, dtype=bool)
     if ratings.draw is not None:
         asked = questions(ratings)
@@ -117,7 +117,7 @@ def inconsistent_raters(ratings: Ratings) -> Mask:
 
 
 def counted_once(ratings: Ratings) -> Ratings:
-    """Ratings in which raters whose draws never differ answer each question once: their further answers are copies."""
+    """Keep one answer per question of raters whose draws never differ: the others are copies."""
     if ratings.draw is None:
         return ratings
     asked = questions(ratings)
@@ -129,8 +129,8 @@ def counted_once(ratings: Ratings) -> Ratings:
 def occurrence(
     student: NDArray[np.integer], rater: NDArray[np.integer], item: NDArray[np.integer]
 ) -> Indices | None:
-    """(ratings,): how often the same rater has scored the student on the item before, in the order of the rows; None
-    where nobody ever has.
+    """(ratings,): how often the same rater has scored the student on the item in earlier rows; None if nobody ever
+    has.
 
     Examples
     --------
@@ -154,8 +154,8 @@ def occurrence(
 def readings_of(
     student: NDArray[np.integer], rater: NDArray[np.integer], item: NDArray[np.integer]
 ) -> tuple[Indices, int]:
-    """The reading that each rating is of, and how many there are: all that a rater gave a student; where the same item
-    occurs again, it is of the next reading.
+    """Return the reading of each rating and the number of readings. A reading is all that a rater gave a student; a
+    repeated item starts the next one.
 
     Examples
     --------
@@ -178,7 +178,7 @@ _FEW = 16
 
 
 def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
-    """Codes of labels, one per rating."""
+    """Code labels, one per rating."""
     known = isinstance(values, pl.Series) or (isinstance(values, np.ndarray) and values.dtype.kind in "iufM")
     column = pl.Series(name, values if known else list(values))
     if len(column) != ratings.n_ratings:
@@ -209,7 +209,7 @@ def levels_of(name: str, values: Any, ratings: Ratings) -> tuple[NDArray[np.int3
 
 
 def time_of(time: Any, ratings: Ratings) -> tuple[NDArray[np.int32], pl.Series]:
-    """Codes of the times, in order, and what they stand for."""
+    """Code the times, in order."""
     if isinstance(time, str):
         facet = _column(time, ratings, "time")
         read = _read_times(facet.labels)
@@ -224,7 +224,7 @@ GroupColumns = Mapping[str, Any] | Sequence[str]
 
 
 def groups_of(groups: GroupColumns, ratings: Ratings) -> dict[str, tuple[NDArray[np.int32], pl.Series]]:
-    """Codes of the groups by name, and what they stand for."""
+    """Code the groups, by name."""
     if isinstance(groups, Mapping):
         return {name: levels_of(name, values, ratings) for name, values in groups.items()}
     names = [groups] if isinstance(groups, str) else groups
@@ -233,7 +233,7 @@ def groups_of(groups: GroupColumns, ratings: Ratings) -> dict[str, tuple[NDArray
 
 
 def _column(name: str, ratings: Ratings, option: str) -> Facet:
-    """A column that was read, by its name."""
+    """Find a column that was read, by name."""
     found = next((facet for facet in ratings.further if facet.name == name), None)
     if found is None:
         raise OptionError(
@@ -253,7 +253,7 @@ def _column(name: str, ratings: Ratings, option: str) -> Facet:
 
 
 def periods_of(moment: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np.int32], pl.Series]:
-    """The times themselves where they are few; else stretches with equally many ratings, named by their start."""
+    """Return the times if there are few; otherwise periods with equal numbers of ratings, named by their start."""
     if len(labels) <= MOST_PERIODS:
         return moment, pl.Series([moment_words(label) for label in labels])
     edges = np.unique(np.quantile(moment, np.arange(1, PERIODS) / PERIODS, method="nearest"))
@@ -263,7 +263,7 @@ def periods_of(moment: NDArray[np.int32], labels: pl.Series) -> tuple[NDArray[np
 
 
 def set_aside(ratings: Ratings, names: Sequence[str]) -> Ratings:
-    """Take columns out of the facets of the model, and keep them beside it."""
+    """Move columns from the facets of the model to those beside it."""
     if not names:
         return ratings
     found = {facet.name: facet for facet in ratings.facets}
@@ -272,7 +272,7 @@ def set_aside(ratings: Ratings, names: Sequence[str]) -> Ratings:
 
 
 def columns_by_name(ratings: Ratings, time: str | None, groups: Sequence[str]) -> dict[str, Any]:
-    """Columns that were read, as `diagnose` takes them; times have to be numbers or dates."""
+    """Return columns that were read, as `diagnose` takes them; times have to be numbers or dates."""
     found: dict[str, Any] = {}
     if groups:
         columns = {name: _column(name, ratings, "groups") for name in groups}
@@ -284,7 +284,7 @@ def columns_by_name(ratings: Ratings, time: str | None, groups: Sequence[str]) -
 
 
 def times(labels: pl.Series) -> pl.Series:
-    """Labels of a column of times, as numbers or dates: text is read, so that "10" comes after "9".
+    """Read a column of times as numbers or dates, so that "10" comes after "9".
 
     Examples
     --------
@@ -306,7 +306,7 @@ def times(labels: pl.Series) -> pl.Series:
 
 
 def _read_times(labels: pl.Series) -> pl.Series | None:
-    """None where they are neither numbers nor dates."""
+    """Return None if they are neither numbers nor dates."""
     if labels.dtype.is_numeric() or labels.dtype.is_temporal():
         return labels
     text = labels.cast(pl.String).str.strip_chars()
@@ -323,7 +323,7 @@ def _read_times(labels: pl.Series) -> pl.Series | None:
 
 
 def moment_words(moment: Any) -> str:
-    """A time as people write it.
+    """Write a time as people do.
 
     Examples
     --------
@@ -351,7 +351,7 @@ class Groups:
     """Rows that share two codes, groups sorted by the first, then the second."""
 
     order: Indices
-    """(rows,) the rows, group after group, within a group as they came"""
+    """(rows,): the rows, group after group, in their order within a group"""
     first: Indices
     """(groups + 1,) where each group begins in `order`, and the end"""
     of_row: Indices
@@ -371,7 +371,7 @@ class Groups:
 
 
 def order_of(codes: NDArray[np.integer], n: int) -> Indices:
-    """Rows in the order of their codes (0 .. n - 1), equal ones as they came: `argsort`, by counting.
+    """Sort rows by their codes (0 .. n - 1), stably: `argsort` by counting.
 
     Examples
     --------
@@ -390,7 +390,7 @@ def order_of(codes: NDArray[np.integer], n: int) -> Indices:
 
 
 def order_of_two(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_two: int) -> Indices:
-    """Rows in the order of the first code, then of the second, equal ones as they came.
+    """Sort rows by the first code, then by the second, stably.
 
     Examples
     --------

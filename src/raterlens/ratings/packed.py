@@ -50,7 +50,7 @@ AnyArray = NDArray[Any]
 
 @dataclass(slots=True)
 class Writer:
-    """A file under way: arrays are added one by one, or opened to be filled in place."""
+    """A file being written: arrays are added one by one, or opened to be filled in place."""
 
     _file: BinaryIO
     _arrays: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Writer:
 
 @contextmanager
 def writing(path: Path) -> Iterator[tuple[Writer, dict[str, Any]]]:
-    """A writer and what to say about the arrays; the file is whole when the block is left without an error."""
+    """Yield a writer and a dict of metadata; the file is complete when the block ends without an error."""
     with path.open("w+b") as file:
         file.write(bytes(_PREFIX_SIZE))
         writer, about = Writer(file), dict[str, Any]()
@@ -111,7 +111,7 @@ def writing(path: Path) -> Iterator[tuple[Writer, dict[str, Any]]]:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A file that is open: arrays are read when asked for."""
+    """A packed file whose arrays are read on demand."""
 
     path: Path
     about: dict[str, Any]
@@ -207,7 +207,7 @@ def _size(found: dict[str, Any]) -> int:
 
 
 def _blocks(size: int) -> Iterator[int]:
-    """How many bytes each block has."""
+    """Yield the number of bytes of each block."""
     return (min(_BLOCK, size - first) for first in range(0, size, _BLOCK))
 
 
@@ -217,7 +217,7 @@ def narrow(size: int) -> np.dtype[Any]:
 
 
 def forget(array: AnyArray) -> None:
-    """Give back the memory of a mapped array; the system keeps its pages as long as nobody else needs the room."""
+    """Release the memory of a mapped array; the system keeps its pages while there is room."""
     base: Any = array
     while base is not None and not isinstance(base, mmap.mmap):
         base = getattr(base, "base", None)
@@ -226,14 +226,14 @@ def forget(array: AnyArray) -> None:
 
 
 class Scratch:
-    """Arrays on disk for as long as somebody holds them: a file without a name."""
+    """Arrays on disk, in an unnamed file that lasts as long as they are referenced."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = TemporaryFile(dir=folder)  # noqa: SIM115, open until the last array is written
         weakref.finalize(self, self._file.close)
 
     def keep(self, values: AnyArray) -> AnyArray:
-        """The same numbers, mapped from disk."""
+        """Write an array and map it from disk."""
         if not values.size:
             return values
         first = -(-self._file.seek(0, os.SEEK_END) // _PAGE) * _PAGE
@@ -248,8 +248,8 @@ Offsets = NDArray[np.int64]
 
 
 class StoredRatings(Ratings):
-    """As `Ratings`. What goes over `parts` needs memory for one part; whoever asks for `student`, `rater`, `item` or
-    `score` themselves gets them whole, in memory."""
+    """Ratings on disk. A pass over `parts` needs memory for one part; `student`, `rater`, `item` and `score` load all
+    of them."""
 
     def __init__(
         self,
@@ -272,13 +272,13 @@ class StoredRatings(Ratings):
 
     packed: Packed
     places: NDArray[np.int16] | None
-    """The score of each stored code, if not the code itself."""
+    """The score of each stored code, if it is not the code itself."""
     part_size: int
     answered: bool
-    """Whether known answers are ratings, as `answers_as_ratings` makes them."""
+    """Whether known answers are included as ratings, as by `answers_as_ratings`."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process opens the file itself."""
+        """Pickle the path: another process opens the file itself."""
         packed = replace(self.packed, path=self.packed.path.resolve())
         return _reopened, (packed, self.places, self.part_size, self.answered)
 
@@ -515,7 +515,7 @@ def _reopened(packed: Packed, places: NDArray[np.int16] | None, part: int, answe
 
 
 class _LazyFacet:
-    """A facet whose labels are at hand, and whose codes come into memory when asked for."""
+    """A facet whose codes are loaded on demand."""
 
     def __init__(self, labels: pl.Series, codes: Callable[[], Codes]) -> None:
         self.name, self.labels, self._codes = labels.name, labels, codes
@@ -526,14 +526,14 @@ class _LazyFacet:
 
 
 def part_edges(offsets: Offsets, size: int) -> Offsets:
-    """Parts of about `size` ratings, of whole students: the same for the same data, on any number of workers."""
+    """Split students into parts of about `size` ratings: the same for the same data, on any number of workers."""
     n = max(1, round(int(offsets[-1]) / size))
     inner = np.searchsorted(offsets, np.arange(1, n) * (int(offsets[-1]) / n))
     return np.unique(np.concatenate([[0], inner, [len(offsets) - 1]]))
 
 
 def open_ratings(packed: Packed, in_memory: int = IN_MEMORY) -> Ratings:
-    """Packed ratings: in memory up to this many, else on disk."""
+    """Open packed ratings: in memory up to this many, otherwise on disk."""
     stored = StoredRatings(packed)
     return stored.in_memory() if stored.n_ratings <= in_memory else stored
 
@@ -554,7 +554,7 @@ def write_chunks(
     path: Path,
     cut: float | None,
 ) -> None:
-    """Put every rating in its place among those of its student; memory is that of a chunk.
+    """Write every rating in its place among those of its student, with memory for one chunk.
 
     Chunks are coded as the whole is. `header` has the labels, the known answers and the notes; its rows do not matter.
     """
@@ -624,7 +624,7 @@ def _write_labels(file: Writer, header: Ratings) -> None:
 
 
 def _group_into(groups: Codes, chunk: Ratings) -> None:
-    """Note the group of each student; raises where one has two."""
+    """Record the group of each student; raise if one has two."""
     if chunk.group is None:
         return
     student, group = chunk.student, chunk.group.codes
@@ -647,7 +647,7 @@ def _group_into(groups: Codes, chunk: Ratings) -> None:
 
 
 def count_into(counts: Counts, codes: NDArray[np.integer], weights: AnyArray | None = None) -> None:
-    """Add how often each code occurs, or its weights; a chunk in order has the codes of a short stretch."""
+    """Add the count of each code, or its weights; a sorted chunk covers a short range of codes."""
     if not len(codes):
         return
     lowest = int(codes.min())
@@ -656,7 +656,7 @@ def count_into(counts: Counts, codes: NDArray[np.integer], weights: AnyArray | N
 
 
 def _places(student: Codes, following: Counts) -> AnyArray:
-    """Where each rating goes: after those that its student has so far, in the order in which they come."""
+    """Return the place of each rating: after those that its student already has."""
     order = None if (np.diff(student) >= 0).all() else np.argsort(student, kind="stable")
     own = student if order is None else student[order]
     first = np.flatnonzero(np.diff(own, prepend=-1))
