@@ -1,4 +1,4 @@
-"""How far a run has come: one bar for all of it, from reading to writing."""
+"""Progress of a run: one bar from reading to writing."""
 
 import math
 import sys
@@ -15,8 +15,8 @@ STAGES = {
     "diagnosing": 15,
     "writing": 10,
 }
-"""The stages of a run in which the data decide, in order, each with roughly its share of 100. The assumptions of a
-named model are tested after its fit: the bar waits."""
+"""The stages of a run in which the data decide, in order, with rough percentages of the time. If a model is named,
+assumptions are tested after its fit, and the bar waits."""
 # The mean gradient, in standard errors, at which a fit ends.
 _CONVERGED = 3e-6
 
@@ -40,8 +40,8 @@ Show = Callable[[float, str, Iteration | None], None]
 
 @dataclass(slots=True)
 class Watch:
-    """Follows a run, and shows how far it is where somebody is watching. It never goes back: while a model is fitted
-    again, it waits."""
+    """Follows a run, and shows its progress if somebody is watching. It never goes back: while a model is refitted, it
+    waits."""
 
     show: Show | None = None
     done: float = 0.0
@@ -50,7 +50,7 @@ class Watch:
     _largest: float = 1.0
 
     def start_stage(self, stage: str) -> None:
-        """The run goes on to one of `STAGES`."""
+        """Move on to one of `STAGES`."""
         self._stage, self._largest = stage, 1.0
         self._advance(_before(stage), stage)
 
@@ -78,7 +78,7 @@ def _before(stage: str) -> float:
 
 @contextmanager
 def progress_bar(*, hidden: bool = False) -> Iterator[Watch]:
-    """Show a bar on stderr that follows a run and goes away at its end; nothing where stderr is not a terminal."""
+    """Show a bar on stderr during a run; nothing if stderr is not a terminal."""
     if hidden or sys.stderr is None or not sys.stderr.isatty():
         yield Watch()
         return
@@ -104,7 +104,7 @@ def progress_bar(*, hidden: bool = False) -> Iterator[Watch]:
 
 @contextmanager
 def parts_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a bar of finished parts on stderr, where somebody is watching; yields what the run should call."""
+    """Show a bar of finished parts on stderr if it is a terminal; yield the callback for the run."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return

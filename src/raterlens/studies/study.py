@@ -67,11 +67,11 @@ class Study:
     draw: Callable[[Results], Any]
     """The figure, an Altair chart."""
     check_data: Callable[[Path | None], None] | None = None
-    """For a study of a given file: raises where the file is missing or not the right one, and says how to get it."""
+    """For a study of a given file: raises, saying how to get it, if the file is missing or not the right one."""
 
 
 def get_study(name: str) -> Study:
-    """The study of that name; an error that lists them where there is none."""
+    """Return the study of that name; raise an error that lists them if there is none."""
     study = import_module(module_of(choose("study", name, STUDIES))).STUDY
     assert isinstance(study, Study)
     return study
@@ -145,7 +145,7 @@ def run(
     client: "Client | None" = None,
     on_done: OnDone | None = None,
 ) -> pl.DataFrame:
-    """All rows of the study; those that `folder` does not have yet are computed.
+    """Return all rows of the study, computing those that `folder` does not have yet.
 
     The work is done by `workers` processes, or by the workers of a Dask `client`, which must find `data` under the same
     path.

@@ -1,4 +1,4 @@
-"""The table of commands, and `raterlens completion`.
+"""The list of commands, and `raterlens completion`.
 
 A command is loaded when it is given, and what is heavy once it has something to do: help comes at once.
 """
@@ -37,7 +37,7 @@ MODULES = {
     **dict.fromkeys(("convert", "pack", "plot", "compare"), "file_commands"),
     "completion": "commands",
 }
-"""Where a command is, unless in a module of its name."""
+"""The module of a command, unless it is NAME_command."""
 
 EPILOGUES = {
     "fit": """Columns left out are recognised by their usual names (student, rater, item, score, ...).
@@ -60,7 +60,7 @@ Examples:
   raterlens check verdicts.csv --min-kappa 0.6 --min-ratings 200""",
     "judge": """One row per verdict. A judge may be a model with a prompt (--rater model,prompt). Without a bound,
 judges need a capability of 0.5 (known answers) or a sharpness of 0.5 (people). Exit codes: 0 no judge is below a
-bound beyond doubt, 3 at least one is, 2 the input is at fault.
+bound with its whole interval, 3 at least one is, 2 the input is at fault.
 
 Examples:
   raterlens judge verdicts.jsonl --known human_label
@@ -121,7 +121,7 @@ Examples:
 
 
 def converted(kind: Any, tokens: Sequence[Token]) -> Any:
-    """As Cyclopts does, which would round 1.5 where a whole number is asked for: that is refused."""
+    """Convert as Cyclopts does, but refuse 1.5 for a whole number instead of rounding it."""
     for token in tokens:
         if (
             (kind is int or int in get_args(kind))

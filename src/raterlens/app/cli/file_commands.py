@@ -54,7 +54,7 @@ def convert(
 
 
 def kind_of(out: Path, to: str | None = None) -> str:
-    """The kind of file to write, by its name or as asked; refused if it cannot be written."""
+    """Return the kind of file to write, by its name or as asked; raise if it cannot be written."""
     kind = to or SUFFIXES.get(out.suffix.lower(), "")
     if not kind:
         raise OptionError(
@@ -169,7 +169,7 @@ def plot(
 def _check_chart(
     chart: str, needs: ChartInputs, fit: Path | None, drawing: ChartOptions, raters: list[str]
 ) -> None:
-    """Raise where an option is missing, or has no effect."""
+    """Raise if an option is missing or has no effect."""
     for name, needed, given, what in (
         ("ratings", needs.ratings, drawing.ratings, "the table of ratings that was fitted"),
         ("time", needs.time, drawing.time, "the column that says when each rating was given"),
@@ -251,7 +251,7 @@ def compare(
 
 
 def _names(files: list[Path]) -> list[str]:
-    """Each is called by its file, or by its folder where all files are alike."""
+    """Name each fit by its file, or by its folder if all files have the same name."""
     for names in ([path.stem for path in files], [path.absolute().parent.name for path in files]):
         if len(set(names)) == len(names):
             return names

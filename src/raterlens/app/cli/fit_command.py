@@ -85,7 +85,7 @@ def demo() -> None:
 
 
 def _check_output(output: Output) -> None:
-    """Raise where an option needs a folder."""
+    """Raise if an option needs a folder."""
     for name, given, what in (
         ("title", output.title, " heads the report"),
         ("xlsx", output.xlsx, " writes results.xlsx to a folder"),
@@ -100,7 +100,7 @@ def _check_output(output: Output) -> None:
 
 @contextmanager
 def _explained(request: Request, work: LongFitOptions, out: Path | None) -> Iterator[None]:
-    """Say with an error how to accept what was understood, and with an interrupt what was saved."""
+    """Add to an error the command that accepts the proposal, and to an interrupt what was saved."""
     earlier = _stamp(out)
     try:
         yield
@@ -141,7 +141,7 @@ def _fit(request: Request, work: LongFitOptions, watch: Watch) -> "FittedRequest
 
 
 def _show(output: Output, found: "FittedRequest") -> None:
-    """On the screen: what was asked for, or the answer with what stands beside it."""
+    """Print what was asked for, or else the summary."""
     if output.facets_tables:
         # only where asked for
         from raterlens.output.facets_tables import facets_tables
@@ -173,7 +173,7 @@ def _stamp(out: Path | None) -> tuple[int, int] | None:
 
 
 def _with_command(error: InputError, request: Request) -> InputError:
-    """The error, which of a file that can be meant in several ways also has the command that accepts the likeliest."""
+    """Add the command that accepts the likeliest reading to the error about an ambiguous file."""
     proposal = getattr(error, "proposal", None)
     if proposal is None:
         return error

@@ -44,7 +44,7 @@ def _file(help_text: str) -> Parameter:
 @shell_record()
 @dataclass(frozen=True)
 class GateOutput:
-    """Where the result of a gate goes, and what it is compared with."""
+    """Where the result of a gate is written, and what it is compared with."""
 
     json: bool = option(False, "Print only the result, as JSON.", group="Output")
     markdown: Path | None = option(None, "Also write the result of the gate as Markdown.", group="Output")
@@ -58,14 +58,14 @@ class GateOutput:
         return (self.markdown, self.junit, self.baseline) != (None, None, None)
 
     def write(self, markdown: str, junit: str) -> None:
-        """The files that are asked for."""
+        """Write the files that were asked for."""
         for name, path, text in (("markdown", self.markdown, markdown), ("junit", self.junit, junit)):
             if path is not None:
                 write_text(path, text, name)
 
 
 def write_text(path: Path, text: str, name: str) -> None:
-    """A file that appears when it is whole."""
+    """Write a text file atomically."""
     from raterlens.base.atomic_files import atomic_write  # not before it is needed
 
     atomic_write(path, partial(Path.write_text, data=text, encoding="utf-8"), option=name)
@@ -114,7 +114,7 @@ def _check(files: list[str], config: ReadConfig, *, json: bool) -> int:
 
 
 def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
-    """Fit, and judge every rater by the bounds; whether all pass."""
+    """Fit, and judge every rater by the bounds; return whether all pass."""
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.fitting.api import load

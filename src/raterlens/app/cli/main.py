@@ -73,8 +73,8 @@ def _answer(error: BaseException) -> int:
 
 @contextmanager
 def _ending_tidily(ended: list[int]) -> Iterator[None]:
-    """On SIGTERM, end as on Ctrl-C: drafts are removed, and a message says what was saved. Either signal is noted in
-    `ended`; afterwards both are handled as before."""
+    """On SIGTERM, end as on Ctrl-C: remove drafts, and say what was saved. Record either signal in `ended`; afterwards,
+    both have their earlier handlers again."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -86,7 +86,7 @@ def _ending_tidily(ended: list[int]) -> Iterator[None]:
     heard = [signal.SIGTERM]
     if (
         signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    ):  # else Ctrl-C is somebody else's, or nobody's
+    ):  # else somebody handles or ignores Ctrl-C
         heard.append(signal.SIGINT)
     before = {number: signal.signal(number, end) for number in heard}
     try:
@@ -103,7 +103,7 @@ def _interrupted(said: str, by_sigterm: bool) -> int:
 
 
 def _too_little_space(tokens: Sequence[str]) -> str | None:
-    """Libraries end the process where they find no address space: it is looked at before they are loaded."""
+    """Check the address space before libraries are loaded, which end the process if they find too little."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -142,7 +142,7 @@ def _fail(message: str, code: int) -> int:
 
 
 def print_json(text: str) -> None:
-    """Characters beyond ASCII are escaped where stdout could not carry them."""
+    """Print JSON; escape characters that stdout cannot encode."""
     universal = "utf" in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
     try:
         print(text if universal else dumps(loads(text)), flush=True)
@@ -151,7 +151,7 @@ def print_json(text: str) -> None:
 
 
 def discard_stdout() -> None:
-    """Whoever was reading (`| head`) has seen enough: the command goes on, silently, to its own exit code."""
+    """Discard further output after the reader (`| head`) has gone, and keep the command's own exit code."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -43,7 +43,7 @@ FILES = tuple(one.name for one in fields(FitConfig) if one.metadata.get("file"))
 
 
 def _help(one: "Field[Any]") -> str:
-    """The field's help, with the values to choose from."""
+    """Return the field's help, with the values to choose from."""
     if one.name == "model":
         models = " ".join(f"{spec.name}: {spec.about}." for spec in MODELS.values())
         return f"Default: the data decide, starting from gmf. {models}"
@@ -126,7 +126,7 @@ def read_config(options: ReadOptions) -> ReadConfig:
 
 
 def fit_config(options: FitOptions) -> FitConfig:
-    """The request, checked, without what has to be read from a file first."""
+    """Make the request, without what has to be read from a file first."""
     given = _values(FitConfig, options)
     return FitConfig(**{name: value for name, value in given.items() if name not in FILES})
 
@@ -134,7 +134,7 @@ def fit_config(options: FitOptions) -> FitConfig:
 def request_of(
     file: Path, more: Sequence[Path], columns: ReadOptions, model: FitOptions, **further: Any
 ) -> Request:
-    """The request that a command makes: its files, how to read them, and what to fit."""
+    """Make the request of a command: its files, how to read them, and what to fit."""
     return Request(
         file=str(file),
         more=tuple(map(str, more)),
@@ -150,7 +150,7 @@ def bounds_of(options: BoundOptions) -> Bounds:
 
 
 def _values(config: type, options: Any) -> dict[str, Any]:
-    """The shell's values, as the configuration takes them."""
+    """Convert the shell's values to those of the configuration."""
     found: dict[str, Any] = {}
     for one in fields(config):
         value = getattr(options, one.name)
@@ -166,7 +166,7 @@ def _values(config: type, options: Any) -> dict[str, Any]:
 
 
 def several(name: str, text: str | None) -> list[str] | None:
-    """Names between commas; a name that holds a comma itself goes in double quotes."""
+    """Split names at commas; a name that contains a comma is in double quotes."""
     if text is None:
         return None
     cells = between_commas(text)
@@ -191,7 +191,7 @@ def several(name: str, text: str | None) -> list[str] | None:
 @shell_record(_DIAGNOSTICS)
 @dataclass(frozen=True)
 class DiagnosticColumns:
-    """Columns that diagnostics look at; no part of the model."""
+    """Columns for diagnostics, outside the model."""
 
     time: str | None = option(
         None, "Column that says when a rating was given (number or date): tests for drift."

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from raterlens.simulation.simulate import Simulated
 
 SIMULATED = [name for name, spec in MODELS.items() if getattr(spec, "ability", True)]
-"""Models whose ratings depend on an ability, which is drawn."""
+"""Models whose ratings depend on an ability."""
 SCHEMES = ("random", "ring", "blocks")
 SHOWN = 10
 """Readings that `next` lists on the screen."""
@@ -112,7 +112,7 @@ def _check_categories(categories: int, model: str) -> None:
 
 
 def _true_raters(drawn: "Simulated") -> "pl.DataFrame":
-    """As in a fit's table of raters."""
+    """The true values, laid out like a fit's table of raters."""
     # heavy, so not before it is needed
     import polars as pl
 
@@ -160,7 +160,7 @@ class Assumptions:
 @shell_record(_TARGET)
 @dataclass(frozen=True)
 class TargetPrecision:
-    """Find the cheapest design instead."""
+    """Targets of the cheapest design."""
 
     target_se: float | None = option(
         None, "Highest mean standard error of kappa: finds marks and common students."

@@ -1,4 +1,4 @@
-"""`raterlens serve`: options checked, then the web app started."""
+"""`raterlens serve`: check the options, then start the web app."""
 
 from dataclasses import fields
 from importlib.util import find_spec
@@ -34,7 +34,7 @@ def serve(
 
 
 def server_settings(options: ServerOptions) -> Settings:
-    """The limits that were asked for, checked."""
+    """Check the limits that were asked for."""
     given = {one.name: getattr(options, one.name) for one in fields(Settings) if "help" in one.metadata}
     for one in fields(Settings):
         value, least, most = given.get(one.name), one.metadata.get("least"), one.metadata.get("most")

@@ -1,4 +1,4 @@
-"""Where the command begins: an interrupt while modules are loaded is answered in one line."""
+"""Entry point of the command. An interrupt while modules are loaded gives one line, not a traceback."""
 
 import sys
 

@@ -130,8 +130,8 @@ def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
 
 
 def _figures(runs: Runs, client: "Client | None") -> None:
-    """Figures 1 to 4 need no ratings; the two of results come from their studies, with all the replications there
-    are."""
+    """Draw Figures 1 to 4, which need no ratings, and the two figures of results from their studies, with all their
+    replications."""
     # heavy, so not before it is needed
     from raterlens.studies.figures import figures, save
     from raterlens.studies.study import Folder, get_study

@@ -25,16 +25,16 @@ ALL_SHOWN, ENDS = 40, 10
 """Up to 40 raters are listed; beyond that, the 10 at either end."""
 
 NAMED = 6
-"""Raters named with a piece of advice; the table and the report have all."""
+"""Maximum number of raters named per piece of advice; the table and the report have all."""
 
 PIPED_WIDTH = 126
-"""Columns where there is no terminal to fit into."""
+"""Width if there is no terminal to fit into."""
 
 WORDS = 48
 """Longer labels and verdicts are folded rather than crowding out numbers."""
 
 LONGEST = 400
-"""Characters of a label that are shown."""
+"""Maximum characters shown of a label."""
 
 _COLOURS = {"fine": "green", "borderline": "cyan", "attention": "yellow", "unclear": "dim", "flagged": "cyan"}
 
@@ -72,7 +72,7 @@ class Terminal:
         out: Path | None = None,
         everyone: bool = False,
     ) -> None:
-        """Print what was read, what it means for students, the raters, cautions, and how the fit went."""
+        """Print what was read, what it means for students, the raters, cautions, and the fit."""
         # heavy, and no matter to a check
         from raterlens.diagnostics.wording import caveats, common_fault, headline, meaning, rater_table
 
@@ -129,7 +129,7 @@ class Terminal:
         self._path(command)
 
     def gate(self, gate: "Gate") -> None:
-        """Whether all raters passed, and who did not."""
+        """Print whether all raters passed, and who did not."""
         answer, *rest = gate.summary().splitlines()
         self._line(answer, style="bold green" if gate.passed else "bold red")
         for line in (*rest, *gate.changed):  # they begin with a rater's name
@@ -137,7 +137,7 @@ class Terminal:
         self._items(gate.notes)
 
     def judges(self, found: "JudgeReport", moved: list[str]) -> None:
-        """Every judge against the truth, pass rates, and what else there is to know."""
+        """Print every judge against the truth, pass rates, and further findings."""
         from raterlens.judging import judge_files  # heavy, so not before it is needed
 
         self._items(found.notes)
@@ -189,7 +189,7 @@ class Terminal:
         self._console.print(table)
 
     def _columns(self, rows: list[Row]) -> list[Column]:
-        """The columns of numbers that the width has room for; the verdict always has a place."""
+        """Choose the columns of numbers that fit the width, with room for the verdict."""
         words = max(len(printable(row["rater"])) for row in rows) + max(len(row["label"]) for row in rows)
         room = self._console.width - min(words, WORDS) - 2
         chosen: list[Column] = []
@@ -234,7 +234,7 @@ class Terminal:
         self._console.print(Text(self._text(text), style=style, overflow="fold"))
 
     def _path(self, text: str) -> None:
-        """A line that is never broken, to be copied or clicked."""
+        """Print a line without wrapping, to be copied or clicked."""
         self._console.print(Text(printable(text), style="bold"), soft_wrap=True)
 
     def _text(self, text: str) -> str:
@@ -242,7 +242,7 @@ class Terminal:
 
 
 def _bar(row: Row) -> str:
-    """The interval drawn from 0 to 1."""
+    """Draw the interval between 0 and 1."""
     kappa, low, high = row["kappa"], row["kappa_low"], row["kappa_high"]
     if kappa is None or kappa != kappa:
         return MISSING

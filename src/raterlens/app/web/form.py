@@ -18,7 +18,7 @@ from raterlens.models.registry import MODELS
 from raterlens.output.report.reproduce import as_flag
 
 TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encoding="utf-8"))
-"""As in the file: for lists of choices."""
+"""The words as in the file, for lists of choices."""
 
 
 def _by_attribute(content: Any) -> Any:
@@ -30,11 +30,11 @@ def _by_attribute(content: Any) -> Any:
 
 
 WORDS = _by_attribute(TABLE)
-"""By attribute: for templates."""
+"""The words by attribute, for templates."""
 
 
 def field_of(option: str | None) -> str | None:
-    """The id of the field on the page at which an option is chosen."""
+    """Return the id of the field on the page that sets an option."""
     if option in COLUMN_ROLES:
         return "roles"
     return {"wide": "spread", "model": "models"}.get(
@@ -43,7 +43,7 @@ def field_of(option: str | None) -> str | None:
 
 
 def label(option: Option) -> str:
-    """An option as the pages call it: `cut=3` is the pass mark 3.
+    """Name an option as the pages do: `cut=3` is the pass mark 3.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class PageError(Exception):
 
 
 def page_error(error: RaterlensError) -> PageError:
-    """An error of the package, in the words of the pages."""
+    """Put an error of the package in the words of the pages."""
     return PageError(error.worded(label), field=field_of(error.option))
 
 
@@ -96,12 +96,12 @@ DECISIONS = ("decide", "remark")
 DEFAULT = ""
 """The form's value if nothing is chosen."""
 LONGEST = 40
-"""Characters of a wrong value that a message repeats."""
+"""Maximum characters of a wrong value that a message repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A field of the form, as its option's type asks for it."""
+    """A field of the form, following the type of its option."""
 
     name: str
     values: Mapping[str, str] | None = None
@@ -137,13 +137,13 @@ _FLOATS = {
 
 
 def sent(form: Mapping[str, Any]) -> dict[str, str]:
-    """The fields that are filled in, as text."""
+    """Return the fields that are filled in, as text."""
     known = ("model", *CONTROLS)
     return {name: text for name in known if (text := str(form.get(name, "")).strip()) != DEFAULT}
 
 
 def shown(config: ReadConfig) -> dict[str, str]:
-    """The reader's understanding, as the form shows it."""
+    """Return how the file is read, as the form shows it."""
     return {
         name: "yes" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
         for name, value in config.given().items()
@@ -152,7 +152,7 @@ def shown(config: ReadConfig) -> dict[str, str]:
 
 
 def fit_config(given: Mapping[str, str]) -> FitConfig:
-    """The requested fit; missing fields are at their defaults."""
+    """Make the request of a fit; missing fields have their defaults."""
     model = given.get("model")
     if model is not None:
         choose("model", model, MODELS)
@@ -160,7 +160,7 @@ def fit_config(given: Mapping[str, str]) -> FitConfig:
 
 
 def decisions(given: Mapping[str, str]) -> tuple[str | None, int | None]:
-    """The cuts, as text, and how many further marks to plan; None where a field is empty."""
+    """Return the cuts, as text, and the number of further marks to plan; None for an empty field."""
     marks = given.get("remark")
     if marks is not None and not marks.isdecimal():
         raise PageError(
@@ -173,7 +173,7 @@ def decisions(given: Mapping[str, str]) -> tuple[str | None, int | None]:
 def read_config(
     roles: Mapping[str, str], given: Mapping[str, str], wide: str | None = None, sheet: str | None = None
 ) -> ReadConfig:
-    """How to read the table: nothing is left to be recognised, what was chosen is what is read.
+    """Make the request of how to read the table: exactly as chosen, with nothing left to be recognised.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def _one(role: str, names: list[str]) -> str | None:
 
 
 def _check_roles(columns: Mapping[str, list[str]], wide: str | None) -> None:
-    """Raise where roles are missing, or at odds with each other."""
+    """Raise if roles are missing or contradict each other."""
     scores = columns["score"]
     for role in ("score",) if wide else ("student", "rater", "score"):
         if not columns[role]:

@@ -1,4 +1,4 @@
-"""Work in a bounded number of processes: queued, watched, and stopped when cancelled or beyond a limit."""
+"""Jobs in a bounded number of processes: queued, watched, stopped when cancelled or over a limit."""
 
 import asyncio
 import json
@@ -20,10 +20,10 @@ from raterlens.app.web.settings import GIGABYTE
 from raterlens.base.processes import ONE_THREAD
 
 LOOK = 0.25
-"""Seconds between two looks at the time and memory that a job has taken."""
+"""Seconds between checks of a job's time and memory."""
 
 WIDEST = 1 << 26
-"""Bytes in one answer of a worker; results themselves are files."""
+"""Maximum bytes in one answer of a worker; results themselves are files."""
 
 
 class JobState(StrEnum):
@@ -37,14 +37,14 @@ class JobState(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One task for a worker, and what became of it."""
+    """One task for a worker, and its outcome."""
 
     task: str
     arguments: dict[str, Any]
     visitor: str = ""
-    """Whose it is: visitors take turns."""
+    """The visitor who asked for it: visitors take turns."""
     begun: float = math.inf
-    """When its worker, ready at last, turned to it."""
+    """When its worker began it."""
     state: JobState = JobState.WAITING
     progress: dict[str, Any] = field(default_factory=dict)
     result: Any = None
@@ -70,7 +70,7 @@ class Job:
         return field_of(self.option)
 
     async def answer(self) -> Any:
-        """The result; whatever else came of it is refused with its message."""
+        """Return the result; raise with the message of any other outcome."""
         await self.over.wait()
         if self.state is JobState.DONE:
             return self.result
@@ -93,11 +93,11 @@ class Limits:
     slow: float = 0.0
     """Seconds after which a job no longer counts among `places`; 0 for never."""
     slow_places: int = 0
-    """How many such jobs may run besides."""
+    """How many such jobs may run in addition."""
 
 
 class Worker:
-    """A process that does one task after the other: a line of JSON in, lines of progress and one answer out."""
+    """A process that does one task after another: a line of JSON in, lines of progress and one answer out."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -115,7 +115,7 @@ class Worker:
         )
 
     async def do(self, job: Job, limits: Limits, on_look: Callable[[], None]) -> None:
-        """Follow a task to its end; a process that dies on the way leaves the job without one."""
+        """Follow a task to its end; if the process dies, the job is left without an outcome."""
         watching = asyncio.create_task(self._watch(job, limits, on_look))
         try:
             await self._follow(job)
@@ -123,8 +123,8 @@ class Worker:
             watching.cancel()
 
     async def _watch(self, job: Job, limits: Limits, on_look: Callable[[], None]) -> None:
-        """End a process that takes too long or too much memory, before others suffer. From outside: what is at work in
-        it may be compiled code that cannot be asked to stop."""
+        """End a process that takes too long or too much memory, before others suffer. This is done from outside, since
+        compiled code may be running that cannot be asked to stop."""
         while True:
             await asyncio.sleep(LOOK)
             if limits.memory and memory_of(self._process.pid) > limits.memory:
@@ -161,8 +161,7 @@ class Worker:
 
     @property
     def ready(self) -> bool:
-        """Whether it can take another task: it lives, and has not grown too large. One that is being killed lives on
-        until its end is seen."""
+        """Whether it can take another task: it is alive, not too large, and not being killed."""
         return self._process.returncode is None and not self._too_large and not self._killed
 
     async def kill(self) -> None:
@@ -173,7 +172,7 @@ class Worker:
 
 
 def memory_of(process: int) -> int:
-    """Bytes that a process holds; 0 where the system does not say."""
+    """Return the bytes that a process holds; 0 if the system does not say."""
     try:
         pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
     except OSError:
@@ -182,7 +181,7 @@ def memory_of(process: int) -> int:
 
 
 class Pool:
-    """Jobs within limits; the others wait. Workers are kept for the next task."""
+    """Runs jobs within limits while others wait. Workers are kept for the next task."""
 
     def __init__(self, root: Path, limits: Limits) -> None:
         self._root, self._limits = root, limits
@@ -192,7 +191,7 @@ class Pool:
         self._idle: list[Worker] = []
 
     async def warm(self) -> None:
-        """Have a worker ready, its imports done, before the next task comes."""
+        """Start a worker and its imports before the next task comes."""
         if not self._idle and self._has_place():
             self._idle.append(await Worker.start(self._root))
 
@@ -207,12 +206,12 @@ class Pool:
         return job
 
     def ahead(self, job: Job) -> int:
-        """How many of those waiting come before this one."""
+        """Return how many waiting jobs come before this one."""
         order = self._order()
         return order.index(job) if job in order else 0
 
     async def cancel(self, job: Job) -> None:
-        """Stop it, whatever it is doing: its process is killed."""
+        """Stop a job by killing its process."""
         if job in self._waiting:
             self._waiting.remove(job)
         job.end(JobState.CANCELLED)
@@ -230,7 +229,7 @@ class Pool:
         self._idle.clear()
 
     def _order(self) -> list[Job]:
-        """Those waiting, in turn: of every visitor the first, then of every visitor the second."""
+        """Order the waiting jobs: every visitor's first, then every visitor's second."""
         turns = Counter(job.visitor for job in self._running)
         turn: dict[Job, int] = {}
         for job in self._waiting:

@@ -1,5 +1,4 @@
-"""The pages: upload a file, say what each column is, see what the design allows, fit, compare; a message for whatever
-goes wrong."""
+"""The pages: upload a file, say what each column is, check the design, fit, compare; and messages for errors."""
 
 import re
 import shutil
@@ -120,24 +119,24 @@ HANDLERS: dict[Any, Any] = {
     HTTPException: _unknown,
     Exception: _bug,
 }
-"""By the kind of error, the page that it is answered with."""
+"""The page that answers each kind of error."""
 
 
 TAKEN = (
     *(".csv", ".tsv", ".txt", ".parquet", ".jsonl", ".ndjson", ".json"),
     *(".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".sav", ".zsav", ".dta", ".rda", ".rdata", ".rds"),
 )
-"""The extension is all of a client's file name that reaches the disk. Databases are not taken: a view in one can name
-other files. Nor is anything compressed as a whole: it can grow beyond every limit."""
+"""Extensions that can be uploaded; only the extension of a client's file name reaches the disk. Databases are excluded,
+because a view can name other files, and so are compressed files, which can grow beyond every limit."""
 
 NAME = 120
-"""Characters of a file name that are shown."""
+"""Maximum characters shown of a file name."""
 
 ENVELOPE = 10_000
-"""Bytes around the file in a form."""
+"""Bytes allowed around the file in a form."""
 
 FIELDS = 2_000
-"""Fields that the form of a table may have: one per column."""
+"""Maximum number of fields in the form of a table: one per column."""
 
 EXAMPLE = "example.parquet"
 EXAMPLE_ROLES = {"student": "student", "rater": "rater", "topic": "rater"}
@@ -171,7 +170,7 @@ async def example(request: Request) -> Response:
 
 
 def _check_length(request: Request, settings: Settings) -> None:
-    """Refuse a body that is too large, or does not say how large it is, before any of it is read."""
+    """Refuse a body that is too large, or of unknown length, before any of it is read."""
     length = request.headers.get("content-length", "")
     if "transfer-encoding" in request.headers or not length.isdigit():
         raise PageError("the upload does not say how large it is; use a browser, or raterlens fit", 411)
@@ -184,7 +183,7 @@ def _check_length(request: Request, settings: Settings) -> None:
 
 
 async def _saved(file: UploadFile | str | None, folder: Path) -> tuple[str, Path]:
-    """Keep an upload in `folder`, under a name of ours; return what the client calls it, and where it is."""
+    """Keep an upload in `folder` under a name of our own; return the client's name for it and its path."""
     name = re.split(r"[\\/]", file.filename or "")[-1].strip() if isinstance(file, UploadFile) else ""
     if not isinstance(file, UploadFile) or not name:
         raise PageError("no file was uploaded; choose one, then send it", 400)
@@ -206,7 +205,7 @@ async def show_table(request: Request) -> Response:
 
 
 async def choose_sheet(request: Request) -> Response:
-    """Another sheet of a workbook."""
+    """Choose another sheet of a workbook."""
     state = app_state(request)
     _, table = state.table(request)
     async with request.form() as form:
@@ -218,7 +217,7 @@ async def choose_sheet(request: Request) -> Response:
 
 
 async def check(request: Request) -> Response:
-    """Answer with what the chosen columns give, and who can be compared with whom."""
+    """Show what the chosen columns give, and who can be compared with whom."""
     state = app_state(request)
     session, table = state.table(request)
     async with request.form(max_fields=FIELDS) as form:
@@ -237,7 +236,7 @@ async def remove(request: Request) -> Response:
 
 
 async def forget(request: Request) -> Response:
-    """Everything of this visitor, now."""
+    """Remove everything of this visitor."""
     state = app_state(request)
     session = state.visitor(request)
     if session is not None:
@@ -249,7 +248,7 @@ async def forget(request: Request) -> Response:
 
 
 def update_from_form(table: Table, form: FormData) -> None:
-    """Take over what a form says. Columns go by number: a name can be anything."""
+    """Update a table from a form. Columns go by number, because a name can be anything."""
     table.roles = {
         column: str(role)
         for place, column in enumerate(table.preview["columns"])
@@ -260,20 +259,20 @@ def update_from_form(table: Table, form: FormData) -> None:
 
 
 def take_preview(table: Table, preview: dict[str, Any]) -> None:
-    """Take over what a file looks like, and the choices that it suggests."""
+    """Update a table from a preview, with the choices that it suggests."""
     table.preview, table.roles, table.spread = preview, preview["roles"], preview["spread"]
     table.given = preview["given"]
 
 
 def read_arguments(table: Table) -> dict[str, object]:
-    """The arguments of a task that reads a table."""
+    """Return the arguments of a task that reads a table."""
     wide = table.preview["patterns"].get(table.spread)
     config = read_config(table.roles, table.given, wide, table.preview["sheet"])
     return {"path": str(table.path), "name": table.name, "read": config.given()}
 
 
 def _check_room(state: AppState, request: Request) -> Session | None:
-    """Raise where a visitor has as many tables as one may; a new visitor has no session yet."""
+    """Raise if a visitor has the maximum number of tables; a new visitor has no session yet."""
     session = state.visitor(request)
     if session is not None and len(session.tables) >= state.settings.max_tables:
         raise PageError(
@@ -326,7 +325,7 @@ FILES = {
     "remark": "remark.csv",
     "fit": "fit.json",
 }
-"""Downloads, by the name in the address."""
+"""Downloads by their name in the address."""
 
 
 async def start(request: Request) -> Response:
@@ -351,7 +350,7 @@ async def start(request: Request) -> Response:
 
 
 async def show_fit(request: Request) -> Response:
-    """The result; before that, how far it has come; or why there is none."""
+    """Show the result, or progress, or why there is no result."""
     state = app_state(request)
     session, fitted = state.fitted(request)
     job = fitted.job
@@ -412,7 +411,7 @@ async def compare(request: Request) -> Response:
 
 
 def progress_of(state: AppState, job: Job) -> dict[str, Any]:
-    """How far a job has come, in words and as a share of 1."""
+    """Return the progress of a job in words and as a share of 1."""
     said, words = job.progress, WORDS.progress
     if job.state is JobState.WAITING:
         ahead = state.fits.ahead(job)
@@ -428,8 +427,8 @@ def progress_of(state: AppState, job: Job) -> dict[str, Any]:
 
 
 def _shown(fitted: FitJob) -> Markup:
-    """The report without its head, to stand in a page of ours: the same markup, style and scripts. Labels are escaped
-    in it, so there is one <main>."""
+    """Return the report without its head, for a page of the app: the same markup, style and scripts. Labels are escaped
+    in it, so there is only one <main>."""
     whole = (fitted.folder / FILES["report"]).read_text(encoding="utf-8")
     return Markup(whole.partition("<main>")[2].rpartition("</main>")[0])
 
@@ -439,7 +438,7 @@ def _done(session: Session) -> set[FitJob]:
 
 
 def _proposed(done: list[FitJob], first: str) -> list[str]:
-    """Two to begin with: the one asked for, if any, and the latest other."""
+    """Propose two fits to compare: the one asked for, if any, and the latest other."""
     ids = [fitted.id for fitted in done]
     one = first if first in ids else next(iter(ids[-2:]), "")
     return [one, next((id for id in reversed(ids) if id != one), "")]

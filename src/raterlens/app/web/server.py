@@ -40,7 +40,7 @@ UPLOAD = "/tables"
 """The one address that takes large bodies, and limits them itself."""
 
 FORM = 1_000_000
-"""Bytes in any other."""
+"""Maximum bytes in the body of any other request."""
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -60,7 +60,7 @@ ErrorPage = Callable[[Request, PageError], Awaitable[Response]]
 
 
 class Guard:
-    """The only way in: wraps the whole app."""
+    """Wraps the whole app: every request passes through it."""
 
     def __init__(self, app: ASGIApp, settings: Settings, error_page: ErrorPage) -> None:
         self._app, self._settings, self._error_page = app, settings, error_page
@@ -121,7 +121,7 @@ class Guard:
 
 
 def _within(receive: Receive, seconds: float) -> Receive:
-    """Give up a body of which nothing arrives for so long."""
+    """Give up on a body if nothing arrives for this long."""
 
     async def soon() -> types.Message:
         try:
@@ -167,7 +167,7 @@ def _is_address(name: str) -> bool:
 
 
 def same_origin(request: Request) -> bool:
-    """Whether a browser says that the request came from our own pages; silence is not enough."""
+    """Whether the browser says that the request came from our own pages; without this information, it did not."""
     origin = request.headers.get("origin")
     if origin is None:
         return request.headers.get("sec-fetch-site") == "same-origin"
@@ -185,7 +185,7 @@ ASSETS: dict[str, str] = {
 
 
 def make_app(settings: Settings) -> Guard:
-    """The whole app behind its guard."""
+    """Make the app, behind its guard."""
     state = AppState(settings)
 
     @asynccontextmanager

@@ -1,5 +1,4 @@
-"""Everything a running server has: visitors with their tables and fits, and workers, in one work folder that is removed
-with it."""
+"""State of a running server: visitors with their tables and fits, and workers, in one temporary folder."""
 
 import asyncio
 import secrets
@@ -20,7 +19,7 @@ from raterlens.app.web.jobs import Job, Limits, Pool
 from raterlens.app.web.settings import Settings
 
 READING, SLOW_READING = 2, 4
-"""Previews, checks and comparisons at a time, and how many slow ones besides; they do not wait for fits."""
+"""Maximum number of previews, checks and comparisons at a time, and of slow ones in addition."""
 
 SWEEP = 60.0
 """Seconds between checks for idle sessions."""
@@ -56,7 +55,7 @@ class FitJob:
 
     @property
     def short(self) -> str:
-        """Told apart within a session."""
+        """A name that is unique within a session."""
         return f"fit {self.number} ({self.model})"
 
     @property
@@ -74,9 +73,9 @@ class Session:
     tables: dict[str, Table] = field(default_factory=dict)
     fits: dict[str, FitJob] = field(default_factory=dict)
     counted: int = 0
-    """Fits so far, removed ones included: no number is given twice."""
+    """Number of fits so far, including removed ones: no number is used twice."""
     tentative: bool = True
-    """Whether none of its tables could be read as ratings yet: such a session makes room for others."""
+    """Whether none of its tables has been read as ratings yet: such a session makes room for others."""
 
     @property
     def busy(self) -> bool:
@@ -88,7 +87,7 @@ class Session:
         return folder
 
     def take(self, table: Table) -> None:
-        """Take in a table that has arrived, with its folder."""
+        """Add an uploaded table, with its folder."""
         folder = self.folder / table.path.parent.name
         table.path.parent.rename(folder)
         table.path = folder / table.path.name
@@ -134,7 +133,7 @@ class Sessions:
 
     @contextmanager
     def incoming(self) -> Iterator[Path]:
-        """A folder for a file on its way: of no session until all is well, and gone unless `Session.take` moved it."""
+        """Yield a folder for an upload: it belongs to no session, and is removed unless `Session.take` moved it."""
         folder = self._root / new_id()
         folder.mkdir()
         try:
@@ -143,8 +142,8 @@ class Sessions:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _give_up_oldest(self) -> bool:
-        """Remove a session to make room: the oldest in which nothing could be read, else the one that has been idle for
-        longest, if it has been for a while; whether there was one."""
+        """Remove a session to make room: the oldest without a readable table, otherwise the one idle for longest, if
+        that is long enough. Return whether there was one."""
         idle = sorted((session for session in self if not session.busy), key=lambda session: session.used)
         oldest = next((session for session in idle if session.tentative), None)
         if oldest is None and idle and self._clock() - idle[0].used > self._settings.grace_period:
@@ -167,7 +166,7 @@ class Sessions:
 
 
 def new_id() -> str:
-    """128 random bits: an id cannot be guessed."""
+    """Make an id of 128 random bits, which cannot be guessed."""
     return secrets.token_urlsafe(16)
 
 
@@ -227,7 +226,7 @@ class AppState:
         return response
 
     def table(self, request: Request) -> tuple[Session, Table]:
-        """The table that the address names, if it is the visitor's own."""
+        """Return the table that the address names, if it is the visitor's own."""
         session = self.visitor(request)
         table = session.tables.get(request.path_params["id"]) if session else None
         if session is None or table is None:
@@ -235,7 +234,7 @@ class AppState:
         return session, table
 
     def fitted(self, request: Request) -> tuple[Session, FitJob]:
-        """The fit that the address names, if it is the visitor's own."""
+        """Return the fit that the address names, if it is the visitor's own."""
         session = self.visitor(request)
         fitted = session.fits.get(request.path_params["id"]) if session else None
         if session is None or fitted is None:

@@ -12,7 +12,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def quarter_of_memory() -> float:
-    """GB of this machine's memory that a job may take; 0, for no limit, where the system does not say."""
+    """Return a quarter of this machine's memory in GB; 0, for no limit, if the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 4 / GIGABYTE
     except (AttributeError, OSError, ValueError):
@@ -36,7 +36,7 @@ class Settings:
     )
     fits: int | None = option(None, "Fits at a time; default: one per core.", least=1)
     token: str | None = None
-    """Every visitor needs it where it is set."""
+    """If set, every visitor needs it."""
     max_waiting: int = 20
     """Fits in the queue, over all sessions."""
     max_sessions: int = 50
@@ -46,15 +46,15 @@ class Settings:
     idle: float = 8 * 3600.0
     """Seconds after which an idle session is removed with all its files."""
     grace_period: float = 15 * 60.0
-    """Seconds for which an idle session is safe even where all places are taken and a visitor waits for one."""
+    """Seconds for which an idle session is kept even if all places are taken and a visitor waits for one."""
     upload_timeout: float = 60.0
-    """Seconds without a byte after which an upload is given up."""
+    """Seconds without a byte after which an upload is aborted."""
     slow: float = 2.0
-    """Seconds after which reading a table no longer keeps others waiting: another may begin beside it."""
+    """Seconds after which reading a table no longer keeps others waiting: another may start beside it."""
     ending: int = 3
     """Seconds that open connections have to end when the server stops."""
     memory: float = field(default_factory=quarter_of_memory)
-    """GB per job where `max_memory` is not given."""
+    """GB per job if `max_memory` is not given."""
 
     @property
     def max_bytes(self) -> int:

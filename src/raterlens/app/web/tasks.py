@@ -40,12 +40,12 @@ SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_TEXT = 6, 400, 40
 """Limits of a table's preview."""
 
 PAUSE = 0.1
-"""Seconds between two reports of progress."""
+"""Minimum seconds between reports of progress."""
 
 
 def preview(path: str, name: str, sheet: str | None, progress: Say) -> dict[str, Any]:
-    """Preview a file: columns, first rows, number of rows, and guesses about the columns; in a workbook, the sheet
-    asked for, else as the reader understands it."""
+    """Preview a file: columns, first rows, number of rows, guesses about the columns; in a workbook, of the sheet asked
+    for or the one that the reader chooses."""
     config = ReadConfig(table=sheet)
     with _named(path, name):
         sheets = sheet_names(Path(path)) if path.endswith(WORKBOOKS) else []
@@ -86,7 +86,7 @@ def _all_rows(table: Table, name: str) -> Rows:
 
 
 def _in_memory(table: Table, rows: Rows) -> Table:
-    """The same table, whose rows have been read and are not read again."""
+    """Return the same table with rows in memory, so that they are not read again."""
     return replace(
         table,
         take=lambda wanted: replace(rows, frame=rows.frame.select(wanted)),
@@ -97,10 +97,10 @@ def _in_memory(table: Table, rows: Rows) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """First values of the page."""
+    """Initial values of the page."""
 
     roles: dict[str, str]
-    """A role for every column whose role can be told."""
+    """Roles of the columns that are recognised."""
     config: ReadConfig
     findings: list[dict[str, object]] = field(default_factory=list)
     """Findings: what was seen and done, and whether it is certain."""
@@ -111,7 +111,7 @@ class Guess:
 
     @property
     def patterns(self) -> dict[str, str]:
-        """Meanings of score columns other than an item each, as the patterns that `rl.read` takes."""
+        """Meanings of score columns other than one item each, as patterns for `rl.read`."""
         known, found = patterns(self.scores), self.config.wide
         if found is None:
             return known
@@ -130,7 +130,7 @@ class Guess:
 
 
 def guess(source: object, config: ReadConfig) -> Guess:
-    """Roles by the reader's plan; where it cannot read the table, as many as can be told."""
+    """Guess roles by the reader's plan; if it cannot read the table, as many as are recognised."""
     try:
         _, plan = read_with_plan(source, config)
     except InputError:
@@ -148,7 +148,8 @@ def guess(source: object, config: ReadConfig) -> Guess:
 
 
 def patterns(scores: Sequence[str]) -> dict[str, str]:
-    """One rater each, or, where the names make a grid, a rater and an item, in either order."""
+    """Return the possible meanings of score columns: one rater each, or, if the names form a grid, a rater and an item
+    in either order."""
     known = {"rater": "{rater}"}
     if (grid := likely_pattern(scores)) is not None:
         known |= {"grid": grid, "turned": swapped_pattern(grid)}
@@ -167,7 +168,7 @@ def _partly(source: object, config: ReadConfig) -> dict[str, str]:
 
 
 def check(path: str, name: str, read: dict[str, Any], progress: Say) -> dict[str, Any]:
-    """How the table is read, what is still to be confirmed, and who can be compared with whom."""
+    """Say how the table is read, what has to be confirmed, and who can be compared with whom."""
     with _named(path, name):
         found = check_data(path, **read)
     return {
@@ -190,7 +191,7 @@ def fit(
     decide: str | None = None,
     remark: int | None = None,
 ) -> dict[str, Any]:
-    """Fit, diagnose and write everything that can be looked at or downloaded."""
+    """Fit, diagnose and write everything that can be viewed or downloaded."""
     watch = Watch(_reports(progress))
     request = Request(file=name, read=ReadConfig(**read), fit=FitConfig(**fit), decide=decide, remark=remark)
     run = Run(watch.on_iteration, on_stage=watch.start_stage)
@@ -208,7 +209,7 @@ def fit(
 
 
 def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, Any]:
-    """Fits side by side: models, what the comparison says in words, and every rater in each."""
+    """Compare fits: models, findings in words, and every rater in each."""
     found = compare_fits(*(load(Path(folder) / "fit.json") for folder in folders), names=names)
     picture = two_fits(found.tables["raters"], names)
     return {
@@ -237,7 +238,7 @@ TASKS = {"preview": preview, "check": check, "fit": fit, "compare": compare}
 
 
 def _reports(say: Say) -> Callable[[float, str, Iteration | None], None]:
-    """Progress for the page: every stage, and iterations not too often."""
+    """Report progress to the page: every stage, and some iterations."""
     last = 0.0
 
     def show(done: float, stage: str, iteration: Iteration | None) -> None:
@@ -254,7 +255,7 @@ def _reports(say: Say) -> Callable[[float, str, Iteration | None], None]:
 
 @contextmanager
 def _named(path: str, name: str) -> Iterator[None]:
-    """Messages name the file as the visitor does, not as it is called on our disk."""
+    """Make messages use the visitor's name for the file instead of ours."""
 
     def named(text: str) -> str:
         if isinstance(text, Message):
@@ -270,7 +271,7 @@ def _named(path: str, name: str) -> Iterator[None]:
 
 
 def _fits_excel(ratings: Ratings) -> bool:
-    """Whether a workbook can be offered: the extra is there, and a sheet has room for everybody."""
+    """Whether a workbook can be offered: the extra is installed, and a sheet has room for everybody."""
     try:
         check_excel(ratings)
     except OptionError:
@@ -286,5 +287,5 @@ def _size(ratings: Ratings) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no not-a-number."""
+    """Replace NaN, which JSON lacks, by None."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

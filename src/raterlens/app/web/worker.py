@@ -1,4 +1,4 @@
-"""The process that does the work: reads tasks from stdin, a line of JSON each, and answers on stdout.
+"""A worker process: reads tasks from stdin, one line of JSON each, and answers on stdout.
 
 It ends with its server, however that ends, and removes the work folder, so that no file is left behind.
 """
@@ -14,10 +14,10 @@ from queue import Empty, SimpleQueue
 from typing import Any, TextIO
 
 PAUSE = 0.5
-"""Seconds that a new process stays out of the way, unless it has something to do."""
+"""Seconds that a new process waits before its imports, unless it has a task."""
 
 LARGE = 1_500_000
-"""Kilobytes after which a process is not used again, so that its memory is free for others."""
+"""Kilobytes beyond which a process is not reused, so that its memory is free for others."""
 
 
 def main(root: Path) -> None:
@@ -68,12 +68,12 @@ def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """The value as JSON can carry it."""
+    """Convert a value to what JSON can hold."""
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _claim_stdout() -> TextIO:
-    """Answers go where stdout went; whatever a library prints goes to stderr instead."""
+    """Return the original stdout for answers, and redirect whatever libraries print to stderr."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers
@@ -87,7 +87,7 @@ def _listen(tasks: "SimpleQueue[dict[str, Any]]", root: Path) -> None:
 
 
 def _memory() -> int:
-    """The most that this process has held, in kilobytes; 0 where the system does not say."""
+    """Return this process's peak memory in kilobytes; 0 if the system does not say."""
     try:
         # not on every system
         import resource
