@@ -100,3 +100,12 @@ def test_central_scores_are_told_as_odds():
     assert row["effect"] == "central"
     assert "2.0 times" in row["evidence"]
     assert "logit" not in row["evidence"]
+
+
+def test_an_unusual_use_of_the_scale_that_the_model_has_comes_with_a_step():
+    use = ["keeps to the middle", "", "avoids 3"]
+    found = flags(RATERS, table(halo=[0.0] * 3), {}, None, use=use)
+    assert found["rater"].to_list() == ["A", "C"]
+    assert found["effect"].to_list() == ["central", "avoids 3"]
+    assert found["next_step"][1] == "agree on what deserves a 3"
+    assert "3 less often" in found["evidence"][1]

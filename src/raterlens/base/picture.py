@@ -272,8 +272,10 @@ def layout(picture: Picture, outer: float) -> Layout:
     for start, panels in _rows(picture.panels, columns):
         total = sum(panel.share[narrow] for panel in panels) * columns / len(panels)
         last = panels[-1].x.ticks(outer, narrow)
-        right = round(max(text_width(last[-1][1], TYPE) / 2 if last else 0.0, picture.right))
-        gap = GAP if columns > 1 else 0
+        ends = [text_width(text, TYPE) for _, text in (*last[:1], *last[-1:])]
+        right = round(max(*(end / 2 for end in ends[1:]), picture.right, 0.0))
+        # Labels of neighbouring panels do not touch.
+        gap = 0 if columns == 1 else round(max(GAP, sum(ends) / 2 + 6))
         room = outer - left - PADDING - right - gap * (columns - 1)
         at = float(left)
         for place, panel in enumerate(panels):

@@ -14,7 +14,7 @@ from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_background
 from raterlens.diagnostics.agreement import agreement, rater_pairs
 from raterlens.diagnostics.capability_scale import unit_of
-from raterlens.diagnostics.categories import category_shares, category_statistics
+from raterlens.diagnostics.categories import category_shares, category_statistics, uses_of_scale
 from raterlens.diagnostics.drift import Periods, change
 from raterlens.diagnostics.fit_statistics import (
     Fair,
@@ -230,14 +230,21 @@ def _diagnose(
         periods = Periods(fit, ratings, period, names)
     for name, table in interactions.items():
         tables[f"bias {name}"] = table
-    halo = fit.calibration is not None and not {HALO, IMPRESSION}.isdisjoint(fit.calibration.effects)
+    known = fit.calibration
+    halo = known is not None and not {HALO, IMPRESSION}.isdisjoint(known.effects)
+    use: list[str] = []
+    if known is not None:
+        of_fit = uses_of_scale(known)
+        use = [of_fit[place] for place in places_of(found.ratings.raters, known.labels["rater"], "raters")]
     found_flags = flags(
-        tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link), allowed_for=halo
+        *(tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link)),
+        allowed_for=halo,
+        use=use,
     )
     tables["flags"], tables["shared flags"] = shared(found_flags, ratings.n_raters, allowed_for=halo)
     tables["item flags"] = item_flags(tables["items"], fit.table("items"))
-    known = TablesOnDemand({**_later(fit, ratings, found, fair_student), **tables})
-    return Diagnosis(known, ratings.n_raters, tuple(levels), periods, fit.backend)
+    later = TablesOnDemand({**_later(fit, ratings, found, fair_student), **tables})
+    return Diagnosis(later, ratings.n_raters, tuple(levels), periods, fit.backend)
 
 
 def _later(

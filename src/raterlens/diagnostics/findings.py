@@ -20,6 +20,7 @@ import polars as pl
 
 from raterlens.base.arrays import Array, limit_blas_threads
 from raterlens.base.threads import in_background
+from raterlens.diagnostics.categories import uses_of_scale
 from raterlens.diagnostics.consequences import Consequences, consequences
 from raterlens.diagnostics.diagnosis import Diagnosis, diagnose
 from raterlens.diagnostics.differences import Differences, differences
@@ -30,8 +31,6 @@ from raterlens.estimation.scoring import Placed
 from raterlens.inference.expected_scores import marks_less
 from raterlens.inference.result import Result
 from raterlens.inference.tables import NORMAL_95
-from raterlens.models.calibration import Calibration
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD, RaterThresholds
 from raterlens.ratings.design import connected_groups, in_small_group
 
 if TYPE_CHECKING:
@@ -351,45 +350,14 @@ def _category_use(fit: Result, at: Levers) -> tuple[list[str], list[Interval | N
     """How each rater uses the scale, in words, and what that costs; nothing where all use it alike."""
     known, where = fit.calibration, at.measurement
     n = len(at.slope)
-    if known is None or where is None or RATER_THRESHOLD not in known.effects or where.index.own is None:
+    if known is None or where is None or where.index.own is None:
         return [""] * n, [None] * n
     lost, error = where.index.lost_to_curves(at.slope, at.severity, where.on.sigmas, at.halo)
     error = np.where(np.isfinite(error), error, 0.0)
     ends = zip(
         lost.tolist(), (lost - NORMAL_95 * error).tolist(), (lost + NORMAL_95 * error).tolist(), strict=True
     )
-    return [use_of_scale(known, rater) for rater in range(n)], [Interval(*row) for row in ends]
-
-
-def use_of_scale(known: Calibration, rater: int) -> str:
-    """Whether a rater keeps to the middle, uses the ends, or avoids a score, if more than chance shows it.
-
-    The further apart two thresholds are, the more often the score between them is given.
-    """
-    moved, spread = known.effects[RATER_THRESHOLD][rater], known.curve_covariance
-    steps = len(moved)
-    if spread is None or steps < 2:
-        return ""
-    term = RaterThresholds(len(known.effects[RATER_THRESHOLD]), steps, known.scale == "graded")
-    variance = term.contrasts @ spread[rater, 2:, 2:] @ term.contrasts.T
-
-    def shown(weights: Array) -> float:
-        error = float(np.sqrt(max(float(weights @ variance @ weights), 1e-12)))
-        return float(weights @ moved) / error
-
-    gaps = np.diff(np.eye(steps), axis=0)
-    of_gaps = np.array([shown(gap) for gap in gaps])
-    narrowest = int(of_gaps.argmin())
-    width = shown(gaps.sum(axis=0))
-    if steps > 2 and of_gaps[narrowest] < -CLEAR_USE and of_gaps[narrowest] < width:
-        return f"avoids {known.values[narrowest + 1]:g}"
-    if abs(width) > CLEAR_USE:
-        return "keeps to the middle" if width > 0 else "uses the ends"
-    return ""
-
-
-CLEAR_USE = 2.58
-"""Standard errors from which on a rater's use of the scale is named: one in a hundred by chance."""
+    return uses_of_scale(known), [Interval(*row) for row in ends]
 
 
 def _intervals(table: pl.DataFrame, column: str) -> list[Interval]:

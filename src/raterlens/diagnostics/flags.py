@@ -1,6 +1,6 @@
 """From measured effects to flags, of raters, of items and of the whole panel."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -68,9 +68,10 @@ def flags(
     unit: str = "logits",
     *,
     allowed_for: bool = False,
+    use: Sequence[str] = (),
 ) -> pl.DataFrame:
     """All flags, those of the gravest kind first. `unit`: what severities are measured in; `allowed_for`: intervals
-    allow for halo."""
+    allow for halo; `use`: how each rater uses the scale, in words, where the model says."""
     labels = raters["rater"].cast(pl.String).to_list()
     gravest = [*_alternating(labels, effects), *_reversed(labels, effects)]
     known = {flag.rater for flag in gravest}
@@ -79,6 +80,7 @@ def flags(
     others = [
         *_inconsistent(labels, raters),
         *_central(labels, effects),
+        *_using(labels, use),
         *_halo(labels, effects, allowed_for),
         *(flag for name, table in interactions.items() for flag in _biased(name, table, unit)),
         *(() if changes is None else (*_drifting(changes, unit), *_changing(changes))),
@@ -161,9 +163,31 @@ def _central(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
             p[r],
             f"favours {'the middle' if middle else 'the ends'} of the scale: the odds of these scores are "
             f"{_times(float(np.exp(abs(size[r]))))} those of the other raters",
-            f"show work that clearly deserves {'the ends' if middle else 'the middle'} of the scale, and ask for the "
-            "full scale to be used",
+            _full_scale("the ends" if middle else "the middle"),
         )
+
+
+def _using(labels: list[str], use: Sequence[str]) -> Iterator[Flag]:
+    """Uses of the scale that the model has: no test, since their intervals decided."""
+    for rater, own in zip(labels, use, strict=False):
+        if not own:
+            continue
+        score = own.removeprefix("avoids ")
+        effect, often, step = _USES.get(
+            own, (own, f"{score} less often", f"agree on what deserves a {score}")
+        )
+        evidence = f"gives {often} than the panel does for the same work"
+        yield Flag(rater, effect, np.nan, np.nan, np.nan, np.nan, evidence, step)
+
+
+def _full_scale(deserved: str) -> str:
+    return f"show work that clearly deserves {deserved} of the scale, and ask for the full scale to be used"
+
+
+_USES = {
+    "keeps to the middle": ("central", "middle scores more often", _full_scale("the ends")),
+    "uses the ends": ("extreme", "the highest and the lowest scores more often", _full_scale("the middle")),
+}
 
 
 def _times(odds: float) -> str:

@@ -114,7 +114,8 @@ SEVERITY_ENDS = ("← lenient", "severe →")
 
 
 def severity(fit: Result) -> Picture:
-    """Severity against discrimination of every rater. Capability is constant along each curve."""
+    """Severity against discrimination of every rater. Capability is constant along each curve; there are none where
+    raters use the scale in their own ways, on which capability depends as well."""
     points = severity_data(fit)
     reach, (floor, top) = severity_limit(points), discrimination_range(points)
     title = "Distance from the best criterion, η" if is_latent_class(fit.model) else "Severity η"
@@ -123,12 +124,21 @@ def severity(fit: Result) -> Picture:
     wanting = pl.col("status") == "attention"
     on_top = points.sort(wanting, maintain_order=True)  # those who need attention are drawn last
     named = points.filter(wanting | (pl.len() <= NAMED)).sort(~wanting, "kappa")
+    own_ways = fit.calibration is not None and fit.calibration.own_curves() is not None
+    curves = [] if own_ways else _contours(contours(capability_function(fit), reach, top=top))
     layers: list[Layer] = [
-        *_contours(contours(capability_function(fit), reach, top=top)),
+        *curves,
         Marks(on_top, "eta", "rho", MARKS, 1.0 if points.height <= MANY else 0.61),
         Names(named, "eta", "rho"),
     ]
-    return plot(x, y, layers, _description(points), HEIGHT, right=20)
+    return plot(
+        x,
+        y,
+        layers,
+        _description(points, curves="" if own_ways else ", over curves of equal capability"),
+        HEIGHT,
+        right=20,
+    )
 
 
 def severity_strip(fit: Result, description: str) -> Picture:
@@ -154,9 +164,9 @@ def _contours(curves: pl.DataFrame) -> list[Layer]:
     ]
 
 
-def _description(points: pl.DataFrame) -> str:
+def _description(points: pl.DataFrame, curves: str) -> str:
     wanting = points.filter(status="attention").height
     return (
-        f"Severity against discrimination of {counted(points.height, 'rater')}, over curves of equal capability; "
+        f"Severity against discrimination of {counted(points.height, 'rater')}{curves}; "
         f"{counted(wanting, 'rater needs', 'raters need')} attention."
     )

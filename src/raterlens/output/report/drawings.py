@@ -42,11 +42,16 @@ def _ordered(fit: "Result") -> bool:
     return "thresholds" in fit.tables and fit.calibration is not None
 
 
+def _mapped(fit: "Result") -> bool:
+    """Whether the ratings place anybody on a scale of ability."""
+    return fit.calibration is not None and bool((fit.calibration.effects["slope"] != 0).any())
+
+
 def pictures(fit: "Result", shares: pl.DataFrame | None = None, *, ranked: bool = True) -> dict[str, Any]:
     """`map`, `abilities`, `capability`, `severity`, `categories`, `draws` and `category_use`, each wide and narrow;
     `shares` are `category_shares`."""
     return {
-        "map": both_widths(None if fit.calibration is None else wright(fit)),
+        "map": both_widths(wright(fit) if _mapped(fit) else None),
         "abilities": both_widths(abilities(fit)),
         "capability": both_widths(capability(fit, ranked=ranked)),
         "severity": both_widths(severity(fit)),
