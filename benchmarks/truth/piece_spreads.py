@@ -18,8 +18,8 @@ from raterlens.config import FitConfig
 from raterlens.fitting.facets_task import FacetsTask
 from raterlens.fitting.steps import Run
 from raterlens.inference.covariance import differenced_information, in_full
-from raterlens.models.redundancy import redundancy
-from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.facets import redundancy
+from raterlens.models.terms.halo import PIECE
 
 _STEP = 0.5
 """Step of differences in a variance, in standard errors."""

@@ -11,7 +11,7 @@ from raterlens.estimation.facets_estimate import information_scale
 from raterlens.estimation.methods import estimate
 from raterlens.inference.covariance import in_full
 from raterlens.models.build import Options, build
-from raterlens.models.redundancy import redundancy
+from raterlens.models.facets import redundancy
 from raterlens.models.registry import facets_spec
 
 

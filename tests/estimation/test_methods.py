@@ -15,8 +15,8 @@ from raterlens.estimation.optimiser import Estimate
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import Options, build
-from raterlens.models.capped_log import CORNER
 from raterlens.models.registry import facets_spec
+from raterlens.models.responses import CORNER
 from raterlens.models.signal_detection import LatentClassModel
 from tests.support.facets_models import assert_gradient, by_hand, make, setting
 

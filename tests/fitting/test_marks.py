@@ -14,8 +14,8 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
 from raterlens.models.build import Options, build
+from raterlens.models.marks import Marks
 from raterlens.models.registry import facets_spec
-from raterlens.models.responses import Marks
 from raterlens.ratings.coded import Ratings
 
 RATERS = 6

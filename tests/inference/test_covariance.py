@@ -5,7 +5,7 @@ import pytest
 from scipy import linalg, sparse
 
 from raterlens.inference.covariance import UNDETERMINED, covariance
-from raterlens.models.redundancy import Redundancy, redundancy
+from raterlens.models.facets import Redundancy, redundancy
 from tests.support.facets_models import KINDS, make, somewhere
 
 

@@ -4,7 +4,7 @@ from raterlens.inference.covariance import differenced_information, in_full
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import pseudo_ratings
-from raterlens.models.redundancy import redundancy
+from raterlens.models.facets import redundancy
 from tests.support.facets_models import make, somewhere
 
 

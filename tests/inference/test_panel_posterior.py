@@ -11,7 +11,7 @@ from raterlens.inference import panel_posterior
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.panel_posterior import _around, _At, _Quadratic, _quantiles
 from raterlens.likelihood.priors import FREEDOM
-from raterlens.models.redundancy import Redundancy
+from raterlens.models.facets import Redundancy
 
 
 def written_out(made, spread: float, of_severities: float):

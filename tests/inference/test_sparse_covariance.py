@@ -8,7 +8,7 @@ import raterlens as rl
 from raterlens.fitting.fit import fitted
 from raterlens.fitting.steps import Run
 from raterlens.inference.sparse_covariance import LargeCovariance
-from raterlens.models.redundancy import Redundancy
+from raterlens.models.facets import Redundancy
 
 N_RATERS, N_ITEMS = 400, 5
 

@@ -18,7 +18,7 @@ from raterlens.likelihood.cells import (
     readings,
     readings_in,
 )
-from raterlens.models.contexts import Contexts
+from raterlens.models.term import Contexts
 
 
 def test_essays_hold_the_same_ratings_as_cells(small: Ratings):

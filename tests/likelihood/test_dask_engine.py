@@ -24,7 +24,7 @@ from raterlens.likelihood.engines.dask import (
 from raterlens.likelihood.engines.disk import Part
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.contexts import Contexts
+from raterlens.models.term import Contexts
 from raterlens.ratings.packed import StoredRatings, open_packed
 from tests.support.cluster_in_process import Cluster, Task
 from tests.support.engine_problems import logistic_problem, written_out_covariance

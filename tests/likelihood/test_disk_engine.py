@@ -13,7 +13,7 @@ from raterlens.likelihood.engines.contract import Tables
 from raterlens.likelihood.engines.disk import DiskEngine, Part
 from raterlens.likelihood.engines.selection import bind
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.contexts import Contexts
+from raterlens.models.term import Contexts
 from raterlens.ratings.packed import StoredRatings, open_packed
 from tests.support.engine_problems import logistic_problem, written_out_covariance
 from tests.support.packed_tables import uneven

@@ -19,7 +19,7 @@ from raterlens.likelihood.engines.disk import DiskEngine, Part, among
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.engines.selection import bind, engine_for
 from raterlens.likelihood.nodes import NestedNodes, Nodes
-from raterlens.models.contexts import Contexts
+from raterlens.models.term import Contexts
 from raterlens.ratings.coded import Codes
 from raterlens.ratings.packed import Scratch
 from tests.support.cluster_in_process import Cluster

@@ -14,7 +14,7 @@ from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPrior, pseudo_ratings
 from raterlens.models.build import Options, build
-from raterlens.models.redundancy import centre, redundancy
+from raterlens.models.facets import centre, redundancy
 from raterlens.models.registry import facets_spec
 from tests.support.facets_models import assert_gradient, by_differences, somewhere
 

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.models.averaged_response import AveragedResponse
-from raterlens.models.responses import Adjacent, Linked, Predictor
+from raterlens.models.responses import Adjacent, AveragedResponse, Linked, Predictor
 
 T = np.linspace(-2, 2, 5)
 X = Predictor(np.array([1.0, 1.5]), np.array([[0.2], [-0.5]]))

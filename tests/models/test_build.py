@@ -3,9 +3,8 @@ import pytest
 
 from raterlens.capability.links import get_link
 from raterlens.models.build import Options, build
-from raterlens.models.capped_log import Capped
 from raterlens.models.registry import facets_spec
-from raterlens.models.responses import Adjacent, Graded, Linked
+from raterlens.models.responses import Adjacent, Capped, Graded, Linked
 from tests.support.facets_models import ordered
 
 

@@ -12,9 +12,8 @@ from raterlens.estimation.methods import estimate
 from raterlens.likelihood.forms import CellMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.build import Options, build
-from raterlens.models.capped_log import CORNER, Capped
 from raterlens.models.registry import facets_spec
-from raterlens.models.responses import Linked, Predictor
+from raterlens.models.responses import CORNER, Capped, Linked, Predictor
 from tests.support.facets_models import ordered
 
 # Of the log-likelihood, a student: what a five times finer grid may change.
@@ -92,9 +91,9 @@ def test_the_log_likelihood_is_that_of_the_capped_exponential(made, model):
 def test_a_smaller_corner_changes_next_to_nothing(made, fit, monkeypatch):
     """Nor does it on the writing data, where 14 % of ratings are capped: -3557.8266 with corners 0.02, 0.01, 0.005."""
     small = CORNER / 2
-    monkeypatch.setattr("raterlens.models.capped_log.CORNER", small)
+    monkeypatch.setattr("raterlens.models.responses.CORNER", small)
     monkeypatch.setattr("raterlens.estimation.methods.CORNER", small)
-    monkeypatch.setattr("raterlens.models.capped_log._EXCESS", np.sinh(small / 2) / (small / 2))
+    monkeypatch.setattr("raterlens.models.responses._EXCESS", np.sinh(small / 2) / (small / 2))
     sharper = rl.fit(made.ratings, model="gmf", link="log", standard_errors=False)
     assert sharper.loglik == pytest.approx(fit.loglik, abs=1e-3)
     n, spread = made.ratings.n_raters, np.sqrt(np.diag(fit.calibration.covariance))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from raterlens.models.contexts import Blocks, Contexts
+from raterlens.models.term import Blocks, Contexts
 from tests.support.facets_models import ordered, with_facet
 
 

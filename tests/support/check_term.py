@@ -7,8 +7,7 @@ from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import CellMarginal, marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
-from raterlens.models.facets import FacetsModel
-from raterlens.models.redundancy import centre, redundancy
+from raterlens.models.facets import FacetsModel, centre, redundancy
 from raterlens.models.responses import Response
 from raterlens.ratings.coded import Ratings
 from tests.support.facets_models import assert_gradient, by_differences, flat, somewhere

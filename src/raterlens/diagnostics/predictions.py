@@ -17,13 +17,12 @@ from raterlens.inference.result import Result
 from raterlens.likelihood.nodes import Moments, Nodes, nodes_for
 from raterlens.likelihood.shared import SharedMarginal, SharedResponse
 from raterlens.likelihood.true_category import NO_ABILITY, as_known, known_categories
-from raterlens.models.averaged_response import AveragedResponse
 from raterlens.models.calibration import Calibration
-from raterlens.models.contexts import Contexts
 from raterlens.models.facets import FacetsModel
 from raterlens.models.registry import latent_class_spec
-from raterlens.models.responses import Adjacent, Linked, Predictor, Response
+from raterlens.models.responses import Adjacent, AveragedResponse, Linked, Predictor, Response
 from raterlens.models.signal_detection import LatentClassModel
+from raterlens.models.term import Contexts
 from raterlens.models.terms.halo import HALO
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import Groups, grouped

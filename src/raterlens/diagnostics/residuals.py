@@ -15,8 +15,8 @@ from raterlens.diagnostics.predictions import Expectation, of_abilities, of_cate
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.result import Result
 from raterlens.likelihood.nodes import Moments, Nodes
-from raterlens.models.contexts import Contexts
 from raterlens.models.responses import Predictor, Response
+from raterlens.models.term import Contexts
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import Groups, grouped, large

@@ -16,7 +16,8 @@ from raterlens.estimation.optimiser import Estimate, Search, Space
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.priors import PanelPosterior, PanelPrior, Spread
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Marks, Response
+from raterlens.models.marks import Marks
+from raterlens.models.responses import Response
 from raterlens.models.term import RATING_INFORMATION, START_SLOPE, Beginning
 from raterlens.models.terms.noise import NOISE
 from raterlens.ratings.coded import Ratings

@@ -39,12 +39,10 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Moments, Nodes, nodes_for, reached, step_for
 from raterlens.likelihood.priors import Pseudo, pseudo_ratings
-from raterlens.models.capped_log import CORNER, Capped
-from raterlens.models.facets import FacetsModel
-from raterlens.models.redundancy import centre
-from raterlens.models.responses import Linked, Predictor, Response
+from raterlens.models.facets import FacetsModel, centre
+from raterlens.models.responses import CORNER, Capped, Linked, Predictor, Response
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
-from raterlens.models.terms.slopes import NO_SLOPE
+from raterlens.models.terms.per_rater import NO_SLOPE
 from raterlens.ratings.coded import Ratings
 
 # Of the students' posteriors together, where the log-likelihood makes do with less (`nodes.py`).

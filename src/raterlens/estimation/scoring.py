@@ -22,8 +22,8 @@ from raterlens.models.term import Term
 from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.group_means import GROUP_MEAN
+from raterlens.models.terms.halo import PIECE
 from raterlens.models.terms.known import KnownAnswers
-from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.models.terms.students import POPULATION, Population

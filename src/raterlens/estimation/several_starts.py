@@ -18,8 +18,8 @@ from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.terms.halo import HALO
+from raterlens.models.terms.per_rater import NO_SLOPE
 from raterlens.models.terms.shape import SHAPE
-from raterlens.models.terms.slopes import NO_SLOPE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
 

@@ -11,7 +11,7 @@ from raterlens.estimation.optimiser import TOLERANCE, Optimum, Search, Space, ma
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.likelihood.shared import ACCURACY, MOST_ROUNDS, Ridge, SharedMarginal
-from raterlens.models.redundancy import centre
+from raterlens.models.facets import centre
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.ratings.coded import Ratings
 

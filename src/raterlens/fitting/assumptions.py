@@ -43,7 +43,7 @@ from raterlens.inference.result import Result, differences
 from raterlens.likelihood.cells import readings_in
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import MODELS, FacetsSpec
-from raterlens.models.terms.piece_effect import PIECE
+from raterlens.models.terms.halo import PIECE
 from raterlens.models.terms.rater_interactions import ITEM
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS

@@ -16,8 +16,8 @@ from raterlens.config.fit_config import facets_of
 from raterlens.inference.covariance import EXPECTED, OBSERVED, check_kind
 from raterlens.likelihood.cells import readings_in
 from raterlens.models.build import Options
-from raterlens.models.contexts import Contexts
 from raterlens.models.registry import MODELS, FacetsSpec, facets_spec
+from raterlens.models.term import Contexts
 from raterlens.models.terms.rater_interactions import ITEM, Interaction
 from raterlens.models.terms.shared_bias import ENOUGH_KNOWN
 from raterlens.ratings.coded import Ratings

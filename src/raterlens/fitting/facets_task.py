@@ -61,8 +61,7 @@ from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, k
 from raterlens.models.build import Options, build, with_known
 from raterlens.models.calibration import COVARYING, Calibration
 from raterlens.models.covariates import Covariates, read_covariates
-from raterlens.models.facets import FacetsModel
-from raterlens.models.redundancy import redundancy
+from raterlens.models.facets import FacetsModel, redundancy
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import check_design, connected_groups, in_small_group
 from raterlens.ratings.groupings import counted_once, inconsistent_raters

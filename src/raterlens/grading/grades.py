@@ -17,8 +17,8 @@ from raterlens.estimation.scoring import Placed
 from raterlens.inference.expected_scores import average_scores
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.calibration import Calibration
+from raterlens.models.marks import Marks
 from raterlens.models.registry import is_latent_class
-from raterlens.models.responses import Marks
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit

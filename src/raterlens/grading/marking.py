@@ -15,8 +15,8 @@ from raterlens.inference.expected_scores import MOST_RATERS, fitted_levels, spre
 from raterlens.likelihood.cells import reading_columns
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
-from raterlens.models.contexts import Contexts
 from raterlens.models.panel import Rows
+from raterlens.models.term import Contexts
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.groupings import grouped
 

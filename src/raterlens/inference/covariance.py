@@ -22,8 +22,7 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PSEUDO_NODES, Pseudo
-from raterlens.models.facets import FacetsModel
-from raterlens.models.redundancy import Redundancy
+from raterlens.models.facets import FacetsModel, Redundancy
 from raterlens.ratings.coded import Ratings
 
 # A direction with less information than this, relative to the parameters' own, is undetermined by the data.

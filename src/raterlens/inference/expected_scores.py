@@ -13,7 +13,7 @@ from raterlens.capability.population import AbilityShape
 from raterlens.estimation.scoring import level_places, places_of
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
-from raterlens.models.contexts import Contexts
+from raterlens.models.term import Contexts
 from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings

@@ -35,7 +35,7 @@ from raterlens.inference.covariance import Covariance, covariance, in_full
 from raterlens.inference.panel_draws import lattice, lower_root, outer_quantiles
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import NO_ABILITY
-from raterlens.models.redundancy import Redundancy
+from raterlens.models.facets import Redundancy
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
 from raterlens.ratings.coded import Ratings, level_table
 

@@ -23,8 +23,8 @@ from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPosterior, PanelPrior
+from raterlens.models.facets import Redundancy, centre, redundancy
 from raterlens.models.panel import PanelSpread
-from raterlens.models.redundancy import Redundancy, centre, redundancy
 
 # Panels for which the spreads' uncertainty matters, and can be afforded.
 MOST_RATERS, MOST_RATINGS = 50, 50_000

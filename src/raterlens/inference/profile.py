@@ -33,7 +33,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.models.anchors import anchors_from, hold, known_here
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
-from raterlens.models.redundancy import redundancy
+from raterlens.models.facets import redundancy
 from raterlens.models.registry import facets_spec
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.rater_interactions import interacting_facets

@@ -17,8 +17,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.inference.covariance import SET_ASIDE, UNDETERMINED, Covariance
-from raterlens.models.facets import FacetsModel
-from raterlens.models.redundancy import Redundancy
+from raterlens.models.facets import FacetsModel, Redundancy
 
 # ----------------------------------------------------------------------------------------------------
 # Blocks of the inverse of a large sparse matrix, without the inverse.

@@ -28,8 +28,7 @@ from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import DrawnPrior, Spread
-from raterlens.models.facets import FacetsModel
-from raterlens.models.redundancy import centre, redundancy
+from raterlens.models.facets import FacetsModel, centre, redundancy
 from raterlens.models.terms.noise import NOISE
 from raterlens.models.terms.rater_interactions import ITEM
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD

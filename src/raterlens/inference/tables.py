@@ -27,14 +27,12 @@ from raterlens.likelihood.readings import HaloMarginal
 from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import INTERCEPT, Covariates
-from raterlens.models.facets import FacetsModel
-from raterlens.models.redundancy import redundancy
+from raterlens.models.facets import FacetsModel, redundancy
 from raterlens.models.responses import Predictor
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
-from raterlens.models.terms.halo import HALO, IMPRESSION, LARGEST_HALO, Halo
+from raterlens.models.terms.halo import HALO, IMPRESSION, LARGEST_HALO, PIECE, Halo
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.noise import NOISE
-from raterlens.models.terms.piece_effect import PIECE
 from raterlens.models.terms.rater_interactions import ITEM, Interaction
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS, SharedBias

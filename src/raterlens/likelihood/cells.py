@@ -12,7 +12,7 @@ from scipy import sparse
 from raterlens.base.arrays import run_starts, run_sums, take_in_blocks
 from raterlens.base.threads import in_blocks
 from raterlens.kernels.library import compiled_code_pays
-from raterlens.models.contexts import Contexts
+from raterlens.models.term import Contexts
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.groupings import by_piece, occurrence
 

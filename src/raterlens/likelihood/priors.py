@@ -34,9 +34,8 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.derivatives import context_curvature
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.facets import FacetsModel
+from raterlens.models.facets import FacetsModel, centre
 from raterlens.models.panel import PanelSpread
-from raterlens.models.redundancy import centre
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.per_rater import Effect

@@ -7,26 +7,22 @@ from typing import Literal
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.capability.links import Link
 from raterlens.config import HaloKind
-from raterlens.models.capped_log import Capped
-from raterlens.models.contexts import Contexts
 from raterlens.models.facets import FacetsModel
+from raterlens.models.marks import Marks
 from raterlens.models.registry import FacetsSpec
-from raterlens.models.responses import Adjacent, Graded, Linked, Marks, Response
-from raterlens.models.term import Term
+from raterlens.models.responses import Adjacent, Capped, Graded, Linked, Response
+from raterlens.models.term import Contexts, Term
 from raterlens.models.terms.difficulties import Difficulties, FacetLevels
 from raterlens.models.terms.draws import FLATTENING, Draws
 from raterlens.models.terms.group_means import GroupMeans
-from raterlens.models.terms.halo import IMPRESSION, Halo, Impressions, readings_as_pieces
+from raterlens.models.terms.halo import IMPRESSION, Halo, Impressions, Pieces, readings_as_pieces
 from raterlens.models.terms.item_slopes import ItemSlopes
 from raterlens.models.terms.known import KNOWN, KnownAnswers
 from raterlens.models.terms.noise import Noise
-from raterlens.models.terms.per_rater import Linear
-from raterlens.models.terms.piece_effect import Pieces
+from raterlens.models.terms.per_rater import Linear, Severities, Slopes
 from raterlens.models.terms.rater_interactions import Interaction
 from raterlens.models.terms.rater_thresholds import RaterThresholds
-from raterlens.models.terms.severities import Severities
 from raterlens.models.terms.shape import Shape
-from raterlens.models.terms.slopes import Slopes
 from raterlens.models.terms.thresholds import Thresholds, highest_scores
 from raterlens.ratings.coded import Ratings
 

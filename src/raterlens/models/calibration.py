@@ -18,11 +18,12 @@ from raterlens.capability.index import NEARBY, OwnCurves
 from raterlens.capability.links import get_link
 from raterlens.config import HaloKind
 from raterlens.models.build import Options, on_rows, response_of
-from raterlens.models.contexts import Contexts
 from raterlens.models.facets import FacetsModel
+from raterlens.models.marks import Marks
 from raterlens.models.panel import Panel, PanelSpread, Rows, SlopeLimits
 from raterlens.models.registry import facets_spec, own_slopes
-from raterlens.models.responses import Linked, Marks, Response
+from raterlens.models.responses import Linked, Response
+from raterlens.models.term import Contexts
 from raterlens.models.terms.halo import IMPRESSION
 from raterlens.models.terms.noise import NOISE
 from raterlens.models.terms.rater_interactions import block_of, interacting_facets

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from raterlens.base.arrays import Array, Indices
-from raterlens.capability.curves import MarkCurve
-from raterlens.capability.links import Link
+from raterlens.capability.links import Link, get_link
+from raterlens.capability.population import READINGS
 from raterlens.kernels.library import compiled_code_pays
 
 # Logits beyond which a probability would be 0 in doubles.
@@ -295,21 +296,17 @@ class Linked(Response):
         return np.ones(1)
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
-        s = self._predict(predictor, t)
+        s = _predict(predictor, t)
         return np.stack([self.link.log_fail(s), self.link.log_pass(s)], axis=1)
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
-        s = self._predict(predictor, t)
+        s = _predict(predictor, t)
         return np.stack([self.link.slopes(s, np.bool_(y))[0] for y in (0, 1)], axis=1)[None]
 
     def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
-        s = self._predict(predictor, t)
+        s = _predict(predictor, t)
         fail, passed = (counts[:, y] * self.link.slopes(s, np.bool_(y))[1] for y in (0, 1))
         return (fail + passed)[..., None, None]
-
-    @staticmethod
-    def _predict(predictor: Predictor, t: Array) -> Array:
-        return np.multiply.outer(predictor.slope, t) + predictor.intercepts
 
 
 @dataclass(frozen=True, slots=True)
@@ -486,125 +483,6 @@ class Graded(Response):
         return np.multiply.outer(predictor.slope, t)[:, None] + predictor.intercepts[..., None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Marks(Response):
-    """Marks on a fine scale, normal around a mean that rises with ability: y ~ N(a t + e_1, exp(e_2)^2).
-
-    Marks are counted from the middle of their scale, in units of a sixth of it, so that slopes, severities and noise
-    are of the size that they have in logits. Log-probabilities are logarithms of densities, per mark of the file.
-    """
-
-    step: float
-    """Between neighbouring marks of the file."""
-    highest: float
-    """Highest mark of the scale that units are counted on."""
-    n_categories: int
-
-    @staticmethod
-    def of(n_categories: int, step: float) -> "Marks":
-        return Marks(step, step * (n_categories - 1), n_categories)
-
-    @property
-    def lever(self) -> Array:
-        return np.array([1.0, 0.0])
-
-    @property
-    def probabilities(self) -> bool:
-        """Whether marks are probabilities, fractions from 0 to 1: they are normal as log-odds."""
-        return self.step < 1 and self.highest <= 1
-
-    @property
-    def link(self) -> str:
-        """From the predictor to a mark."""
-        return "logit" if self.probabilities else "identity"
-
-    @property
-    def unit(self) -> float:
-        """Marks in a unit of the model; of probabilities, log-odds."""
-        return 1.0 if self.probabilities else self.highest / 6
-
-    @property
-    def least_noise(self) -> float:
-        """The noise of marks that are exact but for being rounded to the scale, in units."""
-        slope = 4.0 if self.probabilities else 1.0  # of log-odds, at a half
-        return slope * self.step / (self.unit * float(np.sqrt(12)))
-
-    @property
-    def values(self) -> Array:
-        """(marks,): in units from the middle."""
-        return self.counted(self.step * np.arange(float(self.n_categories)))
-
-    def counted(self, mark: Array) -> Array:
-        """Marks of the file in units from the middle."""
-        if not self.probabilities:
-            return np.asarray((mark - self.highest / 2) / self.unit)
-        inside = np.clip(mark, self.step / 2, 1 - self.step / 2)
-        return np.asarray(np.log(inside) - np.log1p(-inside))
-
-    def from_middle(self, value: float) -> float:
-        """A mark in units from the middle as the file has it; of probabilities, log-odds."""
-        return value if self.probabilities else self.highest / 2 + self.unit * value
-
-    def curve(self, noise: float | Array) -> MarkCurve:
-        """How marks with this noise, in units, follow their mean."""
-        values, span = self.values, self.highest / self.unit
-        return MarkCurve((values[1:] + values[:-1]) / 2, noise, span, self.probabilities)
-
-    def chances(self, predictor: Predictor, t: Array) -> Array:
-        reached = self.curve(self._noise(predictor)[:, None]).cumulative(self._mean(predictor, t))[0]
-        ends = np.zeros((1, *reached.shape[1:]))
-        return np.moveaxis(-np.diff(reached, axis=0, prepend=1 + ends, append=ends), 0, 1)
-
-    def mean(self, predictor: Predictor, t: Array) -> Array:
-        """It may lie beyond the ends of the scale."""
-        curve = self.curve(self._noise(predictor)[:, None])
-        return curve.mean(self._mean(predictor, t)) * (self.n_categories - 1)
-
-    def reach(self, predictor: Predictor) -> Array:
-        return np.asarray(np.abs(predictor.slope) / self._noise(predictor))
-
-    def log_prob(self, predictor: Predictor, t: Array) -> Array:
-        constant = predictor.intercepts[:, 1] + np.log(2 * np.pi) / 2 + np.log(self.unit)
-        return np.asarray(-(self._residuals(predictor, t) ** 2) / 2 - constant[:, None, None])
-
-    def scores(self, predictor: Predictor, t: Array) -> Array:
-        off = self._residuals(predictor, t)
-        return np.stack([off / self._noise(predictor)[:, None, None], off**2 - 1])
-
-    def counted_scores(self, predictor: Predictor, t: Array, counts: Array) -> Array:
-        n, first, second = self._sums(predictor, t, counts)
-        return np.stack([first / self._noise(predictor)[:, None], second - n], axis=-1)
-
-    def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
-        n, first, second = self._sums(predictor, t, counts)
-        noise = self._noise(predictor)[:, None]
-        found = np.empty((*n.shape, 2, 2))
-        found[..., 0, 0], found[..., 1, 1] = -n / noise**2, -2 * second
-        found[..., 0, 1] = found[..., 1, 0] = -2 * first / noise
-        return found
-
-    def _sums(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array, Array]:
-        """(contexts, nodes) each: marks counted, and the sums of their residuals and of the squares of these."""
-        powers = np.stack([np.ones(self.n_categories), self.values, self.values**2])
-        n, total, squares = np.tensordot(powers, counts, (1, 1))
-        mean, noise = self._mean(predictor, t), self._noise(predictor)[:, None]
-        return n, (total - n * mean) / noise, (squares - 2 * mean * total + n * mean**2) / noise**2
-
-    def _residuals(self, predictor: Predictor, t: Array) -> Array:
-        """(contexts, marks, nodes): in units of the noise."""
-        off = self.values[:, None] - self._mean(predictor, t)[:, None]
-        off /= self._noise(predictor)[:, None, None]
-        return off
-
-    @staticmethod
-    def _mean(predictor: Predictor, t: Array) -> Array:
-        return np.asarray(np.multiply.outer(predictor.slope, t) + predictor.intercepts[:, :1])
-
-    @staticmethod
-    def _noise(predictor: Predictor) -> Array:
-        return np.exp(predictor.intercepts[:, 1])
-
-
 def _logistic(logits: Array) -> Array:
     """Not `special.expit`: NumPy has exponentials in vectors of the processor."""
     small = np.exp(-np.abs(logits))
@@ -614,3 +492,135 @@ def _logistic(logits: Array) -> Array:
 def _large(predictor: Predictor, t: Array) -> bool:
     """Whether a table of scores is worth compiled code."""
     return compiled_code_pays(predictor.intercepts.size * len(t) * _PER_NUMBER)
+
+
+# --------------------------------------------------------------------------------------------------------------
+
+# Pass or fail through the log link: P(y = 1) = exp(S), capped at 1 where S exceeds 0.
+#
+# Ability is unbounded, so S always exceeds 0 for the ablest students. The likelihood of a capped exponential has a
+# corner there, which a sum over ability nodes turns into steps of its gradient; averaged over a short stretch of
+# S, the corner is round and the likelihood smooth enough for the optimiser and for standard errors.
+
+CORNER = 0.02
+"""Stretch of S over which the corner is rounded. Rounding moves estimates by some hundredths of a standard error at
+most; it would change the log-likelihood itself by more than that matters, so what is reported is `sharp`."""
+
+# A fail is impossible beyond the corner. This log-probability keeps steps of the optimiser there finite, and low.
+_IMPOSSIBLE = -500.0
+
+
+@dataclass(frozen=True, slots=True)
+class Capped(Response):
+    """P(y = 1) = F(a t + e), F the average of min(exp, 1) over CORNER.
+
+    With v = w / 2 - s the distance from the end of the corner, of width w:
+
+        1 - F = 1 - exp(s) sinh(w / 2) / (w / 2)   (v >= w),      (v - 1 + exp(-v)) / w   (0 < v < w)
+    """
+
+    cornered = True
+
+    @property
+    def n_categories(self) -> int:
+        return 2
+
+    @property
+    def lever(self) -> Array:
+        return np.ones(1)
+
+    def log_prob(self, predictor: Predictor, t: Array) -> Array:
+        _, failed, _, _ = self._parts(predictor, t)
+        s = _predict(predictor, t)
+        log_pass = np.where(_straight(s), s + np.log(_EXCESS), np.log1p(-np.minimum(failed, 0.5)))
+        with np.errstate(divide="ignore"):
+            return np.stack([np.maximum(np.log(failed), _IMPOSSIBLE), log_pass], axis=1)
+
+    def scores(self, predictor: Predictor, t: Array) -> Array:
+        passed, failed, density, _ = self._parts(predictor, t)
+        return np.stack([-_ratio(density, failed), _ratio(density, passed)], axis=1)[None]
+
+    def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        passed, failed, density, rise = self._parts(predictor, t)
+        of_fail = -_ratio(rise, failed) - _ratio(density, failed) ** 2
+        of_pass = _ratio(rise, passed) - _ratio(density, passed) ** 2
+        return (counts[:, 0] * of_fail + counts[:, 1] * of_pass)[..., None, None]
+
+    @staticmethod
+    def sharp(predictor: Predictor, t: Array) -> Array:
+        """(contexts, categories, nodes): log-probabilities with the corner as it is."""
+        log_prob = Linked(get_link("log")).log_prob(predictor, t)
+        return np.maximum(log_prob, _IMPOSSIBLE)
+
+    @staticmethod
+    def _parts(predictor: Predictor, t: Array) -> tuple[Array, Array, Array, Array]:
+        """(contexts, nodes): F, 1 - F, F' and F''."""
+        s, w = _predict(predictor, t), CORNER
+        below = np.exp(np.minimum(s, -w / 2)) * _EXCESS
+        v = np.clip(w / 2 - s, 0.0, w)
+        # v - 1 + exp(-v) without cancellation: v^2 / 2 - v^3 / 6 + v^4 / 24 .., for v <= CORNER.
+        corner = v**2 * (1 / 2 - v * (1 / 6 - v * (1 / 24 - v / 120))) / w
+        straight, inside = _straight(s), s < w / 2
+        failed = np.where(straight, 1 - below, corner)
+        density = np.where(straight, below, -np.expm1(-v) / w)
+        rise = np.where(straight, below, np.where(inside, -np.exp(-v) / w, 0.0))
+        return np.where(straight, below, 1 - corner), failed, density, rise
+
+
+_EXCESS = float(np.sinh(CORNER / 2) / (CORNER / 2))
+
+
+def _predict(predictor: Predictor, t: Array) -> Array:
+    return np.multiply.outer(predictor.slope, t) + predictor.intercepts
+
+
+def _straight(s: Array) -> NDArray[np.bool_]:
+    """Where the average is over an exponential alone."""
+    return s <= -CORNER / 2
+
+
+def _ratio(numerator: Array, probability: Array) -> Array:
+    """Over a probability; 0 where that vanishes, since no posterior weight is there."""
+    return np.divide(numerator, probability, out=np.zeros_like(probability), where=probability > 0)
+
+
+# --------------------------------------------------------------------------------------------------------------
+
+# A response averaged over the reading effect: what a single score is like, whatever the impression of its reading.
+
+
+@dataclass(frozen=True, slots=True)
+class AveragedResponse(Response):
+    """P(y | t) = E_u[P(y | t, u)], where the intercepts vary by `spread` times u."""
+
+    response: Response
+    spread: Array
+    """(contexts,)"""
+
+    @property
+    def n_categories(self) -> int:
+        return self.response.n_categories
+
+    @property
+    def lever(self) -> Array:
+        return self.response.lever
+
+    def log_prob(self, predictor: Predictor, t: Array) -> Array:
+        logs = [np.log(w) + self.response.log_prob(self._at(predictor, u), t) for u, w in _rule()]
+        return np.asarray(special.logsumexp(np.stack(logs), axis=0))
+
+    def scores(self, predictor: Predictor, t: Array) -> Array:
+        whole = self.log_prob(predictor, t)
+        found = np.zeros((len(self.lever), *whole.shape))
+        for u, w in _rule():
+            at = self._at(predictor, u)
+            share = w * np.exp(self.response.log_prob(at, t) - whole)
+            found += share * self.response.scores(at, t)
+        return found
+
+    def _at(self, predictor: Predictor, u: float) -> Predictor:
+        return predictor.shifted(u * self.spread, self.lever)
+
+
+def _rule() -> list[tuple[float, float]]:
+    return [(float(u), float(w)) for u, w in zip(*READINGS, strict=True)]

@@ -23,7 +23,7 @@ from scipy import special
 
 from raterlens.base.arrays import Array
 from raterlens.capability.links import Link
-from raterlens.models.contexts import Blocks
+from raterlens.models.term import Blocks
 
 # The slope of a rater who never errs has no finite estimate. At these the error rates of such a rater are below
 # 0.04 %, and data cannot tell slopes apart.

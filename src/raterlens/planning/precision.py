@@ -15,7 +15,7 @@ from raterlens.inference.covariance import covariance, in_full
 from raterlens.inference.measurement import measured
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
-from raterlens.models.redundancy import Redundancy
+from raterlens.models.facets import Redundancy
 from raterlens.planning.assumed_panel import AssumedPanel, ReadingTables, reading_tables, sum_variance
 
 # ------------------------------------------------------------------------------------------ expected information

@@ -35,7 +35,7 @@ from raterlens.likelihood.cells import Grouped, Grouping, Kinds, grouped_by
 from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
 from raterlens.likelihood.engines.disk import Part, add, among, bound_part
 from raterlens.likelihood.nodes import Moments, Nodes
-from raterlens.models.contexts import Contexts
+from raterlens.models.term import Contexts
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.packed import StoredRatings, open_packed, part_edges
 

@@ -28,7 +28,7 @@ from raterlens.likelihood.engines.compiled import (
 )
 from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
 from raterlens.likelihood.nodes import Moments, Nodes
-from raterlens.models.contexts import Contexts
+from raterlens.models.term import Contexts
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.packed import Scratch, StoredRatings, forget
 

@@ -9,7 +9,7 @@ from raterlens.likelihood.cells import Grouping, Kinds, grouped_by
 from raterlens.likelihood.engines.by_piece import PieceEngine
 from raterlens.likelihood.engines.contract import Engine
 from raterlens.likelihood.engines.numpy import NumpyEngine
-from raterlens.models.contexts import Contexts
+from raterlens.models.term import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.capability.links import Link
-from raterlens.models.contexts import Contexts
-from raterlens.models.term import Beginning, Designs, PredictorName, Term, one_per_row
+from raterlens.models.term import Beginning, Contexts, Designs, PredictorName, Term, one_per_row
 from raterlens.ratings.coded import Tally
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Mask
-from raterlens.models.contexts import Contexts
-from raterlens.models.term import RATING_INFORMATION, Beginning, Designs, rows_of
+from raterlens.models.term import RATING_INFORMATION, Beginning, Contexts, Designs, rows_of
 from raterlens.models.terms.per_rater import Linear, RaterTerm
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
     S = a_r theta - b_r - delta_i + tau_r u         `halo`: in logits, u ~ N(0, 1) for each reading
     S = a_r (theta + omega u) - b_r - delta_i       `impression`: on the scale of ability
 
-An impression on the scale of ability is as if each reading were a piece of work of its own.
+An impression on the scale of ability is as if each reading were a piece of work of its own; pieces differ from what
+their student can do in general, by a quality with standard deviation omega around ability.
 """
 
 from dataclasses import dataclass, replace
@@ -13,21 +14,47 @@ import numpy as np
 import polars as pl
 
 from raterlens.base.arrays import Array, Mask
-from raterlens.models.contexts import Contexts
-from raterlens.models.term import RATING_INFORMATION, Beginning, Designs, rows_of
+from raterlens.models.term import RATING_INFORMATION, Beginning, Contexts, Designs, Term, rows_of
 from raterlens.models.terms.per_rater import Linear, RaterTerm
-from raterlens.models.terms.piece_effect import Pieces
 from raterlens.ratings.coded import Facet, Ratings
 from raterlens.ratings.groupings import readings_of
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
 
-HALO, IMPRESSION = "halo", "impression"
-# Of the spread: at 10, the scores of a reading are almost identical.
+HALO, IMPRESSION, PIECE = "halo", "impression", "piece"
 LARGEST_HALO = 10.0
-# Away from 0, where the likelihood is level in the spread.
+"""Bound of its spread in logits, at which the scores of a reading are almost identical."""
+# Away from 0, where the likelihood is level in a spread.
 _START = 0.5
+LARGEST_PIECE = 5.0
+"""Bound of the spread of pieces, in standard deviations of ability."""
+# Of a student about the variance.
+_INFORMATION = 0.1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces(Term):
+    """omega^2, the variance of the quality of a piece around its student's ability."""
+
+    name: str = PIECE
+    variance = True
+
+    @property
+    def size(self) -> int:
+        return 1
+
+    def start(self, given: Beginning) -> Array:
+        return np.array([_START**2])
+
+    def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
+        return np.array([_INFORMATION * n_students])
+
+    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
+        return np.zeros(1), np.array([LARGEST_PIECE**2])
+
+    def at_limit(self, x: Array) -> Mask:
+        return np.asarray(x >= LARGEST_PIECE**2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

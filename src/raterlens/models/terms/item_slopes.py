@@ -8,8 +8,7 @@ import numpy as np
 
 from raterlens.base.arrays import Array
 from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE
-from raterlens.models.contexts import Contexts
-from raterlens.models.term import Designs, Term, one_per_row
+from raterlens.models.term import Contexts, Designs, Term, one_per_row
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel

@@ -16,8 +16,7 @@ from scipy import special
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.capability.yardstick import LARGEST_EFFECT
-from raterlens.models.contexts import Contexts
-from raterlens.models.term import Beginning, Designs, Offsets, Term, at_answers
+from raterlens.models.term import Beginning, Contexts, Designs, Offsets, Term, at_answers
 from raterlens.models.terms.thresholds import Thresholds, step_sums
 from raterlens.ratings.coded import Ratings
 

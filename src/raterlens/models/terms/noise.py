@@ -7,8 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array
-from raterlens.models.contexts import Contexts
-from raterlens.models.term import Beginning, Designs, one_per_row
+from raterlens.models.term import Beginning, Contexts, Designs, one_per_row
 from raterlens.models.terms.per_rater import Linear, RaterTerm
 
 if TYPE_CHECKING:

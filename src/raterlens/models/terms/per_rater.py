@@ -1,4 +1,5 @@
-"""Numbers of raters, such as slopes and severities: each rater's own, shared, or explained by covariates."""
+"""Numbers of raters: each rater's own, shared, or explained by covariates. Slopes, how well a rater tells students
+apart, and severities, how much lower than others it scores."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,8 +7,15 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.arrays import Array, Indices
-from raterlens.models.term import Term
+from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE, LARGEST_SLOPE
+from raterlens.models.term import START_SLOPE, Beginning, Contexts, Designs, Offsets, Term, rows_of
+from raterlens.models.terms.difficulties import pass_rates, through
+
+SLOPE, SEVERITY = "slope", "severity"
+SMALLEST_COMMON_SLOPE = 0.01
+# Slopes below it change no probability that could be seen: they are 0 within rounding.
+NO_SLOPE = 1e-4
 
 
 class Effect(Protocol):
@@ -147,3 +155,68 @@ class RaterTerm(Term):
 
     def parameters(self, table: Array) -> Array:
         return self.effect.invert(table)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Severities(RaterTerm):
+    """b_r, which is subtracted from the predictor; each rater's own, or explained by covariates."""
+
+    effect: Linear
+    name: str = SEVERITY
+
+    def designs(self, rows: Contexts) -> Designs:
+        return {"intercept": rows_of(self.effect.design, rows.rater)}
+
+    def start(self, given: Beginning) -> Array:
+        tally = given.ratings.tally("rater")
+        rates = pass_rates(tally, given.ratings.n_categories - 1)
+        return self.effect.invert(-given.stretch * through(given.link, rates))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slopes(RaterTerm):
+    """a_r, by which ability is multiplied."""
+
+    effect: Effect
+    name: str = SLOPE
+
+    @property
+    def common(self) -> bool:
+        """All raters have the same one."""
+        return not self.effect.by_logarithm and self.effect.size == 1
+
+    @property
+    def own(self) -> bool:
+        """Each rater has one to itself."""
+        return not self.effect.by_logarithm and self.effect.size == self.effect.n_raters
+
+    def designs(self, rows: Contexts) -> Designs:
+        design = rows_of(self.effect.design, rows.rater)
+        return {"log_slope": design} if self.effect.by_logarithm else {"slope": design}
+
+    def offsets(self, rows: Contexts) -> Offsets:
+        if not self.effect.by_logarithm:
+            return {}
+        return {"slope": np.where(rows.rater < rows.n_raters, 1.0, 0.0)}
+
+    def start(self, given: Beginning) -> Array:
+        return self.effect.invert(np.full(given.ratings.n_raters, START_SLOPE))
+
+    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
+        if self.effect.by_logarithm:
+            # Each explains the logarithms of the slopes of raters a standard deviation apart.
+            most = np.full(self.size, np.log(LARGEST_ITEM_SLOPE))
+            return -most, most
+        # A rater's slope may be 0. One common to all may not quite: by symmetry the likelihood is level there,
+        # and an optimiser that a long step takes to 0 would stay.
+        lowest = SMALLEST_COMMON_SLOPE if self.common else 0.0
+        upper = np.full(self.size, LARGEST_SLOPE)
+        return np.full(self.size, -LARGEST_SLOPE if allow_reversed else lowest), upper
+
+    def at_limit(self, x: Array) -> Mask:
+        """A slope of 0 is an answer, not a limit."""
+        return np.asarray(x >= LARGEST_SLOPE) if self.common else RaterTerm.at_limit(self, x)
+
+    def nobody(self, x: Array) -> bool:
+        """Whether no rater's slope is above 0, or above the least that a common one may be."""
+        return bool((np.abs(self.effect(x)) <= (SMALLEST_COMMON_SLOPE if self.common else NO_SLOPE)).all())

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raterlens.base.arrays import Array, Indices
-from raterlens.models.contexts import Contexts
-from raterlens.models.term import Designs, Term, one_per_row
+from raterlens.models.term import Contexts, Designs, Term, one_per_row
 from raterlens.models.terms.difficulties import facet_name
 
 ITEM = "item"

@@ -13,8 +13,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.capability.yardstick import LARGEST_SLOPE
-from raterlens.models.contexts import Contexts
-from raterlens.models.term import Designs, rows_of
+from raterlens.models.term import Contexts, Designs, rows_of
 from raterlens.models.terms.per_rater import Linear, RaterTerm
 
 BIAS = "bias"

@@ -11,8 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array
-from raterlens.models.contexts import Contexts
-from raterlens.models.term import Designs, Term, at_answers
+from raterlens.models.term import Contexts, Designs, Term, at_answers
 
 POPULATION = "population"
 

@@ -17,8 +17,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.capability.yardstick import LARGEST_EFFECT
-from raterlens.models.contexts import Contexts
-from raterlens.models.term import Beginning, Designs, Term, at_answers
+from raterlens.models.term import Beginning, Contexts, Designs, Term, at_answers
 from raterlens.models.terms.difficulties import through
 
 if TYPE_CHECKING:
