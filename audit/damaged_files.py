@@ -18,9 +18,7 @@ from hypothesis.strategies import SearchStrategy
 import raterlens as rl
 from audit.subject import Case, Subject, refusal
 from raterlens.base.errors import RaterlensError
-from raterlens.judging.judge import JudgeReport
-from raterlens.judging.judge_files import changes as changes_since
-from raterlens.judging.judge_files import read_baseline, to_json
+from raterlens.judging.judge_report import JudgeReport
 from tests.support.facets_files import DATA, HEAD, LABELS, MODEL
 from tests.support.reading_files import FILES
 
@@ -42,15 +40,14 @@ KINDS = (
 EDITS = ("cut", "flip", "set", "insert", "remove", "double", "blank")
 
 
-@cache
-def judged() -> JudgeReport:
-    """Judges, of whom later ones are compared with a damaged record."""
+def judged(baseline: Path | None = None) -> JudgeReport:
+    """Judges, compared with a record."""
     known = (
         FRAME.select("student", "item")
         .unique(maintain_order=True)
         .with_columns(answer=pl.int_range(pl.len()) % 2)
     )
-    return rl.judge(FRAME, known=known)
+    return rl.judge(FRAME, known=known, baseline=baseline)
 
 
 @cache
@@ -72,7 +69,7 @@ def whole(kind: str) -> tuple[str, bytes]:
             path = rl.fit(FRAME).save(place / "fit.json")
         elif kind == "judges.json":
             path = place / "judges.json"
-            path.write_text(to_json(judged(), []))
+            judged().save(path)
         elif kind == "facets":
             path = place / "study.txt"
             path.write_text(HEAD + MODEL + LABELS + DATA)
@@ -128,7 +125,7 @@ def check(case: Case, folder: Path) -> str:
             str(rl.load(folder / name))
             return "read"
         if case["kind"] == "judges.json":
-            changes_since(judged(), read_baseline(folder / name))
+            judged(folder / name)
             return "read"
         ratings = rl.read(folder / name, cut=1 if "eval" in case["kind"] else None)
     except RaterlensError as error:

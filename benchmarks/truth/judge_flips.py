@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 import raterlens as rl
-from raterlens.judging.judge_files import read_baseline, settled, to_json
 
 VERDICTS = Path(__file__).parents[2] / "examples" / "judge_in_ci" / "verdicts.jsonl"
 BOOTSTRAPS = 20
@@ -21,18 +20,19 @@ def main() -> None:
     table = pl.read_ndjson(VERDICTS)
     answers, rng = table["answer"].unique(maintain_order=True), np.random.default_rng(3)
     first = rl.judge(table, known="human_label")
-    with TemporaryDirectory() as folder:
-        (Path(folder) / "last.json").write_text(to_json(first, []))
-        baseline = read_baseline(Path(folder) / "last.json")
     found = {way: {judge: Counter[str]() for judge in first.judges["judge"]} for way in ("alone", "baseline")}
-    for _ in range(BOOTSTRAPS):
-        chosen = answers.sample(len(answers), with_replacement=True, seed=int(rng.integers(1 << 30)))
-        drawn = pl.DataFrame({"answer": chosen, "new": [f"a{place}" for place in range(len(answers))]})
-        again = drawn.join(table, on="answer").drop("answer").rename({"new": "answer"})
-        report = rl.judge(again, known="human_label")
-        for way, each in (("alone", report), ("baseline", settled(report, baseline))):
-            for row in each.tables["judges"].iter_rows(named=True):
-                found[way][row["judge"]][row["verdict"]] += 1
+    with TemporaryDirectory() as folder:
+        last = Path(folder) / "last.json"
+        first.save(last)
+        for _ in range(BOOTSTRAPS):
+            chosen = answers.sample(len(answers), with_replacement=True, seed=int(rng.integers(1 << 30)))
+            drawn = pl.DataFrame({"answer": chosen, "new": [f"a{place}" for place in range(len(answers))]})
+            again = drawn.join(table, on="answer").drop("answer").rename({"new": "answer"})
+            for way, baseline in (("alone", None), ("baseline", last)):
+                for row in rl.judge(again, known="human_label", baseline=baseline).judges.iter_rows(
+                    named=True
+                ):
+                    found[way][row["judge"]][row["verdict"]] += 1
     for way, judges in found.items():
         for judge, counts in judges.items():
             print(f"{way}: {judge}: {dict(counts)}")

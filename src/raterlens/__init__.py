@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit as Fit
     from raterlens.judging.gate import Gate as Gate
     from raterlens.judging.gate import gate as gate
-    from raterlens.judging.judge import JudgeReport as JudgeReport
     from raterlens.judging.judge import judge as judge
+    from raterlens.judging.judge_report import JudgeReport as JudgeReport
     from raterlens.judging.replacement import Replacement as Replacement
     from raterlens.judging.replacement import can_replace as can_replace
     from raterlens.judging.system_rates import PassRates as PassRates
@@ -56,7 +56,8 @@ _NAMES = {
     "fitting.api": ("fit", "fit_models", "load"),
     "fitting.fit": ("Fit",),
     "judging.gate": ("Gate", "gate"),
-    "judging.judge": ("JudgeReport", "judge"),
+    "judging.judge": ("judge",),
+    "judging.judge_report": ("JudgeReport",),
     "judging.replacement": ("Replacement", "can_replace"),
     "judging.system_rates": ("PassRates", "pass_rate"),
     "output.data_check": ("DataCheck", "check"),

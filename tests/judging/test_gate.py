@@ -13,7 +13,8 @@ import pytest
 import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, DONE, GATE_FAILED, main
 from raterlens.base.errors import OptionError
-from raterlens.judging.bounds import BOUNDS, FAILED, NEW, PASSED, Bounds, beyond
+from raterlens.judging.bounds import BOUNDS, Bounds
+from raterlens.judging.gate import FAILED, NEW, PASSED, beyond
 from tests.support.judge_panels import PEOPLE, panel
 
 

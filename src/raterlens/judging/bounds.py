@@ -3,14 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import inf
-from typing import TYPE_CHECKING
 
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config.option_fields import option
-
-if TYPE_CHECKING:
-    from raterlens.base.arrays import Array, Indices, Mask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,34 +53,6 @@ class Bounds:
                 "no bound is set, so every rater would pass",
                 Message("set one, for example ", Option("min_kappa", 0.6)),
             )
-
-
-NEW, PASSED, FAILED = -1, 0, 1
-"""A rater's verdict in an earlier run."""
-CLEAR = 3.3 / 1.96
-"""How much further than the 95 % interval an earlier pass must be contradicted: p < 0.001."""
-
-
-def beyond(
-    estimate: "Array", ends: "tuple[Array, Array]", span: tuple[float, float], before: "Indices"
-) -> "Mask":
-    """Who fails: the whole 95 % interval is on the wrong side of a bound.
-
-    A verdict of an earlier run stands until it is clearly wrong, so that chance does not turn it back and forth: who
-    passed fails only beyond 3.3 standard errors, and who failed passes once the estimate is within the bounds.
-    """
-    import numpy as np  # heavy, and the command line reads the bounds alone
-
-    (low, high), (least, most) = ends, span
-    reach_low, reach_high = estimate - CLEAR * (estimate - low), estimate + CLEAR * (high - estimate)
-    outside = ~((least <= estimate) & (estimate <= most))
-    return np.asarray(
-        np.select(
-            [before == PASSED, before == FAILED],
-            [(reach_high < least) | (reach_low > most), outside],
-            (high < least) | (low > most),
-        )
-    )
 
 
 SHARES = ("min_kappa", "min_sharpness", "min_discrimination")

@@ -1,7 +1,7 @@
 """A gate for pipelines: does every rater stay within the bounds?"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from raterlens.base.arrays import Array
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.notebook import MOST, lines, shown
 from raterlens.base.text import MISSING, Message, Option, counted, number, printable
@@ -18,7 +18,7 @@ from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.monitoring import COMPARED, changes, in_words
 from raterlens.diagnostics.residuals import residuals
 from raterlens.inference.result import Result
-from raterlens.judging.bounds import FAILED, NEW, PASSED, Bounds, beyond
+from raterlens.judging.bounds import Bounds
 from raterlens.ratings.coded import Ratings, to_backend
 
 if TYPE_CHECKING:
@@ -26,6 +26,28 @@ if TYPE_CHECKING:
 
 NORMAL = float(special.ndtri(0.975))
 """Half the width of a 95 % interval, in standard errors."""
+NEW, PASSED, FAILED = -1, 0, 1
+"""A rater's verdict in an earlier run."""
+CLEAR = 3.3 / 1.96
+"""How much further than the 95 % interval an earlier pass must be contradicted: p < 0.001."""
+
+
+def beyond(estimate: Array, ends: tuple[Array, Array], span: tuple[float, float], before: Indices) -> Mask:
+    """Who fails: the whole 95 % interval is on the wrong side of a bound.
+
+    A verdict of an earlier run stands until it is clearly wrong, so that chance does not turn it back and forth: who
+    passed fails only beyond 3.3 standard errors, and who failed passes once the estimate is within the bounds.
+    """
+    (low, high), (least, most) = ends, span
+    reach_low, reach_high = estimate - CLEAR * (estimate - low), estimate + CLEAR * (high - estimate)
+    outside = ~((least <= estimate) & (estimate <= most))
+    return np.asarray(
+        np.select(
+            [before == PASSED, before == FAILED],
+            [(reach_high < least) | (reach_low > most), outside],
+            (high < least) | (low > most),
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,12 +109,29 @@ class Gate:
         return shown(heading, lines([*rest[:MOST], *self.changed]))
 
     def to_markdown(self) -> str:
-        """For a pull request: what `raterlens check --markdown` writes."""
-        return markdown(self)
+        """For a pull request: what `raterlens check --markdown` writes. Raters who failed or are close to a bound."""
+        answer, *rest = self.summary().splitlines()
+        rows = self.table.filter(~pl.col("passed") | ~pl.col("certain"))
+        shown = [
+            _cells(row) for row in rows.sort("passed", "rater", maintain_order=True).iter_rows(named=True)
+        ]
+        headings = ("Rater", "Measure", "Value", "95 % interval", "Bound", "")
+        return markdown(answer, markdown_table(headings, shown) if shown else map(cell, rest), self.changed)
 
     def to_junit(self) -> str:
         """As a test suite, a case per rater and bound: what `raterlens check --junit` writes."""
-        return junit(self)
+        fitted = (
+            "the fit converged",
+            f"the fit {'converged' if self.converged else 'did not converge'}",
+            self.converged,
+        )
+        rows = self.table.iter_rows(named=True)
+        return junit(
+            [
+                fitted,
+                *((f"{row['rater']}: {row['measure']}", self.worded(row), row["passed"]) for row in rows),
+            ]
+        )
 
     def to_json(self) -> str:
         """The record as JSON: what `raterlens check --json` prints."""
@@ -318,23 +357,6 @@ def _measured(name: str, raters: pl.DataFrame, misfit: pl.DataFrame | None) -> t
     return column(label), column(label) - half, column(label) + half
 
 
-def markdown(gate: Gate) -> str:
-    """A heading, and a table of every bound that a rater failed or is close to."""
-    answer, *rest = gate.summary().splitlines()
-    lines = [f"### Raterlens: {cell(answer)}", ""]
-    rows = gate.table.filter(~pl.col("passed") | ~pl.col("certain")).sort(
-        "passed", "rater", maintain_order=True
-    )
-    if rows.height:
-        lines += ["| Rater | Measure | Value | 95 % interval | Bound | |", "|---|---|--:|---|--:|---|"]
-        lines += [f"| {' | '.join(_cells(row))} |" for row in rows.iter_rows(named=True)]
-    else:
-        lines += [cell(line.strip()) for line in rest]
-    if gate.changed:
-        lines += ["", "Since the last run:", "", *(f"- {cell(text)}" for text in gate.changed)]
-    return "\n".join(lines) + "\n"
-
-
 def _cells(row: dict[str, Any]) -> list[str]:
     interval = f"{row['low']:.2f} to {row['high']:.2f}" if row["low"] < row["high"] else MISSING
     verdict = ("passed" if row["passed"] else "**failed**") + ("" if row["certain"] else ", not certain")
@@ -343,25 +365,36 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 def cell(text: object) -> str:
     """Text that neither ends a cell nor begins markup."""
-    found = printable(str(text))
+    found = printable(str(text)).strip()
     for mark in "\\`*_[]<>|":
         found = found.replace(mark, f"\\{mark}")
     return found
 
 
-def junit(gate: Gate) -> str:
-    """One test case per rater and bound."""
-    failed = gate.table.filter(~pl.col("passed")).height + (not gate.converged)
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of a table; cells are text that may be markup."""
+    return [f"| {' | '.join(row)} |" for row in (headings, ["---"] * len(headings), *rows)]
+
+
+def markdown(heading: str, body: Iterable[str], changed: Sequence[str]) -> str:
+    """A heading, what is below it, and what has changed since the last run."""
+    lines = [f"### Raterlens: {cell(heading)}", "", *body]
+    if changed:
+        lines += ["", "Since the last run:", "", *(f"- {cell(text)}" for text in changed)]
+    return "\n".join(lines) + "\n"
+
+
+def junit(cases: Sequence[tuple[str, str, bool]]) -> str:
+    """A test suite: the name of each case, its numbers in words, and whether it passed."""
+    failures = sum(not passed for _, _, passed in cases)
     suite = ElementTree.Element(
-        "testsuite", name="raterlens", tests=str(gate.table.height + 1), failures=str(failed), errors="0"
+        "testsuite", name="raterlens", tests=str(len(cases)), failures=str(failures), errors="0"
     )
-    case = ElementTree.SubElement(suite, "testcase", classname="raterlens", name="the fit converged")
-    if not gate.converged:
-        ElementTree.SubElement(case, "failure", message="the fit did not converge")
-    for row in gate.table.iter_rows(named=True):
-        name = f"{printable(str(row['rater']))}: {row['measure']}"
-        case = ElementTree.SubElement(suite, "testcase", classname="raterlens", name=name)
-        if not row["passed"]:
-            ElementTree.SubElement(case, "failure", message=printable(gate.worded(row)))
+    for name, words, passed in cases:
+        case = ElementTree.SubElement(suite, "testcase", classname="raterlens", name=printable(name))
+        if passed:
+            ElementTree.SubElement(case, "system-out").text = printable(words)
+        else:
+            ElementTree.SubElement(case, "failure", message=printable(words))
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

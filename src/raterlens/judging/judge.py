@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,11 @@ from scipy import special, stats
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.text import Message, Option, counted, interval, listed, number
+from raterlens.base.text import Message, Option, counted, listed, number
 from raterlens.judging.answers import Answers, read_verdicts
+from raterlens.judging.gate import NEW, beyond
+from raterlens.judging.judge_report import NOT_TRUSTED, Baseline, JudgeReport, read_baseline
 from raterlens.judging.judges import (
-    EffectiveJudges,
     Measure,
     certain_enough,
     effective_judges,
@@ -22,159 +25,13 @@ from raterlens.judging.judges import (
     measure_judges,
 )
 from raterlens.judging.people_scale import fisher_interval, measure_on_people_scale
-from raterlens.judging.replacement import MARGIN, Replacement, check_scale, replacement
+from raterlens.judging.replacement import MARGIN, check_scale, replacement
 from raterlens.judging.system_rates import PassRates, rates_by_system
 from raterlens.judging.truth import Truth, estimate_truth
-from raterlens.ratings.coded import Backend, Ratings, to_backend
+from raterlens.ratings.coded import Ratings
 
 DEFAULT_BOUNDS = {"known": {"capability": 0.5}, "people": {"sharpness": 0.5}}
-NOT_TRUSTED = "not trusted"
 MEASURES = ("accuracy", "sensitivity", "specificity", "capability")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgeReport:
-    """Every judge measured against the truth or on the people's scale, with what follows from it."""
-
-    tables: Mapping[str, pl.DataFrame]
-    """`judges`, and with known answers `labels`; with `by` also `systems`, `differences` and `slices`; as polars has
-    them."""
-    metrics: tuple[str, ...]
-    """The columns of `judges` that judges are compared by."""
-    bounds: Mapping[str, float]
-    """The lowest value asked for, by metric."""
-    confident: bool
-    n_verdicts: int
-    n_known: int
-    people: tuple[str, ...] = ()
-    """Whose scale it is, where no answers are known."""
-    rates: PassRates | None = None
-    effective_judges: EffectiveJudges | None = None
-    keep: tuple[str, ...] = ()
-    """Judges whose votes together predict the known answers best."""
-    kept_in: tuple[int, int] = (0, 0)
-    """In how many of how many half-samples of the known answers a panel beat its best judge on the other half."""
-    threshold: float = np.inf
-    """How probable a label must be to stand without a person; above 1 where none may."""
-    replacements: tuple[Replacement, ...] = ()
-    """Whether each judge may stand in for a person, where at least two people are named."""
-    cautions: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    backend: Backend = "polars"
-
-    @property
-    def judges(self) -> Any:
-        """A row per judge, the best first.
-
-        With known answers: judge, n (answers judged); accuracy, sensitivity (good work passed), specificity (bad work
-        failed) and capability (their sum less 1), each expected under the truth and with its 95 % interval (`_low`,
-        `_high`); n_known, right and expected (shares of known answers), guard_z, flagged. With people: judge, n (work
-        shared with them), sharpness, and for pass/fail capability and passes (share, where people pass half), each of
-        the first two with its interval. Last the verdict: trusted, not trusted, not certain, or contradicted."""
-        return to_backend(self.tables["judges"], self.backend)
-
-    @property
-    def labels(self) -> Any:
-        """A row per answer, those that need a person first: student, item, label, probability (of this label),
-        n_judges, known, needs_person. None without known answers."""
-        return to_backend(self.tables["labels"], self.backend) if "labels" in self.tables else None
-
-    @property
-    def systems(self) -> Any:
-        """A row per system, as `rl.pass_rate` has them. None without `by`."""
-        return None if self.rates is None else self.rates.rates
-
-    @property
-    def differences(self) -> Any:
-        """A row per pair of systems, as `rl.pass_rate` has them. None without `by`."""
-        return None if self.rates is None else self.rates.differences
-
-    @property
-    def slices(self) -> Any:
-        """A row per judge and system, as `rl.pass_rate` has them. None without `by`."""
-        return None if self.rates is None else self.rates.slices
-
-    @property
-    def guard(self) -> Any:
-        """Judges whose known answers contradict what the panel and the other known answers expect of them."""
-        columns = ("judge", "n_known", "right", "expected", "guard_z")
-        judges = self.tables["judges"]
-        return to_backend(judges.filter("flagged").select(columns), self.backend) if self.n_known else None
-
-    @property
-    def failed(self) -> tuple[str, ...]:
-        """Judges who are not trusted."""
-        return tuple(self.tables["judges"].filter(pl.col("verdict") == NOT_TRUSTED)["judge"])
-
-    @property
-    def passed(self) -> bool:
-        """Whether no judge fails."""
-        return not self.failed
-
-    def __bool__(self) -> bool:
-        return self.passed
-
-    def headline(self) -> str:
-        """One line for the whole."""
-        verdicts = self.tables["judges"]["verdict"]
-        asked = " and ".join(f"{name} at least {bound:g}" for name, bound in self.bounds.items())
-        trusted = int((verdicts == "trusted").sum())
-        said = [f"{trusted:,} of {counted(len(verdicts), 'judge')} can be trusted ({asked})"]
-        others = {word: int((verdicts == word).sum()) for word in ("not certain", "contradicted")}
-        said += [f"{n:,} {word}" for word, n in others.items() if n]
-        return "; ".join(said)
-
-    def basis(self) -> str:
-        """Sentence on what the numbers rest on."""
-        verdicts = counted(self.n_verdicts, "verdict")
-        if self.people:
-            people = f"{counted(len(self.people), 'person', 'people')} ({listed(self.people, 4)})"
-            return f"Measured on the scale of {people}, from {verdicts}."
-        return (
-            f"Measured against the truth, as {counted(self.n_known, 'known answer')} and {verdicts} tell it."
-        )
-
-    def sentences(self) -> list[str]:
-        """Further findings, one sentence each."""
-        found = [each.words()[0] for each in self.replacements]
-        if self.effective_judges is not None:
-            found += [*self.effective_judges.words(), *self._about_labels()]
-        return [*found, *(self.rates.words() if self.rates is not None else ()), *self.cautions]
-
-    def _about_labels(self) -> list[str]:
-        labels = self.tables["labels"]
-        unsure = int(labels["needs_person"].sum())
-        found = [
-            f"{unsure:,} of {counted(labels.height, 'label')} need a person; at most 1 in 10 of the others is wrong, "
-            "if the known answers are a random sample."
-            if self.threshold <= 1
-            else "The known answers are too few, or the labels too often wrong, to do without a person."
-        ]
-        if not self.keep:
-            return found
-        held, splits = self.kept_in
-        return [
-            *found,
-            f"Judges worth keeping: {listed(self.keep, 7)}; as a panel they beat the best one in {held} of {splits} "
-            "splits of the known answers."
-            if len(self.keep) > 1
-            else f"{self.keep[0]} alone does as well as any panel: one was better in only {held} of {splits} splits of "
-            "the known answers.",
-        ]
-
-    def summary(self) -> str:
-        """The judges in plain words."""
-        lines = [self.headline(), ""]
-        for row in self.tables["judges"].iter_rows(named=True):
-            shown = ", ".join(
-                f"{name} {number(row[name])} ({interval(row[f'{name}_low'], row[f'{name}_high'])})"
-                for name in self.metrics
-            )
-            lines.append(f"{row['judge']}: {shown}; {row['verdict']}")
-        return "\n".join([*lines, "", *self.sentences()])
-
-    def __repr__(self) -> str:
-        return f"<JudgeReport: {self.headline()}; see summary()>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,23 +43,52 @@ class _Asked:
     confident: bool
     chosen: list[str]
     """Judges whom the result lists."""
+    baseline: Baseline | None
 
-    def table(
+    def decided(
         self, columns: Mapping[str, Any], measures: Mapping[str, Measure], flagged: Mask
-    ) -> pl.DataFrame:
-        """The judges asked for, the best first: trusted above every bound, not trusted below one, not certain between;
-        never trusted against known answers."""
-        above, below = np.ones(len(flagged), dtype=bool), np.zeros(len(flagged), dtype=bool)
+    ) -> tuple[pl.DataFrame, list[str]]:
+        """The judges asked for, the best first, and those whose verdict is that of an earlier run, in words. Trusted
+        above every bound, not trusted below one, not certain between; never trusted against known answers."""
+        names, earlier = columns["judge"], self.baseline or {}
+        known = [earlier[name]["failed"] if name in earlier else NEW for name in names]
+        above, below, at_once = np.ones((3, len(flagged)), dtype=bool)
+        below, at_once = ~below, ~at_once
         for name, bound in self.bounds.items():
             each = measures[name]
             above &= (each.low if self.confident else each.value) >= bound
-            below |= (each.high if self.confident else each.value) < bound
+            ends, span = (each.low, each.high), (bound, np.inf)
+            if self.confident:
+                at_once |= beyond(each.value, ends, span, np.full(len(known), NEW))
+                below |= beyond(each.value, ends, span, np.array(known)) & np.isfinite(each.value)
+            else:
+                below |= each.value < bound
         between = np.where(flagged, "contradicted", np.where(above, "trusted", "not certain"))
         words = [str(word) for word in np.where(below, NOT_TRUSTED, between)]
         found = pl.DataFrame({**columns, "verdict": words}).with_columns(pl.selectors.float().fill_nan(None))
-        return found.filter(pl.col("judge").is_in(self.chosen)).sort(
-            self.by_metric, descending=True, nulls_last=True
-        )
+        kept = [
+            f"{name} is {word}, and not {other}, because of the last run: its numbers are too near the bound for "
+            "another verdict."
+            for name, word, now, then in zip(names, words, at_once, below, strict=True)
+            if self.confident and now != then and name in self.chosen
+            for other in ["not trusted" if now else "not certain"]
+        ]
+        asked = found.filter(pl.col("judge").is_in(self.chosen))
+        return asked.sort(self.by_metric, descending=True, nulls_last=True), kept
+
+    def changes(self, judges: pl.DataFrame, metrics: Sequence[str]) -> tuple[str, ...] | None:
+        """Judges who moved since the baseline beyond chance: the intervals do not overlap."""
+        if self.baseline is None:
+            return None
+        found = []
+        for now in judges.iter_rows(named=True):
+            then = self.baseline.get(now["judge"], {})
+            for name in metrics:
+                ends = (f"{name}_low", f"{name}_high")
+                known = {name, *ends} <= then.keys() and None not in (now[ends[0]], now[ends[1]])
+                if known and (now[ends[0]] > then[ends[1]] or now[ends[1]] < then[ends[0]]):
+                    found.append(f"{now['judge']}: {name} {number(then[name])} -> {number(now[name])}")
+        return tuple(found)
 
 
 def judge(
@@ -219,6 +105,7 @@ def judge(
     confident: bool = True,
     without: Sequence[str] = (),
     raters: Sequence[str] | None = None,
+    baseline: str | PathLike[str] | None = None,
     **columns: Any,
 ) -> JudgeReport:
     """Measure judges against the truth that some known answers tell, or on the scale of people who are trusted.
@@ -249,6 +136,10 @@ def judge(
         Judges whose verdicts are left out, such as one whom the guard flags.
     raters
         Judge only these; the verdicts of the others still tell about the truth.
+    baseline
+        What `save` wrote in an earlier run; a file that is not there yet is no baseline. `changed` has what moved
+        beyond chance, and an earlier verdict stands until it is clearly wrong: who passed fails only beyond 3.3
+        standard errors, who failed does so until its estimate reaches the bound.
     columns
         Further options of `rl.read`, such as `cut=4`.
 
@@ -301,7 +192,11 @@ def judge(
             option="trusted",
         )
     asked = _Asked(
-        _bounds(given, metrics) or DEFAULT_BOUNDS[basis], _metric(by_metric, metrics), confident, chosen
+        _bounds(given, metrics) or DEFAULT_BOUNDS[basis],
+        _metric(by_metric, metrics),
+        confident,
+        chosen,
+        None if baseline is None else read_baseline(Path(baseline)),
     )
     if people:
         if by is not None:
@@ -380,9 +275,8 @@ def _on_people_scale(
         columns |= {name: each.value, f"{name}_low": each.low, f"{name}_high": each.high}
     if found.pass_fail:
         columns["passes"] = special.ndtr(-found.severity[own, 0])
-    table = asked.table(columns, measures, np.zeros(len(asked.chosen), dtype=bool))
+    table, cautions = asked.decided(columns, measures, np.zeros(len(asked.chosen), dtype=bool))
     stands = {}
-    cautions = []
     if len(people) > 1:
         for place, name in enumerate(asked.chosen, len(people)):
             if found.n_shared[place]:
@@ -407,6 +301,7 @@ def _on_people_scale(
         replacements=tuple(stands[name] for name in table["judge"] if name in stands),
         cautions=tuple(cautions),
         notes=ratings.notes,
+        changed=asked.changes(table, metrics),
         backend=ratings.backend,
     )
 
@@ -422,16 +317,16 @@ def _against_truth(
     questions = answers.questions(left_out)
     group = None if by is None else answers.systems(ratings, by)
     truths = [estimate_truth(each) for each in questions]
-    judges = _judges(ratings, truths, asked)
+    judges, kept = _judges(ratings, truths, asked)
     thresholds = [certain_enough(truth) for truth in truths]
     middle = len(truths) // 2
     rates = None
     if group is not None:
         name = by if isinstance(by, str) else "group"
         rates = rates_by_system(ratings, questions[middle], group, name, truths[middle].features)
-        kept = rates.tables["slices"].filter(pl.col("judge").is_in(asked.chosen))
+        slices = rates.tables["slices"].filter(pl.col("judge").is_in(asked.chosen))
         rates = PassRates(
-            {**rates.tables, "slices": kept}, rates.by, rates.n_known, rates.warnings, rates.backend
+            {**rates.tables, "slices": slices}, rates.by, rates.n_known, rates.warnings, rates.backend
         )
     labels = ratings.raters.cast(pl.String).to_list()
     panel = judges_to_keep(truths[middle])
@@ -451,8 +346,9 @@ def _against_truth(
         keep=tuple(labels[place] for place in panel.judges),
         kept_in=(panel.preferred, panel.splits),
         threshold=max(thresholds),
-        cautions=_cautions(ratings, answers, truths, judges),
+        cautions=(*_cautions(ratings, answers, truths, judges), *kept),
         notes=ratings.notes,
+        changed=asked.changes(judges, metrics),
         backend=ratings.backend,
     )
 
@@ -464,7 +360,7 @@ def _mean(measures: Sequence[Measure]) -> Measure:
     )
 
 
-def _judges(ratings: Ratings, truths: Sequence[Truth], asked: _Asked) -> pl.DataFrame:
+def _judges(ratings: Ratings, truths: Sequence[Truth], asked: _Asked) -> tuple[pl.DataFrame, list[str]]:
     found = [measure_judges(truth) for truth in truths]
     guards = [guard(truth) for truth in truths]
     measures = {name: _mean([getattr(each, name) for each in found]) for name in MEASURES}
@@ -484,7 +380,7 @@ def _judges(ratings: Ratings, truths: Sequence[Truth], asked: _Asked) -> pl.Data
         "guard_z": np.stack([each.z for each in guards])[worst, who],
         "flagged": flagged,
     }
-    return asked.table(columns, measures, flagged)
+    return asked.decided(columns, measures, flagged)
 
 
 def _labels(

@@ -136,6 +136,13 @@ class Replacement:
         """`table` as the kind of dataframe that came in."""
         return to_backend(self.table, self.backend)
 
+    def numbers(self) -> dict[str, Any]:
+        """Numbers for programs."""
+        names = ("judge", "verdict", "margin", "difference", "low", "high", "p")
+        return {name: getattr(self, name) for name in names} | {
+            "alt_test_winning_rate": self.alt_test.winning_rate
+        }
+
     def words(self) -> list[str]:
         """The verdict, what it rests on, and the published test's."""
         judge, *people = self.table["kappa" if self.measure == "capability" else "sharpness"].to_list()

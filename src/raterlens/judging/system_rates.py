@@ -71,6 +71,15 @@ class PassRates:
         found = "; ".join([*clear[:_NAMED], *more]) or f"No two values of {self.by} clearly differ"
         return [f"{found}.", *self.warnings]
 
+    def lines(self) -> list[str]:
+        """The rate of each system, one line each."""
+        return [
+            f"{row[self.by]}: {number(row['rate'])} ({interval(row['low'], row['high'])}), judges pass "
+            f"{number(row['observed'])}; rank {row['rank_low']} to {row['rank_high']}; {row['n']:,} answers, "
+            f"{row['known']:,} known"
+            for row in self.tables["systems"].iter_rows(named=True)
+        ]
+
     def summary(self) -> str:
         """The rates in plain words."""
         rates = self.tables["systems"]

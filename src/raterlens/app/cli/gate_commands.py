@@ -31,7 +31,7 @@ from raterlens.output.report.reproduce import Request
 
 if TYPE_CHECKING:
     from raterlens.config import ReadConfig
-    from raterlens.judging.judge import JudgeReport
+    from raterlens.judging.judge_report import JudgeReport
 
 
 PASSED, AT_FAULT, GATE_FAILED = 0, 2, 3
@@ -195,11 +195,12 @@ def _judge(request: Request, asked: JudgeOptions, output: GateOutput) -> "JudgeR
     from raterlens.app.cli.terminal import Terminal
     from raterlens.fitting.run import read_request
     from raterlens.fitting.steps import Run
-    from raterlens.judging import judge_files
     from raterlens.judging.judge import judge as measure
+    from raterlens.judging.judge_report import read_baseline
     from raterlens.output.folder import check_folder, write_judges
 
-    baseline = None if output.baseline is None else judge_files.read_baseline(output.baseline)
+    if output.baseline is not None:
+        read_baseline(output.baseline)  # before any work
     if asked.out is not None:
         check_folder(asked.out)
     with progress_bar(hidden=output.json) as watch:
@@ -218,17 +219,15 @@ def _judge(request: Request, asked: JudgeOptions, output: GateOutput) -> "JudgeR
             confident=not asked.by_estimate,
             without=several("without", asked.without) or (),
             raters=several("only", asked.only),
+            baseline=output.baseline,
         )
-    found = judge_files.settled(found, baseline)
-    moved = judge_files.changes(found, baseline)
-    output.write(judge_files.markdown(found, moved, baseline is not None), judge_files.junit(found))
-    content = judge_files.to_json(found, moved)
+    output.write(found.to_markdown(), found.to_junit())
     if asked.save is not None:
-        write_text(asked.save, content, "save")
+        found.save(asked.save)
     if asked.out is not None:
         write_judges(found.tables, asked.out)
     if output.json:
-        print_json(content)
+        print_json(found.to_json())
     else:
-        Terminal().judges(found, moved)
+        Terminal().judges(found)
     return found

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.findings import PanelFindings, RaterFindings
     from raterlens.fitting.fit import Fit
     from raterlens.judging.gate import Gate
-    from raterlens.judging.judge import JudgeReport
+    from raterlens.judging.judge_report import JudgeReport
     from raterlens.ratings.coded import Ratings
 
 ALL_SHOWN, ENDS = 40, 10
@@ -136,24 +136,22 @@ class Terminal:
             self._item(printable(line.strip()))
         self._items(gate.notes)
 
-    def judges(self, found: "JudgeReport", moved: list[str]) -> None:
+    def judges(self, found: "JudgeReport") -> None:
         """Print every judge against the truth, pass rates, and further findings."""
-        from raterlens.judging import judge_files  # heavy, so not before it is needed
-
         self._items(found.notes)
         self._heading(found.headline())
         self._line(printable(found.basis()))
-        self._table(*judge_files.columns(found))
+        self._table(*found.columns())
         if found.rates is not None:
             self._heading(f"Pass rate by {found.rates.by}")
-            for line in judge_files.system_lines(found):
+            for line in found.rates.lines():
                 self._line(printable(line))
         self._heading("Besides")
         for text in found.sentences():  # they may begin with a judge's name
             self._item(printable(text))
-        if moved:
+        if found.changed:
             self._heading("Since the last run")
-        for text in moved:
+        for text in found.changed or ():
             self._item(printable(text))
 
     def _table(self, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
