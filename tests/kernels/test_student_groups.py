@@ -7,7 +7,7 @@ from scipy import sparse
 
 from raterlens.kernels.student_groups import add_row_keys, paired_raters, taken_rows
 from raterlens.likelihood import cells
-from raterlens.likelihood.engines.compiled import _add_keys
+from raterlens.likelihood.cells import _add_keys
 from raterlens.models.term import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import _one_and_others

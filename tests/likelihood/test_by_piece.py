@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy import sparse, stats
+from scipy import linalg, sparse, stats
 
 from raterlens.likelihood.engines.by_piece import (
     MOST_IN_MATRIX,
     SMALL,
-    ByDistance,
-    Convolution,
     PieceEngine,
+    Toeplitz,
     fine_enough,
     kernel,
     points_of,
@@ -102,23 +101,22 @@ def test_weights_are_normal_densities():
     assert pytest.approx(weights / weights.sum(axis=1, keepdims=True), abs=1e-15) == known.averaged(one).T
     step = 1e-6
     higher = kernel(NODES, 0.36 + step)
-    more = (higher.weights.over_points(one) - known.weights.over_points(one)) / step
-    assert known.by_variance.over_points(one) == pytest.approx(more, abs=1e-5)
+    more = (one @ higher.weights - one @ known.weights) / step
+    assert one @ known.by_variance == pytest.approx(more, abs=1e-5)
 
 
-def test_a_convolution_is_the_product_with_the_matrix():
+def test_a_large_toeplitz_matrix_is_the_one_written_out():
     values, given = np.exp(-((0.1 * np.arange(300)) ** 2)), np.random.default_rng(1).random((4, 300))
-    matrix, convolution = ByDistance(values), Convolution(values)
-    assert convolution.over_points(given) == pytest.approx(matrix.over_points(given), rel=1e-12)
-    assert convolution.over_nodes(given) == pytest.approx(matrix.over_nodes(given), rel=1e-12)
-    assert matrix.totals == pytest.approx(matrix.over_points(np.ones((1, 300)))[0], rel=1e-12)
-    assert convolution.totals == pytest.approx(matrix.totals, rel=1e-12)
+    matrix, convolved = linalg.toeplitz(values), Toeplitz(values)
+    assert given @ convolved == pytest.approx(given @ matrix, rel=1e-12)
+    assert given @ convolved.T == pytest.approx(given @ matrix.T, rel=1e-12)
+    assert convolved.sum(axis=0) == pytest.approx(matrix.sum(axis=0), rel=1e-12)
 
 
 def test_many_nodes_are_convolved_and_few_in_a_matrix():
     """To the same log-likelihood and derivatives."""
     fine = Nodes.equally_spaced(-8.0, 8.0, 16 / (2 * MOST_IN_MATRIX))
-    assert isinstance(kernel(fine, 0.36).weights, Convolution)
+    assert isinstance(kernel(fine, 0.36).weights, Toeplitz)
     engine = PieceEngine(COUNTS, SUMS, STUDENT)
     few, many = (engine.evaluate(tables(nodes, 0.36), nodes) for nodes in (NODES, fine))
     assert many.loglik == pytest.approx(few.loglik, abs=1e-10)

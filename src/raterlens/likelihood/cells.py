@@ -337,3 +337,35 @@ def _summed(
     table = sparse.coo_array((values, (student, column)), shape=shape).tocsr()
     table.sum_duplicates()
     return table
+
+
+def row_keys(*matrices: sparse.csr_array | None) -> NDArray[np.uint64] | None:
+    """(rows,) a number that rows share where they are the same, and others with probability 2^-64 or little more; None
+    where not all entries are whole numbers."""
+    present = [matrix for matrix in matrices if matrix is not None]
+    random, keys = np.random.default_rng(0), np.zeros(present[0].shape[0], dtype=np.uint64)
+    add = _add_keys
+    if compiled_code_pays(sum(matrix.nnz for matrix in present)):
+        from raterlens.kernels.student_groups import add_row_keys as add  # may be missing
+    of_columns = (random.integers(2**64, size=matrix.shape[1], dtype=np.uint64) for matrix in present)
+    whole = all(add(matrix, of_column, keys) for matrix, of_column in zip(present, of_columns, strict=True))
+    return keys if whole else None
+
+
+def _add_keys(matrix: sparse.csr_array, of_column: NDArray[np.uint64], keys: NDArray[np.uint64]) -> bool:
+    """To each row's key the sum of its columns' keys, as often as they count; False where one counts in part."""
+    whole = matrix.data.astype(np.uint64)
+    if not np.array_equal(whole, matrix.data):
+        return False
+    total = np.zeros(matrix.nnz + 1, dtype=np.uint64)
+    np.cumsum(of_column[matrix.indices] * whole, out=total[1:])
+    keys += total[matrix.indptr[1:]] - total[matrix.indptr[:-1]]
+    return True
+
+
+def distinct_rows(*matrices: sparse.csr_array | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For matrices of whole numbers side by side: a row that shows each distinct one, and which of them each row is."""
+    keys = row_keys(*matrices)
+    assert keys is not None
+    _, shown_by, which = np.unique(keys, return_index=True, return_inverse=True)
+    return shown_by, which

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.kernels.library import compiled_code_pays
-from raterlens.likelihood.cells import Kinds, readings
+from raterlens.likelihood.cells import Kinds, distinct_rows, readings
 from raterlens.likelihood.derivatives import (
     context_curvature,
     score_rows,
@@ -115,12 +115,6 @@ class Averaged:
         return np.asarray(self._reach + failed[problem.set_of_kind] + np.log(self.products.averages))
 
     @cached_property
-    def odds(self) -> "ShiftedOdds | None":
-        """Where kinds have sums."""
-        response = self._problem.adjacent
-        return None if response is None else ShiftedOdds(response, self.predictor, self._t, self._furthest)
-
-    @cached_property
     def _reach(self) -> Array:
         """(kinds, nodes): what ability has to do with sums of scores."""
         slope, total = self.predictor.slope[self._problem.example], self._problem.kinds.total
@@ -132,61 +126,19 @@ class Averaged:
     def _log(self, u: float, log_weight: float) -> Array:
         """(kinds, nodes): log of the probability of a reading, times the weight of u."""
         problem = self._problem
-        if self.odds is None:
+        if problem.adjacent is None:
             log_prob = problem.response.log_prob(self._shifted(u), self._t).reshape(-1, len(self._t))
             log = problem.kinds.members @ log_prob
             log += log_weight
             return np.asarray(log)
-        partition = problem.item_sets @ self.odds.log_partition(self.shift(u))
+        partition = problem.item_sets @ problem.adjacent.log_partition(self._shifted(u), self._t)
         log = self._reach - partition[problem.set_of_kind]
         log += (u * self.spread[problem.rater] * problem.kinds.total + log_weight)[:, None]
         return np.asarray(log)
 
-    def shift(self, u: float) -> Array:
-        """(contexts,): what u adds to the predictor."""
-        return u * self.spread[self._problem.model.contexts.rater]
-
     def _shifted(self, u: float) -> Predictor:
-        return self.predictor.shifted(self.shift(u), self._problem.model.lever)
-
-
-class ShiftedOdds:
-    """Adjacent-category logits of the contexts, shifted again and again.
-
-    exp(k (s + shift)) is a product, so exponentials are taken once: unless they could overflow.
-    """
-
-    def __init__(self, response: Adjacent, predictor: Predictor, t: Array, furthest: float) -> None:
-        """No shift is larger than `furthest`."""
-        self._response, self._predictor, self._t = response, predictor, t
-        logits = response.logits(predictor, t)
-        calm = float(logits.max()) + furthest * len(response.lever) <= _LARGEST_EXPONENT
-        self._odds = np.exp(logits, out=logits) if calm else None
-        """(contexts, categories - 1, nodes)"""
-
-    def log_partition(self, shift: Array) -> Array:
-        """(contexts, nodes)"""
-        if self._odds is None:
-            return self._response.log_partition(self._shifted(shift), self._t)
-        factor = np.exp(shift)[:, None]
-        total = self._odds[:, -1] * factor
-        for k in range(self._odds.shape[1] - 2, -1, -1):
-            total += self._odds[:, k]
-            total *= factor
-        total += 1
-        return np.asarray(np.log(total, out=total))
-
-    def probabilities(self, shift: Array) -> Array:
-        """(contexts, categories - 1, nodes)"""
-        if self._odds is None:
-            return self._response.probabilities(self._shifted(shift), self._t)
-        factor = np.exp(np.multiply.outer(shift, self._response.lever))
-        odds = self._odds * factor[:, :, None]
-        odds /= 1 + odds.sum(axis=1, keepdims=True)
-        return odds
-
-    def _shifted(self, shift: Array) -> Predictor:
-        return self._predictor.shifted(shift, self._response.lever)
+        model = self._problem.model
+        return self.predictor.shifted(u * self.spread[model.contexts.rater], model.lever)
 
 
 class HaloMarginal(FacetsMarginal):
@@ -214,7 +166,8 @@ class HaloMarginal(FacetsMarginal):
         self.example = self._contexts_of(self.kinds)
         """(kinds,): one of its contexts."""
         self.rater = model.contexts.rater[self.example]
-        self.item_sets, self.set_of_kind = _item_sets(self.kinds.members)
+        shown_by, self.set_of_kind = distinct_rows(self.kinds.members)
+        self.item_sets = sparse.csr_array(self.kinds.members[shown_by])
         self.largest_sum = (response.n_categories - 1) * int(self.kinds.members.sum(axis=1).max())
         numbers = len(self.rater) * response.n_categories * _PASSES
         self.compiled = self.sums and compiled_code_pays(numbers)
@@ -296,9 +249,8 @@ class HaloMarginal(FacetsMarginal):
             weighted = counts * at.share
             given = self.expected_ratings(weighted)
             seen += given
-            if averaged.odds is not None:
-                at_nodes = averaged.odds.probabilities(averaged.shift(at.u))
-                at_nodes *= -given
+            if self.adjacent is not None:
+                at_nodes = -given * self.adjacent.probabilities(at.predictor, t)
                 d_spread += at.u * np.bincount(self.rater, total * weighted.sum(axis=1), contexts.n_raters)
             else:
                 at_nodes = self.response.counted_scores(at.predictor, t, given).transpose(0, 2, 1)
@@ -330,14 +282,6 @@ class HaloMarginal(FacetsMarginal):
     def _contexts_of(self, kinds: Kinds) -> Indices:
         row = kinds.members.indices[kinds.members.indptr[:-1]]
         return np.asarray(row if self.sums else row // self.response.n_categories, dtype=np.int64)
-
-
-def _item_sets(members: sparse.csr_array) -> tuple[sparse.csr_array, Indices]:
-    """The distinct rows, and which of them each row is."""
-    random = np.random.default_rng(1).integers(2**64, size=members.shape[1], dtype=np.uint64)
-    key = np.add.reduceat(random[members.indices] * members.data.astype(np.uint64), members.indptr[:-1])
-    _, first, which = np.unique(key, return_index=True, return_inverse=True)
-    return sparse.csr_array(members[first]), which
 
 
 def _shared_out(logs: list[Array]) -> Array:

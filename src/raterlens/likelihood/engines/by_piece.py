@@ -10,15 +10,15 @@ where K_qk is the probability of psi_k at theta_q: on the nodes of ability thems
 to 1; or, where omega is small beside any step, Gauss-Hermite points around each node.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
-from scipy import sparse
+from scipy import linalg, sparse
 
 from raterlens.base.arrays import Array, Indices
+from raterlens.likelihood.cells import distinct_rows
 from raterlens.likelihood.engines.contract import (
     CellScores,
     Engine,
@@ -28,7 +28,7 @@ from raterlens.likelihood.engines.contract import (
     Tables,
     Weighting,
 )
-from raterlens.likelihood.engines.numpy import NumpyEngine, rows_of_students
+from raterlens.likelihood.engines.numpy import NumpyEngine, alike, rows_of_students
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.ratings.coded import Codes
 
@@ -46,72 +46,27 @@ _ROUNDING = 1e-15
 _BLOCK = 2**19
 
 
-class Weights(Protocol):
-    """Weight of each point at each node."""
+class Toeplitz:
+    """A symmetric matrix whose entries depend on how far they are from its diagonal, too large to be written out:
+    multiplied by Fourier transforms."""
 
-    @property
-    def totals(self) -> Array:
-        """(nodes,) or a number: sums over points."""
-
-    def over_points(self, given: Array) -> Array:
-        """(pieces, points) -> (pieces, nodes)"""
-
-    def over_nodes(self, at_nodes: Array) -> Array:
-        """(pieces, nodes) -> (pieces, points)"""
-
-
-class ByDistance:
-    """Between equally spaced nodes, which are the points, too: a symmetric matrix whose entries depend on how far
-    apart."""
+    __array_ufunc__ = None  # so that an array times this asks here
 
     def __init__(self, values: Array) -> None:
         """`values` of 0, 1, 2, ... steps."""
-        up_to = np.cumsum(values)
-        self.totals: Array = up_to + up_to[::-1] - values[0]
-        self._prepare(values)
+        self._values, self.T = values, self
 
-    def _prepare(self, values: Array) -> None:
-        both_ways = np.concatenate([values[:0:-1], values])
-        self._matrix = np.ascontiguousarray(sliding_window_view(both_ways, len(values))[::-1])
-
-    def over_points(self, given: Array) -> Array:
-        return np.asarray(given @ self._matrix)
-
-    def over_nodes(self, at_nodes: Array) -> Array:
-        return self.over_points(at_nodes)
-
-
-class Convolution(ByDistance):
-    """The same of this many nodes that a matrix would fill memory."""
-
-    def _prepare(self, values: Array) -> None:
-        # Around a circle so long that no end meets the other.
-        self._length = 1 << (2 * len(values) - 1).bit_length()
-        gap = np.zeros(self._length - 2 * len(values) + 1)
-        self._spectrum = np.fft.rfft(np.concatenate([values, gap, values[:0:-1]])).real
-
-    def over_points(self, given: Array) -> Array:
-        around = np.fft.irfft(np.fft.rfft(given, self._length) * self._spectrum, self._length)
-        found = around[:, : given.shape[1]]
+    def __rmatmul__(self, given: Array) -> Array:
+        found = linalg.matmul_toeplitz((self._values, self._values), given.T).T
         return np.asarray(np.maximum(found, _ROUNDING * found.max(axis=1, keepdims=True)))
 
+    def sum(self, axis: int) -> Array:
+        up_to = np.cumsum(self._values)
+        return np.asarray(up_to + up_to[::-1] - self._values[0])
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Around:
-    """Weights of points around each node, the same for all."""
 
-    values: Array
-    """(points per node,)"""
-
-    @property
-    def totals(self) -> Array:
-        return np.asarray(self.values.sum())
-
-    def over_points(self, given: Array) -> Array:
-        return np.asarray(given.reshape(len(given), -1, len(self.values)) @ self.values)
-
-    def over_nodes(self, at_nodes: Array) -> Array:
-        return np.asarray((at_nodes[..., None] * self.values).reshape(len(at_nodes), -1))
+Weights: TypeAlias = Array | sparse.csr_array | Toeplitz
+"""(points, nodes): weight of each point at each node."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,30 +82,38 @@ class Kernel:
     """Derivatives of the weights in omega^2: the weights times D, the derivative of their logarithms."""
     by_square: Weights
     """The weights times D^2."""
+    totals: Array
+    """(3, nodes): sums of each of them over points."""
+
+    @staticmethod
+    def of(points: Array, variance: float, weights: Iterable[Weights]) -> "Kernel":
+        plain, once, twice = weights
+        totals = np.stack([np.asarray(each.sum(axis=0)) for each in (plain, once, twice)])
+        return Kernel(points, variance, plain, once, twice, totals)
 
     def averaged(self, given: Array) -> Array:
         """(pieces, points) -> (pieces, nodes)"""
-        return np.asarray(self.weights.over_points(given) / self.weights.totals)
+        return np.asarray(given @ self.weights / self.totals[0])
 
     def back(self, at_nodes: Array) -> Array:
         """(pieces, nodes) -> (pieces, points): what each point has to do with the nodes."""
-        return self.weights.over_nodes(at_nodes / self.weights.totals)
+        return np.asarray((at_nodes / self.totals[0]) @ self.weights.T)
 
     def rise(self, at_nodes: Array, given: Array, averaged: Array) -> float:
         """Derivative of the log-likelihood in omega^2, of the pieces whose posteriors over nodes are `at_nodes` times
         what is averaged of `given`."""
-        more = self.by_variance.over_points(given) - self.by_variance.totals * averaged
-        return float(np.sum(at_nodes * more / self.weights.totals))
+        more = given @ self.by_variance - self.totals[1] * averaged
+        return float(np.sum(at_nodes * more / self.totals[0]))
 
     def off(self, given: Array, averaged: Array) -> Array:
         """(rows, nodes): D, but for its mean over all points, averaged over what each row gives the points."""
-        return np.asarray(self.by_variance.over_points(given) / self.weights.totals / averaged)
+        return np.asarray(given @ self.by_variance / self.totals[0] / averaged)
 
     @property
     def usual(self) -> tuple[Array, Array]:
         """(nodes,): mean and variance of D over the points alone."""
-        mean = self.by_variance.totals / self.weights.totals
-        return mean, self.by_square.totals / self.weights.totals - mean**2
+        mean, square = self.totals[1:] / self.totals[0]
+        return mean, square - mean**2
 
 
 def points_of(nodes: Nodes, variance: float) -> Array:
@@ -164,12 +127,13 @@ def kernel(nodes: Nodes, variance: float) -> Kernel:
     points, variance = points_of(nodes, variance), max(variance, _LEAST_VARIANCE)
     if len(points) > len(nodes.points):
         rise = (_HERMITE**2 - 1) / (2 * variance)
-        return Kernel(points, variance, *(Around(_HERMITE_WEIGHTS * rise**power) for power in (0, 1, 2)))
+        around = sparse.eye_array(len(nodes.points))
+        each = (_HERMITE_WEIGHTS * rise**power for power in (0, 1, 2))
+        return Kernel.of(points, variance, (sparse.kron(around, own[:, None], "csr") for own in each))
     z = (points - points[0]) ** 2 / variance
-    density = np.exp(-0.5 * z)
-    weights = ByDistance if len(points) <= MOST_IN_MATRIX else Convolution
-    rise = z / (2 * variance)
-    return Kernel(points, variance, *(weights(density * rise**power) for power in (0, 1, 2)))
+    density, rise = np.exp(-0.5 * z), z / (2 * variance)
+    weights = linalg.toeplitz if len(points) <= MOST_IN_MATRIX else Toeplitz
+    return Kernel.of(points, variance, (weights(density * rise**power) for power in (0, 1, 2)))
 
 
 def fine_enough(nodes: Nodes, variance: float) -> Nodes:
@@ -194,7 +158,7 @@ class PieceEngine:
         engine_for: Callable[[sparse.csr_array], Engine] = NumpyEngine,
     ) -> None:
         """`student` of every piece, in ascending order; each has at least one."""
-        shown_by, self._pattern = _patterns(counts, sums)
+        shown_by, self._pattern = distinct_rows(counts, sums)
         self._counts, self._sums = counts[shown_by], None if sums is None else sums[shown_by]
         self._student = student
         cells = sparse.coo_array((np.ones(len(student)), (student, self._pattern)))
@@ -310,19 +274,6 @@ def _table(parts: list[_Part]) -> Tables:
     return Tables(parts[0].log if len(parts) == 1 else np.concatenate([part.log for part in parts]))
 
 
-def _patterns(counts: sparse.csr_array, sums: sparse.csr_array | None) -> tuple[Indices, Indices]:
-    """A piece that shows each pattern of ratings, and (pieces,) the pattern of each."""
-    keys = np.zeros(counts.shape[0], np.uint64)
-    random = np.random.default_rng(0)
-    for each in (counts, sums):
-        if each is not None:
-            key = random.integers(2**64, size=each.shape[1], dtype=np.uint64)
-            own = each.data.astype(np.int64).astype(np.uint64) * key[each.indices]
-            keys += np.diff(np.append(np.uint64(0), np.cumsum(own))[each.indptr])
-    _, shown_by, pattern = np.unique(keys, return_index=True, return_inverse=True)
-    return shown_by, pattern
-
-
 def _expected_scores(within: "list[tuple[Indices, _Within]]", scores: CellScores) -> CellScores:
     """Scores of the patterns given ability, the variance's own last."""
     parameter, table, size = [], [], []
@@ -352,7 +303,7 @@ class _Within:
         off = known.off(given, averaged)
         self.d = off - mean
         """(patterns, nodes): expected D, the derivative of the kernel's logarithm by the variance."""
-        squares = known.by_square.over_points(given) / known.weights.totals / averaged
+        squares = given @ known.by_square / known.totals[0] / averaged
         self._d_square = squares - 2 * mean * off + mean**2
         weighed = given[of_pattern] * score
         self._mean = known.averaged(weighed) / averaged[of_pattern]
@@ -368,7 +319,8 @@ class _Within:
         corner = np.sum(
             expected * (self._d_square - d**2 - 2 * d / self._known.variance - self._variance), axis=1
         )
-        for some, rows in _alike(self.of_pattern, len(expected)):
+        begins = np.searchsorted(self.of_pattern, np.arange(len(expected) + 1))
+        for some, rows in alike(begins, len(self._part.given[0])):
             score, mean = self._score[rows], self._mean[rows]
             found = np.zeros((len(some), rows.shape[1] + 1, rows.shape[1] + 1))
             found[:, :-1, :-1] = (score * share[some][:, None]) @ score.transpose(0, 2, 1)
@@ -379,14 +331,6 @@ class _Within:
             found[:, -1, :-1] = found[:, :-1, -1] = beside
             found[:, -1, -1] = corner[some]
             yield np.concatenate([column[rows], np.full((len(some), 1), piece)], axis=1), found
-
-
-def _alike(of: Indices, n: int) -> "Iterator[tuple[Indices, Indices]]":
-    """Those who have equally many rows, which stand one after the other: which, and (those, rows) their rows."""
-    first, length = np.searchsorted(of, np.arange(n)), np.bincount(of, minlength=n)
-    for size in np.unique(length[length > 0]):
-        some = np.flatnonzero(length == size)
-        yield some, first[some][:, None] + np.arange(size)
 
 
 def _add_blocks(total: Array, blocks: "Iterator[tuple[Indices, Array]]") -> None:

@@ -20,6 +20,7 @@ from raterlens.base.threads import available_cores, in_threads, spans
 from raterlens.kernels.library import Doubles, SparseRows, compiled_code_pays
 from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
+from raterlens.likelihood.cells import row_keys
 from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
 from raterlens.likelihood.nodes import Moments, NestedNodes, Nodes, weights_between
 
@@ -366,7 +367,7 @@ class Arrangement:
 
     @staticmethod
     def of(counts: sparse.csr_array, sums: sparse.csr_array | None) -> "Arrangement":
-        key = _keys(counts, sums)
+        key = row_keys(counts, sums)
         if key is None or pl.Series(key).n_unique() > _WORTH * len(key):
             order = neighbours(counts)
             return Arrangement(order, None, _inverse(order))
@@ -382,30 +383,6 @@ def taken(matrix: sparse.csr_array, rows: NDArray[np.integer]) -> sparse.csr_arr
     from raterlens.kernels.student_groups import taken_rows  # may be missing
 
     return taken_rows(matrix, rows)
-
-
-def _keys(*matrices: sparse.csr_array | None) -> NDArray[np.uint64] | None:
-    """(rows,) a number that rows share where they are the same, and others with probability 2^-64 or little more; None
-    where not all entries are whole numbers."""
-    present = [matrix for matrix in matrices if matrix is not None]
-    random, keys = np.random.default_rng(0), np.zeros(present[0].shape[0], dtype=np.uint64)
-    add = _add_keys
-    if compiled_code_pays(sum(matrix.nnz for matrix in present)):
-        from raterlens.kernels.student_groups import add_row_keys as add  # may be missing
-    of_columns = (random.integers(2**64, size=matrix.shape[1], dtype=np.uint64) for matrix in present)
-    whole = all(add(matrix, of_column, keys) for matrix, of_column in zip(present, of_columns, strict=True))
-    return keys if whole else None
-
-
-def _add_keys(matrix: sparse.csr_array, of_column: NDArray[np.uint64], keys: NDArray[np.uint64]) -> bool:
-    """To each row's key the sum of its columns' keys, as often as they count; False where one counts in part."""
-    whole = matrix.data.astype(np.uint64)
-    if not np.array_equal(whole, matrix.data):
-        return False
-    total = np.zeros(matrix.nnz + 1, dtype=np.uint64)
-    np.cumsum(of_column[matrix.indices] * whole, out=total[1:])
-    keys += total[matrix.indptr[1:]] - total[matrix.indptr[:-1]]
-    return True
 
 
 def _inverse(order: Indices) -> NDArray[np.int32]:

@@ -117,7 +117,7 @@ def summed_covariances(
     total: Matrix = np.zeros((size, size)) if size**2 <= _FULL else sparse.csr_array((size, size))
     for rows, posterior, _ in posteriors:
         block = cells[rows]
-        for some, place in _alike(block, len(nodes.points)):
+        for some, place in alike(block.indptr, len(nodes.points)):
             row, times, weight = block.indices[place], block.data[place], posterior[some]
             off = table[row]
             if (times != 1).any():
@@ -180,12 +180,13 @@ def rows_of_students(
     )
 
 
-def _alike(block: sparse.csr_array, n_nodes: int) -> Iterator[tuple[Indices, Indices]]:
-    """Batches of students with the same number of entries: which, and the places of their entries."""
-    length = np.diff(block.indptr)
+def alike(begins: Indices, n_nodes: int) -> Iterator[tuple[Indices, Indices]]:
+    """Batches of rows with the same number of entries, of which each row's begin there: which, and the places of their
+    entries."""
+    length = np.diff(begins)
     for size in np.unique(length[length > 0]):
-        alike = np.flatnonzero(length == size)
+        some = np.flatnonzero(length == size)
         step = max(1, _GATHERED // (int(size) * max(n_nodes, int(size))))
-        for first in range(0, len(alike), step):
-            batch = alike[first : first + step]
-            yield batch, block.indptr[batch][:, None] + np.arange(size)
+        for first in range(0, len(some), step):
+            batch = some[first : first + step]
+            yield batch, begins[batch][:, None] + np.arange(size)
