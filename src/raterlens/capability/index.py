@@ -401,15 +401,12 @@ class Index:
         if self.own is None or self.own.covariance is None:
             return np.ones((n, len(a)))
         found = np.ones((n, len(a)))
+        side = NEARBY / 2 * np.array([-1.0, 1.0, 0.0, 0.0])
         for place, (curve, nearby) in enumerate(zip(self.own.curves, self.own.nearby, strict=True)):
             here, known = (a[[place]], eta[[place]]), self.own.covariance[place]
+            moved = np.stack(values(self._by(curve), here[0] + side, here[1] + np.roll(side, 2)))
             by = [
-                _slope_of(
-                    values, [(self._by(curve), here[0] + side * NEARBY / 2, here[1]) for side in (-1, 1)]
-                ),
-                _slope_of(
-                    values, [(self._by(curve), here[0], here[1] + side * NEARBY / 2) for side in (-1, 1)]
-                ),
+                *((moved[:, 1::2] - moved[:, ::2]) / NEARBY).T,
                 *(_slope_of(values, [(self._by(each), *here) for each in pair]) for pair in nearby),
             ]
             gradient = np.stack(by, axis=1)  # (values, 2 + contrasts)

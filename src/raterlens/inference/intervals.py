@@ -94,22 +94,26 @@ def rater_estimates(
     panel: Panel, on: Measured, index: Index, *, with_intervals: bool = True
 ) -> RaterEstimates:
     """Capability of every rater; intervals take most of the time."""
+    wider = _widening(on, index, Index.kappa_and_sharpness)
     if on.joint is None or not with_intervals:
         nothing = np.full((2, len(on.a)), np.nan)
-        return _estimates(panel, on, index, nothing, nothing)
-    return _estimates(panel, on, index, *_rater_intervals(on, index, Index.kappa_and_sharpness))
+        return _estimates(panel, on, index, nothing, nothing, wider)
+    return _estimates(panel, on, index, *_rater_intervals(on, index, Index.kappa_and_sharpness, wider), wider)
 
 
 def estimates_and_standards(panel: Panel, on: Measured, index: Index) -> tuple[RaterEstimates, "Standards"]:
     """`rater_estimates` and `standards`, from the same draws."""
     if on.joint is None:
         return rater_estimates(panel, on, index), standards(on, index)
-    low, high = _rater_intervals(on, index, Index.all_shown)
+    wider = _widening(on, index, Index.all_shown)
+    low, high = _rater_intervals(on, index, Index.all_shown, wider)
     found = Standards(index.standard(on.a, on.eta, on.halos), low[2], high[2])
-    return _estimates(panel, on, index, low[:2], high[:2]), found
+    return _estimates(panel, on, index, low[:2], high[:2], wider), found
 
 
-def _rater_intervals(on: Measured, index: Index, values: "Values") -> tuple[Array, Array]:
+def _rater_intervals(
+    on: Measured, index: Index, values: "Values", wider: Array | None
+) -> tuple[Array, Array]:
     """(values, raters) twice; the first two values are kappa and sharpness, which are 0 where a slope is."""
     best = _IfTheBest(on)
     low, high = _quantiles(on, index, values, beside=best.see)
@@ -122,15 +126,16 @@ def _rater_intervals(on: Measured, index: Index, values: "Values") -> tuple[Arra
     if on.is_most and on.sigma == 0:
         # Shares of nothing: anything is possible.
         low[0], high[0] = 0.0, 1.0
-    return _widened(on, index, values, low, high)
+    return _widened(on, index, values, wider, low, high)
 
 
-def _widened(on: Measured, index: Index, values: "Values", low: Array, high: Array) -> tuple[Array, Array]:
+def _widened(
+    on: Measured, index: Index, values: "Values", wider: Array | None, low: Array, high: Array
+) -> tuple[Array, Array]:
     """By what is not known of raters' own thresholds."""
-    if index.own is None:
+    if wider is None:
         return low, high
     here = np.stack(list(values(index, on.a, on.eta, on.sigmas, on.halos)))
-    wider = _widening(on, index, values)
     most = np.maximum(high[0], 1.0)
     low, high = here - wider * (here - low), here + wider * (high - here)
     high[0] = np.minimum(high[0], most)
@@ -140,8 +145,10 @@ def _widened(on: Measured, index: Index, values: "Values", low: Array, high: Arr
     return low, high
 
 
-def _widening(on: Measured, index: Index, values: "Values") -> Array:
-    """(values, raters)"""
+def _widening(on: Measured, index: Index, values: "Values") -> Array | None:
+    """(values, raters); None where raters have no thresholds of their own, or nothing is known of errors."""
+    if index.own is None or on.joint is None:
+        return None
     sigma = on.sigmas[:1]
 
     def of(one: Index, a: Array, eta: Array) -> list[Array]:
@@ -155,7 +162,9 @@ _LARGEST_ERROR = 1.0
 slope and severity as far as these could be. The interval does without."""
 
 
-def _estimates(panel: Panel, on: Measured, index: Index, low: Array, high: Array) -> RaterEstimates:
+def _estimates(
+    panel: Panel, on: Measured, index: Index, low: Array, high: Array, wider: Array | None
+) -> RaterEstimates:
     """From the ends of the intervals of kappa and sharpness, each (2, raters)."""
     a, eta, sigmas, halos = on.a, on.eta, on.sigmas, on.halos
     rho, rho_gradient = index.rho(a, sigmas)
@@ -166,8 +175,7 @@ def _estimates(panel: Panel, on: Measured, index: Index, low: Array, high: Array
         rho_se = _standard_error(rho_gradient, on.joint)
         kappa_se = _standard_error(index.gradient(a, eta, sigmas, halos), on.joint)
         sharpness_se = _standard_error(index.sharpness_gradient(a, eta, halos), on.joint)
-        if index.own is not None:
-            wider = _widening(on, index, Index.kappa_and_sharpness)
+        if wider is not None:
             kappa_se, sharpness_se = kappa_se * wider[0], sharpness_se * wider[1]
         kappa_se, sharpness_se = (
             np.where(se > _LARGEST_ERROR, np.nan, se) for se in (kappa_se, sharpness_se)
@@ -213,10 +221,9 @@ def standards(on: Measured, index: Index) -> Standards:
     if on.joint is None:
         return Standards(found, *(np.full_like(found, np.nan),) * 2)
     low, high = _quantiles(on, index, _standard)
-    if index.own is not None:
-        wider = _widening(on, index, _standard)[0]
-        low[0] = np.maximum(found - wider * (found - low[0]), 0.0)
-        high[0] = np.minimum(found + wider * (high[0] - found), 1.0)
+    if (wider := _widening(on, index, _standard)) is not None:
+        low[0] = np.maximum(found - wider[0] * (found - low[0]), 0.0)
+        high[0] = np.minimum(found + wider[0] * (high[0] - found), 1.0)
     return Standards(found, low[0], high[0])
 
 

@@ -132,10 +132,11 @@ class _Terms:
         own_slopes = prior is not None and prior.slopes is not None
         self._bounds = self.model.bounds(allow_reversed=allow_reversed or own_slopes)
         self._scale = information_scale(self.model, found.parameters, found.problem.n_students)
-        nothing = np.zeros(len(self.model.drawn))
-        first = found.problem.value(found.parameters, found.nodes)
-        plain = in_full(information(found.problem, found.parameters, found.nodes))
-        self._none = _At(nothing, found.problem, found.parameters, first, 0.0, plain, nothing, nothing)
+        nothing, x = np.zeros(len(self.model.drawn)), found.parameters
+        first = found.problem.value(x, found.nodes)
+        plain = in_full(information(found.problem, x, found.nodes))
+        loglik = first.loglik - self._half_determinant(plain, x, self.held(nothing) | self.model.at_limit(x))
+        self._none = _At(nothing, found.problem, x, first, loglik, plain, nothing, nothing)
 
     def best(self, spreads: Array) -> _At:
         """The mode at spreads that follow from themselves, from these on; 0 where they vanish."""
@@ -178,6 +179,8 @@ class _Terms:
 
     def _at(self, spreads: Array, near: _At) -> _At:
         """By the information of a neighbour, under the prior of its own."""
+        if not spreads.any():
+            return self._none
         prior, held = DrawnPrior.of(self.model, spreads), self.held(spreads)
         problem, nodes = self.found.problem.with_drawn(prior), self.found.nodes
         start = np.where(held & self.model.of_drawn, 0.0, near.parameters)
