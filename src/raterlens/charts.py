@@ -46,7 +46,7 @@ CHARTS = {
     ),
     "wright": ChartInputs("students, raters and items on one scale", "wright"),
     "information": ChartInputs("what items tell about ability, and where", "information"),
-    "categories": ChartInputs("how likely each score is, by ability (ordered scores)", "category_curves"),
+    "categories": ChartInputs("how likely each score is, by ability (ordered scores)", "category_use"),
     "category_use": ChartInputs(
         "shares of each score, observed and expected: all raters or --show some (--ratings)",
         "category_use",

@@ -6,7 +6,7 @@ import pytest
 import raterlens as rl
 from raterlens.capability.formulas import probit
 from raterlens.capability.links import get_link
-from raterlens.diagnostics.capability_scale import Scale
+from raterlens.diagnostics.what_if import Scale
 
 SIGMA = 2.0
 

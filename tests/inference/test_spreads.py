@@ -7,7 +7,7 @@ from scipy import optimize, special
 
 import raterlens as rl
 from raterlens.estimation.scoring import place
-from raterlens.output.report.method import settings
+from raterlens.output.report.page import settings
 from tests.support.interaction_ratings import planted
 
 PLAIN = {"halo": "none", "ability": "normal"}

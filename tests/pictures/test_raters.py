@@ -11,7 +11,7 @@ from raterlens import capability
 from raterlens.base.errors import OptionError
 from raterlens.base.layers import Names
 from raterlens.base.picture import layout
-from raterlens.diagnostics.capability_scale import Scale
+from raterlens.diagnostics.what_if import Scale
 from raterlens.pictures import ranking
 from raterlens.pictures.capability_curves import (
     BEST,
@@ -21,8 +21,13 @@ from raterlens.pictures.capability_curves import (
     students_data,
     what_if_data,
 )
-from raterlens.pictures.category_curves import categories, categories_data
-from raterlens.pictures.category_use import MOST_ROWS, category_use, category_use_data
+from raterlens.pictures.category_use import (
+    MOST_ROWS,
+    categories,
+    categories_data,
+    category_use,
+    category_use_data,
+)
 from raterlens.pictures.decision_chart import BETTER, SAME, two_fits, two_fits_data
 from raterlens.pictures.drift_panels import drift_data
 from raterlens.pictures.misfit import NOISY, diagnosis_table, expected_data, fit_statistics_data

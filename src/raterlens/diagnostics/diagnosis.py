@@ -13,7 +13,6 @@ from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_background
 from raterlens.diagnostics.agreement import agreement, rater_pairs
-from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.categories import category_shares, category_statistics, uses_of_scale
 from raterlens.diagnostics.drift import Periods, change
 from raterlens.diagnostics.fit_statistics import (
@@ -32,6 +31,7 @@ from raterlens.diagnostics.fit_statistics import (
 from raterlens.diagnostics.flags import flags, item_flags, shared
 from raterlens.diagnostics.rater_effects import effects, interaction
 from raterlens.diagnostics.residuals import Residuals, residuals
+from raterlens.diagnostics.what_if import unit_of
 from raterlens.estimation.scoring import places_of
 from raterlens.inference.expected_scores import fair_results
 from raterlens.inference.result import Result

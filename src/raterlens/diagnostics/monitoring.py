@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.text import counted, shortened
-from raterlens.diagnostics.capability_scale import unit_of
 from raterlens.diagnostics.drift import in_common, stretches
 from raterlens.diagnostics.rater_effects import LEVEL, adjusted, two_sided
 from raterlens.diagnostics.residuals import Residuals, residuals
+from raterlens.diagnostics.what_if import unit_of
 from raterlens.inference.result import Result
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import moment_words, time_of

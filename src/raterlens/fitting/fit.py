@@ -383,10 +383,8 @@ class Fit(Result):
         decisions, remark
             What `decisions` and `remark` returned: the page then has a section about them.
         """
-        from raterlens.output.report.document import (
-            Document,  # charts and templates are loaded for a page alone
-        )
-        from raterlens.output.report.page import render
+        # charts and templates are loaded for a page alone
+        from raterlens.output.report.page import Document, render
 
         path = Path(path)
         document = Document(previous=_loaded(previous), decisions=decisions, remark=remark)

@@ -14,7 +14,7 @@ from raterlens.fitting.line import check, recorded
 from raterlens.fitting.steps import Run
 from raterlens.grading.grades import AskedDecisions
 from raterlens.output.folder import check_folder, write_results
-from raterlens.output.report.document import Document
+from raterlens.output.report.page import Document
 from raterlens.output.report.reproduce import CONTROL_FILE_OPTIONS, Reproduction, Request
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import columns_by_name

@@ -15,6 +15,7 @@ import polars as pl
 from raterlens.base.errors import OptionError
 from raterlens.diagnostics.findings import panel_findings
 from raterlens.diagnostics.wording import rater_table
+from raterlens.output.report import english as words
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import PanelFindings
@@ -29,90 +30,6 @@ MOST_ROWS = 1_048_575
 _LONGEST = 32_767
 _WIDEST = 60
 
-_HEADINGS = {
-    "rater": "Rater",
-    "item": "Item",
-    "student": "Student",
-    "n": "Ratings",
-    "mean_score": "Mean score",
-    "rho": "Discrimination",
-    "eta": "Severity",
-    "kappa": "Capability",
-    "delta": "Difficulty",
-    "theta": "Ability",
-    "slope": "Slope",
-    "criterion": "Criterion",
-    "sensitivity": "Sensitivity",
-    "specificity": "Specificity",
-    "prevalence": "Prevalence",
-    "flag": "Flag",
-    "kappa_low": "Capability from",
-    "kappa_high": "Capability to",
-    "label": "Verdict",
-    "sentence": "Why",
-    "next_step": "Next step",
-    "standard": "Standard",
-    "sharpness": "Sharpness",
-    "sharpness_verdict": "Sharpness, in words",
-    "sharpness_low": "Sharpness from",
-    "sharpness_high": "Sharpness to",
-    "passes": "Passes",
-    "passes_low": "Passes from",
-    "passes_high": "Passes to",
-    "costs_most": "Costs most",
-    "lost_to_severity": "Lost to severity",
-    "lost_to_discrimination": "Lost to discrimination",
-    "lost_to_halo": "Lost to halo",
-    "lost_to_categories": "Lost to use of the scale",
-    "category_use": "Use of the scale",
-    "halo_verdict": "Halo",
-    "best_severity": "Best severity",
-    "best_kappa": "Capability at best severity",
-    "raw": "Raw result",
-    "raw_grade": "Raw grade",
-    "fair": "Fair result",
-    "grade": "Fair grade",
-    "safe": "Safe",
-    "same_again": "Same again",
-    "result": "Result",
-    "method": "Method",
-    "accuracy": "Accuracy",
-    "consistency": "Consistency",
-    "students": "Students",
-    "right": "Probability now",
-    "gain": "Gain",
-    "becomes_safe": "Safe then",
-}
-_HEADINGS |= {
-    "infit": "Infit",
-    "infit_z": "Infit (z)",
-    "outfit": "Outfit",
-    "outfit_z": "Outfit (z)",
-    "correlation": "Point-measure correlation",
-    "correlation_expected": "Correlation expected",
-    "fair_average": "Fair average",
-    "score": "Score",
-    "expected": "Expected",
-    "probability": "Probability",
-    "row": "Row",
-    "of": "Of",
-    "z": "z",
-    "p": "p",
-    "p_adjusted": "p, adjusted",
-    "other": "Other rater",
-    "agreement": "Agreement",
-    "agreement_low": "Agreement from",
-    "agreement_high": "Agreement to",
-    "agreement_expected": "Agreement expected",
-    "weighted_kappa": "Weighted kappa",
-    "weighted_kappa_low": "Weighted kappa from",
-    "weighted_kappa_high": "Weighted kappa to",
-    "share": "Share",
-    "measure": "Mean measure",
-    "measure_expected": "Mean measure expected",
-    "threshold": "Threshold",
-}
-_HEADINGS |= {"facet": "Facet", "level": "Level", "severity": "More severe by"}
 _SHEETS = {
     "decisions.csv": "Decisions",
     "accuracy.csv": "Accuracy",
@@ -216,10 +133,10 @@ def _fill(sheet: Any, table: pl.DataFrame, heading: Any, formats: dict[str, Any]
     columns = table.columns
     kinds = [_kind(table[name]) for name in columns]
     for place, (name, kind) in enumerate(zip(columns, kinds, strict=True)):
-        sheet.set_column(place, place, _width(table[name], heading_of(name), kind), formats[kind])
+        sheet.set_column(place, place, _width(table[name], words.heading(name), kind), formats[kind])
     sheet.set_row(0, 32)
     for place, name in enumerate(columns):
-        sheet.write_string(0, place, heading_of(name), heading)
+        sheet.write_string(0, place, words.heading(name), heading)
     for row, cells in enumerate(table.iter_rows(), start=1):
         for place, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
             if cell is None or cell != cell:
@@ -276,19 +193,6 @@ def _warnings(
         sheet.write_string(row, 0, kind, formats["text"])
         sheet.write_string(row, 1, _text(text), formats["prose"])
     sheet.freeze_panes(1, 0)
-
-
-def heading_of(column: str) -> str:
-    """A column in words.
-
-    >>> heading_of("eta"), heading_of("eta_se"), heading_of("kappa_low"), heading_of("new"), heading_of("p_pass")
-    ('Severity', 'Severity (s.e.)', 'Capability from', 'new', 'Probability of pass')
-    """
-    if column not in _HEADINGS and column.endswith("_se"):
-        return f"{heading_of(column.removesuffix('_se'))} (s.e.)"
-    if column.startswith("p_"):
-        return f"Probability of {column.removeprefix('p_')}"
-    return _HEADINGS.get(column, column)
 
 
 def _kind(column: pl.Series) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from raterlens.diagnostics.findings import PanelFindings
     from raterlens.fitting.fit import Fit
-    from raterlens.output.report.document import Document
+    from raterlens.output.report.page import Document
     from raterlens.output.report.reproduce import Reproduction
     from raterlens.ratings.coded import Ratings
 

@@ -15,7 +15,7 @@ from raterlens.base.style import MARKS
 from raterlens.base.text import counted
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import PERFECT
-from raterlens.diagnostics.capability_scale import Scale
+from raterlens.diagnostics.what_if import Scale
 from raterlens.models.registry import is_latent_class
 from raterlens.pictures.ranking import population_of, rater_rows
 

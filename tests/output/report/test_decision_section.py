@@ -4,9 +4,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.output.report.decision_section import decision_section, decision_tables
-from raterlens.output.report.document import Document
-from raterlens.output.report.page import render
+from raterlens.output.report.page import Document, render
+from raterlens.output.report.page_tables import decision_section, decision_tables
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from raterlens.output.report.document import Document
+from raterlens.output.report.page import Document
 
 
 def test_a_report_has_a_title_and_today_s_date_unless_told_otherwise():

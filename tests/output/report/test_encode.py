@@ -5,7 +5,7 @@ import json
 import numpy as np
 import polars as pl
 
-from raterlens.output.report.encode import coded, embedded, rounded, thousandths
+from raterlens.output.report.page_tables import coded, embedded, rounded, thousandths
 
 HOSTILE = "</script><!-- & \u2028\u2029"
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import raterlens as rl
-from raterlens.output.report.method import assumptions, has_errors, reproduced, settings
+from raterlens.output.report.page import assumptions, has_errors, reproduced, settings
 from raterlens.output.report.reproduce import Reproduction
 
 

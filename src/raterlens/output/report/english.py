@@ -300,50 +300,60 @@ DRAWS_LEAD = (
     "removes chance only; the last column says after how many answers a typical second rater tells more."
 )
 GROUPS_LEAD = "Mean ability of each group of students, in standard deviations of ability within groups."
-STANDARD_ERROR = "± s.e."
 HEADINGS = {
     "rank": "Rank",
     "rater": "Rater",
-    "verdict": "Verdict",
-    "kappa": "Capability",
-    "interval": "95 % interval",
-    "eta": "Severity",
-    "rho": "Discri­mination",
-    "mean_score": "Mean score",
-    "n": "Ratings",
     "item": "Item",
-    "delta": "Difficulty",
-    "prevalence": "Share of passes",
     "student": "Student",
+    "n": "Ratings",
+    "mean_score": "Mean score",
+    "rho": "Discrimination",
+    "eta": "Severity",
+    "kappa": "Capability",
+    "delta": "Difficulty",
     "theta": "Ability",
-    "fair_average": "Fair average",
+    "slope": "Slope",
+    "criterion": "Criterion",
+    "sensitivity": "Sensitivity",
+    "specificity": "Specificity",
+    "prevalence": "Share of passes",
+    "flag": "Flag",
+    "label": "Verdict",
+    "sentence": "Why",
+    "next_step": "Next step",
     "standard": "Standard",
     "sharpness": "Sharpness",
+    "sharpness_verdict": "Sharpness, in words",
+    "passes": "Passes",
+    "costs_most": "Costs most",
+    "lost_to_severity": "Lost to severity",
+    "lost_to_discrimination": "Lost to discrimination",
+    "lost_to_halo": "Lost to halo",
+    "lost_to_categories": "Lost to use of the scale",
+    "category_use": "Use of the scale",
+    "halo_verdict": "Halo",
+    "best_severity": "Best severity",
+    "best_kappa": "Capability at best severity",
     "infit": "Infit",
-    "infit_z": "z",
     "outfit": "Outfit",
-    "outfit_z": "z",
-    "correlation": "Corre­lation",
-    "correlation_expected": "Expected",
+    "correlation": "Point-measure correlation",
+    "fair_average": "Fair average",
     "score": "Score",
     "expected": "Expected",
-    "probability": "Probability, %",
+    "probability": "Probability",
+    "row": "Row",
     "of": "Of",
-    "z": "z",
-    "other": "Other rater",
-    "agreement": "Agreed",
-    "agreement_expected": "Expected",
-    "cohen": "Cohen’s kappa",
-    "cohen_low": "From",
-    "cohen_high": "To",
-    "weighted_kappa": "Weighted kappa",
-    "share": "Share",
-    "measure": "Mean measure",
-    "measure_expected": "Expected",
-    "threshold": "Threshold",
     "facet": "Facet",
     "level": "Level",
     "severity": "More severe by",
+    "p_adjusted": "p, adjusted",
+    "other": "Other rater",
+    "agreement": "Agreement",
+    "cohen": "Cohen’s kappa",
+    "weighted_kappa": "Weighted kappa",
+    "share": "Share",
+    "measure": "Mean measure",
+    "threshold": "Threshold",
     "link": "Links",
     "needed": "Needed",
     "raw": "Raw result",
@@ -353,11 +363,11 @@ HEADINGS = {
     "sure": "Probability",
     "safe": "Safe",
     "same_again": "Same again",
+    "result": "Result",
+    "method": "Method",
     "by": "Result and method",
     "accuracy": "Accuracy",
     "consistency": "Consistency",
-    "consistency_low": "From",
-    "consistency_high": "To",
     "questions": "Questions asked again",
     "answers": "Answers each",
     "share_answer": "Share: the work",
@@ -370,6 +380,46 @@ HEADINGS = {
     "gain": "Gain",
     "becomes_safe": "Safe then",
 }
+"""Columns of tables. What belongs to a column (its error, limits, z, expectation) is named after it: `heading`."""
+_PARTS = {
+    "_se": ("{of} (s.e.)", "± s.e."),
+    "_low": ("{of} from", "From"),
+    "_high": ("{of} to", "To"),
+    "_z": ("{of} (z)", "z"),
+    "_expected": ("{of} expected", "Expected"),
+}
+_BRIEF = {
+    "verdict": "Verdict",
+    "interval": "95 % interval",
+    "rho": "Discri\u00admination",
+    "correlation": "Corre\u00adlation",
+    "agreement": "Agreed",
+    "probability": "Probability, %",
+}
+"""Headings of the page that are not those of the workbook."""
+
+
+def heading(column: str, *, brief: bool = False) -> str:
+    """A column in words; brief where it stands beside the column that it belongs to.
+
+    Examples
+    --------
+    >>> heading("eta"), heading("eta_se"), heading("kappa_low"), heading("new"), heading("p_pass")
+    ('Severity', 'Severity (s.e.)', 'Capability from', 'new', 'Probability of pass')
+    >>> heading("eta_se", brief=True), heading("infit_z", brief=True)
+    ('± s.e.', 'z')
+    """
+    if brief and column in _BRIEF:
+        return _BRIEF[column]
+    if column in HEADINGS:
+        return HEADINGS[column]
+    if column.startswith("p_"):
+        return f"Probability of {column.removeprefix('p_')}"
+    for end, (full, short) in _PARTS.items():
+        if column.endswith(end) and (of := column.removesuffix(end)) in HEADINGS:
+            return short if brief else full.format(of=HEADINGS[of])
+    return column
+
 
 SETTINGS = {
     "model": "Model",

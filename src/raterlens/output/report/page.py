@@ -1,22 +1,26 @@
 """From a fit to one self-contained HTML page: what it means, who needs attention and why, then the evidence."""
 
+import math
+from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from raterlens.base.text import counted, number
 from raterlens.base.threads import in_background
+from raterlens.diagnostics.differences import p_words
 from raterlens.diagnostics.findings import PanelFindings, panel_findings
 from raterlens.diagnostics.wording import caveats
 from raterlens.output.report import english as words
 from raterlens.output.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
-from raterlens.output.report.decision_section import decision_section, decision_tables
-from raterlens.output.report.document import Document
 from raterlens.output.report.drawings import category_numbers, category_shares, frames, pictures
-from raterlens.output.report.encode import embedded
-from raterlens.output.report.method import assumptions, reproduced, settings
 from raterlens.output.report.opening import opening, panel_rows
 from raterlens.output.report.page_tables import (
     MOST_STUDENTS,
+    decision_section,
+    decision_tables,
     design_tables,
     draw_tables,
+    embedded,
     fit_tables,
     group_tables,
     interaction_tables,
@@ -24,13 +28,52 @@ from raterlens.output.report.page_tables import (
     student_table,
 )
 from raterlens.output.report.rater_pages import curves, rater_data
+from raterlens.output.report.reproduce import Reproduction, from_python
 from raterlens.ratings.design import TARGET_SE, Linking, examine_links
 from raterlens.version import __version__
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from raterlens.fitting.fit import Fit
-    from raterlens.output.report.reproduce import Reproduction
+    from raterlens.grading.decisions import Decisions
+    from raterlens.grading.remarking import Remark
+    from raterlens.inference.result import Result
     from raterlens.ratings.coded import Ratings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """How a report is headed, and what it is read beside."""
+
+    title: str = words.TITLE
+    date: date = field(default_factory=date.today)
+    previous: "Result | None" = None
+    """An earlier fit to compare with."""
+    cautions: tuple[str, ...] = ()
+    """Cautions beyond those of the fit and the diagnosis."""
+    decisions: "Decisions | None" = None
+    remark: "Remark | None" = None
+    """Decisions about students, and what to mark again, if asked for."""
+
+    def files(self) -> "dict[str, pl.DataFrame]":
+        """Decisions as tables, by file."""
+        found: dict[str, pl.DataFrame] = {}
+        if self.decisions is not None:
+            found |= {"decisions.csv": self.decisions.table, "accuracy.csv": self.decisions.quality}
+        return found if self.remark is None else found | {"remark.csv": self.remark.table}
+
+    @property
+    def day(self) -> str:
+        """The date in words, whatever the locale.
+
+        Examples
+        --------
+        >>> Document(date=date(2026, 3, 1)).day
+        '1 March 2026'
+        """
+        return f"{self.date.day} {words.MONTHS[self.date.month - 1]} {self.date.year}"
+
 
 OPTIONAL = (
     "repairs",
@@ -168,3 +211,75 @@ def _students_lead(fit: "Fit", columns: list[str]) -> str:
     if fit.n_students > MOST_STUDENTS:
         lead.append(words.STUDENTS_CUT.format(shown=f"{MOST_STUDENTS:,}", all=f"{fit.n_students:,}"))
     return " ".join(lead)
+
+
+def settings(fit: "Result") -> tuple[tuple[str, str], ...]:
+    """Settings and course of the fit, as (setting, value)."""
+    ended = f"{'yes, in' if fit.converged else 'no, after'} {counted(fit.optimiser.iterations, 'iteration')}"
+    errors = words.COVARIANCES.get(fit.covariance, fit.covariance)
+    found = {
+        "model": words.MODELS.get(fit.model, fit.model),
+        "method": words.METHODS.get(fit.method, fit.method),
+        "link": words.LINKS.get(fit.link, fit.link),
+        "data": f"{counted(fit.n_ratings, 'rating')} of {counted(fit.n_students, 'student')} by "
+        f"{counted(fit.n_raters, 'rater')} on {counted(fit.n_items, 'item')}",
+        "loglik": f"{number(fit.loglik, 4)} with {counted(fit.n_parameters, 'parameter')}",
+        "information": f"{number(fit.aic, 1)}, {number(fit.bic, 1)}",
+        "sigma": number(fit.sigma, 4),
+        "alpha": number(fit.alpha, 4),
+        "yardstick": f"{fit.yardstick.reference}, {fit.yardstick.population}, {fit.yardstick.origin}",
+        **_effects(fit),
+        "covariance": errors if has_errors(fit) else words.NO_ERRORS,
+        "converged": ended if fit.converged else f"{ended}: {fit.optimiser.stopped}",
+    }
+    return tuple((words.SETTINGS[name], value) for name, value in found.items())
+
+
+def _effects(fit: "Result") -> dict[str, str]:
+    """Effects that scores share besides ability, if the model has any."""
+    found: dict[str, str] = {}
+    raters, apart = fit.table("raters"), "piece effect" in fit.tables
+    if "halo" in raters.columns:
+        spreads = raters["halo"].to_numpy()
+        low, high = number(float(spreads.min()), 2), number(float(spreads.max()), 2)
+        spread = low if low == high else f"{low}-{high}"
+        found |= {"halo": words.HALO.format(spread=spread)} if apart else {}
+        found |= {} if apart else {"reading": words.READING.format(spread=spread)}
+    if apart:
+        own = fit.table("piece effect").row(0, named=True)
+        spread, speaks = number(own["spread"], 2), number(own["speaks"], 2)
+        found["piece"] = words.PIECES.format(spread=spread, speaks=speaks)
+    if "spreads" in fit.tables:
+        rows = fit.table("spreads").iter_rows(named=True)
+        found["interactions"] = "; ".join(
+            words.INTERACTION.format(
+                term=row["term"],
+                spread=number(row["spread"], 2),
+                interval=words.NO_UPPER_LIMIT
+                if math.isnan(row["high"])
+                else f"{number(row['low'], 2)}-{number(row['high'], 2)}",
+                p=p_words(row["p"]),
+            )
+            for row in rows
+        )
+    return found
+
+
+def has_errors(fit: "Result") -> bool:
+    return bool(fit.table("raters")["kappa_se"].is_not_nan().any())
+
+
+def assumptions(fit: "Result") -> tuple[str, ...]:
+    if fit.model not in words.NORMAL_FREE:
+        return words.LATENT_ASSUMPTIONS
+    abilities, work, raters = words.ASSUMPTIONS
+    if fit.config.ability == "smooth":
+        abilities = words.SMOOTH_ASSUMPTION
+    return abilities, work, words.INTERACTING_ASSUMPTION if fit.config.interactions else raters
+
+
+def reproduced(fit: "Result", reproduction: Reproduction | None) -> tuple[tuple[str, str], ...]:
+    """How to make the fit again, as (where, what to type)."""
+    found = reproduction or from_python(fit.config)
+    command = () if found.command is None else ((words.IN_SHELL, found.command),)
+    return (*command, (words.IN_PYTHON, found.call))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from raterlens.diagnostics.what_if import Levers, levers
 from raterlens.diagnostics.wording import advice
 from raterlens.inference.measurement import Measurement, measured_fit
-from raterlens.output.report.encode import coded, rounded, thousandths
+from raterlens.output.report.page_tables import coded, rounded, thousandths
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
