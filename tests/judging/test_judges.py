@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -15,7 +16,7 @@ from raterlens.judging.judges import (
     measure_judges,
     share_measure,
 )
-from raterlens.judging.system_rates import accuracy_by_system, system_rates
+from raterlens.judging.system_rates import slices, system_rates
 from raterlens.judging.truth import Verdicts, estimate_truth
 from tests.support.simulated_verdicts import panel
 
@@ -141,6 +142,9 @@ def test_the_share_of_wrong_labels_is_bounded():
     assert np.mean(np.array(wrong) > 0.13) <= 0.1
 
 
+SYSTEMS, JUDGES = pl.Series("system", ["old", "new"]), pl.Series("judge", list("abcdef"))
+
+
 def biased_on_one_system(seed):
     """Two systems with the same share of good answers; all judges are too kind to the second."""
     rng = np.random.default_rng(seed)
@@ -159,20 +163,22 @@ def test_pass_rates_hold_where_judges_err_on_one_system():
     covered = []
     for seed in range(8):
         verdicts, system, _ = biased_on_one_system(seed)
-        found = system_rates(estimate_truth(verdicts, system))
-        covered += [found.rate.low[s] <= 0.5 <= found.rate.high[s] for s in (0, 1)]
-        assert found.observed[1] > 0.65
+        found = system_rates(estimate_truth(verdicts, system), SYSTEMS, "system")[0]
+        covered += list((found["low"] <= 0.5) & (found["high"] >= 0.5))
+        assert found["observed"][1] > 0.65
     assert np.mean(covered) >= 0.85
 
 
 def test_accuracy_differs_by_system_where_it_does():
-    verdicts, system, _ = biased_on_one_system(1)
-    found = accuracy_by_system(estimate_truth(verdicts, system))
-    assert found.p.shape == (6, 2)
-    assert np.median(found.p) < 0.05
+    verdicts, system, truth = biased_on_one_system(1)
+    found = slices(estimate_truth(verdicts, system), JUDGES, SYSTEMS, "system")
+    assert found["judge"].to_list() == [name for name in "abcdef" for _ in range(2)]
+    assert found["p"].median() < 0.05
+    first = verdicts.passes.toarray()[system == 0][:, 0] == truth[system == 0]
+    assert found["accuracy"][0] == pytest.approx(first.mean(), abs=0.05)
     plain, _ = panel(n=600, n_known=200)
-    same = accuracy_by_system(estimate_truth(plain, np.arange(600) % 2))
-    assert stats.combine_pvalues(same.p[:, 0]).pvalue > 0.001
+    same = slices(estimate_truth(plain, np.arange(600) % 2), JUDGES, SYSTEMS, "system")
+    assert stats.combine_pvalues(same.filter(system="old")["p"]).pvalue > 0.001
 
 
 def test_the_better_a_judge_the_higher_both_ends() -> None:

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 import raterlens as rl
-from raterlens.judging.people_scale import (
+from raterlens.judging.replacement import (
     jackknife_error,
     latent_correlation,
     measure_on_people_scale,

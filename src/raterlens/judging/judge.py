@@ -13,7 +13,6 @@ from scipy import special, stats
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted, listed, number
-from raterlens.judging.answers import Answers, read_verdicts
 from raterlens.judging.gate import NEW, beyond
 from raterlens.judging.judge_report import NOT_TRUSTED, Baseline, JudgeReport, read_baseline
 from raterlens.judging.judges import (
@@ -24,10 +23,15 @@ from raterlens.judging.judges import (
     judges_to_keep,
     measure_judges,
 )
-from raterlens.judging.people_scale import fisher_interval, measure_on_people_scale
-from raterlens.judging.replacement import MARGIN, check_scale, replacement
+from raterlens.judging.replacement import (
+    MARGIN,
+    check_scale,
+    fisher_interval,
+    measure_on_people_scale,
+    replacement,
+)
 from raterlens.judging.system_rates import PassRates, rates_by_system
-from raterlens.judging.truth import Truth, estimate_truth
+from raterlens.judging.truth import Answers, Truth, estimate_truth, read_verdicts
 from raterlens.ratings.coded import Ratings
 
 DEFAULT_BOUNDS = {"known": {"capability": 0.5}, "people": {"sharpness": 0.5}}

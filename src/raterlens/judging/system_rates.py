@@ -18,9 +18,8 @@ from raterlens.base.errors import InputError
 from raterlens.base.notebook import Point, intervals, lines, shown, table
 from raterlens.base.text import Message, Option, counted, interval, number
 from raterlens.inference.rater_comparison import each_pair
-from raterlens.judging.answers import FEWEST_KNOWN, Answers, read_verdicts
-from raterlens.judging.judges import DRAWS, NORMAL, PSEUDO_VERDICTS, Counts, Measure, share_measure
-from raterlens.judging.truth import Truth, Verdicts, estimate_truth
+from raterlens.judging.judges import DRAWS, NORMAL, PSEUDO_VERDICTS, Counts, share_measure
+from raterlens.judging.truth import FEWEST_KNOWN, Answers, Truth, Verdicts, estimate_truth, read_verdicts
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 _NAMED = 5
@@ -174,11 +173,11 @@ def rates_by_system(
     """Rates, differences and slices of one question; `features` where they have been computed already."""
     system, labels = group
     truth = estimate_truth(verdicts, system, features)
-    rates = system_rates(truth)
+    systems, covariance = system_rates(truth, labels, by)
     tables = {
-        "systems": _rates_table(rates, labels, by),
-        "differences": _differences(rates, labels, by),
-        "slices": _slices(accuracy_by_system(truth), ratings.raters.cast(pl.String), labels, by),
+        "systems": systems.sort("rate", descending=True),
+        "differences": _differences(systems, covariance, by),
+        "slices": slices(truth, ratings.raters.cast(pl.String), labels, by),
     }
     few = tables["systems"].filter(pl.col("known") < _FEW_KNOWN)
     warnings = tuple(
@@ -188,134 +187,44 @@ def rates_by_system(
     return PassRates(tables, by, len(verdicts.rows), warnings, ratings.backend)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SystemRates:
-    """Share of good answers per system, whatever judges do on one of them."""
-
-    n: Array
-    known: Array
-    observed: Array
-    """Share of passes among all verdicts."""
-    rate: Measure
-    covariance: Array
-    """(systems, systems) of the rates."""
-    rank_low: Array
-    rank_high: Array
-
-
-def system_rates(truth: Truth, draws: int = DRAWS) -> SystemRates:
-    """Pass rates from truths drawn under a model in which every system has an intercept of its own."""
-    system, verdicts = truth.system, truth.verdicts
+def system_rates(truth: Truth, labels: pl.Series, by: str) -> tuple[pl.DataFrame, Array]:
+    """A row per system, and the covariance of the rates: from truths drawn under a model in which every system has an
+    intercept of its own."""
+    system, verdicts, size = truth.system, truth.verdicts, len(labels)
     assert system is not None
-    size = int(system.max()) + 1
     n = np.bincount(system, minlength=size).astype(np.float64)
-    member = _members(system, size)
+    place = (system, np.arange(len(system)))
+    member = sparse.csr_array((np.ones(len(system)), place), shape=(size, len(system)))
     rate = member @ truth.probability / n
-    drawn = np.concatenate([(member @ each) / n[:, None] for each in truth.draws(draws)], axis=1)
+    drawn = np.concatenate([(member @ each) / n[:, None] for each in truth.draws(DRAWS)], axis=1)
     shrunk = (rate * n + 1) / (n + 2)
     chance = shrunk * (1 - shrunk) / n
     covariance = np.cov(drawn).reshape(size, size) + np.diag(chance)
     measure = share_measure(np.clip(rate, 0.25 / n, 1 - 0.25 / n), np.diag(covariance))
     noise = np.random.default_rng(2).standard_normal(drawn.shape) * np.sqrt(chance)[:, None]
     ranks = stats.rankdata(-(rate[:, None] + drawn - drawn.mean(axis=1, keepdims=True) + noise), axis=0)
-    low, high = np.quantile(ranks, [0.025, 0.975], axis=1)
-    verdicts_per = member @ np.asarray(verdicts.judged.sum(axis=1))
-    passes_per = member @ np.asarray(verdicts.passes.sum(axis=1))
-    known = np.bincount(system[verdicts.rows], minlength=size).astype(np.float64)
-    return SystemRates(
-        n,
-        known,
-        passes_per / np.maximum(verdicts_per, 1),
-        Measure(rate, measure.low, measure.high),
-        covariance,
-        np.floor(low),
-        np.ceil(high),
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SliceAccuracy:
-    """(judges, systems) accuracy on each system, and a test against the judge's other answers."""
-
-    n: Array
-    accuracy: Measure
-    p: Array
-
-
-def accuracy_by_system(truth: Truth, draws: int = DRAWS) -> SliceAccuracy:
-    """Each judge on each system, under the truth with system intercepts."""
-    system, verdicts = truth.system, truth.verdicts
-    assert system is not None
-    size = int(system.max()) + 1
-    places = [np.flatnonzero(system == number) for number in range(size)]
-    slices = [_rows_of(verdicts, place) for place in places]
-    n = np.stack([part.answers_per_judge for part in slices], axis=1)
-    plug_in = np.stack(
-        [
-            Counts.under(part, truth.probability[place]).right
-            for part, place in zip(slices, places, strict=True)
-        ],
-        axis=1,
-    )
-    drawn = np.concatenate(
-        [
-            np.stack(
-                [Counts.under(part, each[place]).right for part, place in zip(slices, places, strict=True)],
-                axis=1,
-            )
-            for each in truth.draws(draws)
-        ],
-        axis=2,
-    )
-    mean = ((plug_in.sum(axis=1) + 0.5) / (n.sum(axis=1) + 1))[:, None]
-    value = (plug_in + PSEUDO_VERDICTS * mean) / (n + PSEUDO_VERDICTS)
-    spread = (drawn / np.maximum(n, 1)[:, :, None]).var(axis=2)
-    chance = value * (1 - value) / (n + PSEUDO_VERDICTS + 1)
-    rest = n.sum(axis=1, keepdims=True) - n
-    inside = drawn / np.maximum(n, 1)[:, :, None]
-    outside = (drawn.sum(axis=1, keepdims=True) - drawn) / np.maximum(rest, 1)[:, :, None]
-    gap = plug_in / np.maximum(n, 1) - (plug_in.sum(axis=1, keepdims=True) - plug_in) / np.maximum(rest, 1)
-    variance = (inside - outside).var(axis=2) + mean * (1 - mean) * (
-        1 / np.maximum(n, 1) + 1 / np.maximum(rest, 1)
-    )
-    p = 2 * stats.norm.sf(np.abs(gap) / np.sqrt(variance))
-    p[(n == 0) | (rest == 0)] = np.nan
-    return SliceAccuracy(n, share_measure(value, spread + chance), p)
-
-
-def _members(system: Indices, size: int) -> sparse.csr_array:
-    return sparse.csr_array(
-        (np.ones(len(system)), (system, np.arange(len(system)))), shape=(size, len(system))
-    )
-
-
-def _rows_of(verdicts: Verdicts, rows: Indices) -> Verdicts:
-    return Verdicts(
-        verdicts.passes[rows], verdicts.judged[rows], verdicts.known[rows], verdicts.cluster[rows]
-    )
-
-
-def _rates_table(rates: SystemRates, labels: pl.Series, by: str) -> pl.DataFrame:
+    lowest, highest = np.quantile(ranks, [0.025, 0.975], axis=1)
+    passes, given = (member @ np.asarray(each.sum(axis=1)) for each in (verdicts.passes, verdicts.judged))
     columns = {
         by: labels,
-        "n": rates.n.astype(np.int64),
-        "known": rates.known.astype(np.int64),
-        "observed": rates.observed,
-        "rate": rates.rate.value,
-        "low": rates.rate.low,
-        "high": rates.rate.high,
-        "rank_low": rates.rank_low.astype(np.int64),
-        "rank_high": rates.rank_high.astype(np.int64),
+        "n": n.astype(np.int64),
+        "known": np.bincount(system[verdicts.rows], minlength=size).astype(np.int64),
+        "observed": passes / np.maximum(given, 1),
+        "rate": rate,
+        "low": measure.low,
+        "high": measure.high,
+        "rank_low": np.floor(lowest).astype(np.int64),
+        "rank_high": np.ceil(highest).astype(np.int64),
     }
-    return pl.DataFrame(columns).sort("rate", descending=True)
+    return pl.DataFrame(columns), covariance
 
 
-def _differences(rates: SystemRates, labels: pl.Series, by: str) -> pl.DataFrame:
-    one, other, tests = each_pair(rates.rate.value, rates.covariance)
+def _differences(systems: pl.DataFrame, covariance: Array, by: str) -> pl.DataFrame:
+    one, other, tests = each_pair(systems["rate"].to_numpy(), covariance)
     half = NORMAL * tests.se
     columns = {
-        by: labels.gather(one),
-        "other": labels.gather(other),
+        by: systems[by].gather(one),
+        "other": systems[by].gather(other),
         "difference": tests.difference,
         "low": tests.difference - half,
         "high": tests.difference + half,
@@ -325,15 +234,35 @@ def _differences(rates: SystemRates, labels: pl.Series, by: str) -> pl.DataFrame
     return pl.DataFrame(columns).sort("p")
 
 
-def _slices(found: SliceAccuracy, judges: pl.Series, labels: pl.Series, by: str) -> pl.DataFrame:
-    who, where = (part.ravel() for part in np.indices(found.n.shape))
+def slices(truth: Truth, judges: pl.Series, labels: pl.Series, by: str) -> pl.DataFrame:
+    """A row per judge and system: its accuracy there, under the truth with system intercepts, and p of a test against
+    that on the judge's other answers."""
+    size = len(labels)
+    assert truth.system is not None
+    apart = truth.verdicts.apart(truth.system, size)
+    counts = Counts.under(apart, truth.probability)
+    n, right = (each.reshape(-1, size) for each in (counts.n, counts.right))
+    drawn = np.concatenate([Counts.under(apart, each).right for each in truth.draws(DRAWS)], axis=1)
+    drawn = drawn.reshape(-1, size, drawn.shape[1])
+    rest = n.sum(axis=1, keepdims=True) - n
+    here, there = np.maximum(n, 1), np.maximum(rest, 1)
+    inside = drawn / here[:, :, None]
+    outside = (drawn.sum(axis=1, keepdims=True) - drawn) / there[:, :, None]
+    mean = ((right.sum(axis=1) + 0.5) / (n.sum(axis=1) + 1))[:, None]
+    value = (right + PSEUDO_VERDICTS * mean) / (n + PSEUDO_VERDICTS)
+    chance = value * (1 - value) / (n + PSEUDO_VERDICTS + 1)
+    accuracy = share_measure(value, inside.var(axis=2) + chance)
+    gap = right / here - (right.sum(axis=1, keepdims=True) - right) / there
+    variance = (inside - outside).var(axis=2) + mean * (1 - mean) * (1 / here + 1 / there)
+    p = 2 * stats.norm.sf(np.abs(gap) / np.sqrt(variance))
+    who, where = (part.ravel() for part in np.indices(n.shape))
     columns = {
         "judge": judges.gather(who),
         by: labels.gather(where),
-        "n": found.n.ravel().astype(np.int64),
-        "accuracy": found.accuracy.value.ravel(),
-        "accuracy_low": found.accuracy.low.ravel(),
-        "accuracy_high": found.accuracy.high.ravel(),
-        "p": found.p.ravel(),
+        "n": n.ravel().astype(np.int64),
+        "accuracy": accuracy.value.ravel(),
+        "accuracy_low": accuracy.low.ravel(),
+        "accuracy_high": accuracy.high.ravel(),
+        "p": pl.Series(np.where(rest > 0, p, np.nan).ravel()).fill_nan(None),
     }
-    return pl.DataFrame(columns).with_columns(pl.col("p").fill_nan(None)).filter(pl.col("n") > 0)
+    return pl.DataFrame(columns).filter(pl.col("n") > 0)
