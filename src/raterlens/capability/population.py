@@ -330,7 +330,6 @@ class Normal:
                 f"a normal population has a mean and a standard deviation above 0, not {self.mean:g} and {self.sd:g}",
                 Message("give, for example, ", Option("population", "normal 0.5 1.2")),
                 value=(self.mean, self.sd),
-                option="population",
             )
 
     @property
@@ -566,7 +565,6 @@ def Window(centre: float, half_width: float) -> Histogram:  # noqa: N802  reads 
                 " for abilities from -0.2 to 0.8",
             ),
             value=(centre, half_width),
-            option="population",
         )
     edges = np.array([centre - half_width, centre + half_width], np.float64)
     return Histogram(edges, np.ones(1), f"window {centre:.12g} {half_width:.12g}")

@@ -109,8 +109,6 @@ def slope_of_yardstick(
         raise OptionError(
             Message(Option("reference", reference), " has a slope of 0 and cannot be a yardstick"),
             Message("choose a rater who tells students apart, or ", Option("reference", MAX)),
-            value=reference,
-            option="reference",
         )
     return found
 
@@ -251,4 +249,4 @@ def _numbers(values: Sequence[object], otherwise: OptionError) -> list[float]:
 
 
 def _refused(option: str, value: object, remedy: str) -> OptionError:
-    return OptionError(Message(Option(option, value)), remedy, value=value, option=option)
+    return OptionError(Message(Option(option, value)), remedy)

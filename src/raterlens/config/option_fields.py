@@ -82,12 +82,12 @@ def check_names(record: "type[DataclassInstance]", names: Iterable[str]) -> None
 
 def check_switch(name: str, value: object) -> None:
     if not isinstance(value, bool):
-        raise OptionError(Message(Option(name, value)), "give True or False", value=value, option=name)
+        raise OptionError(Message(Option(name, value)), "give True or False")
 
 
 def check_text(name: str, value: object) -> None:
     if value is not None and not isinstance(value, str):
-        raise OptionError(Message(Option(name, value)), "give text", value=value, option=name)
+        raise OptionError(Message(Option(name, value)), "give text")
 
 
 def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:

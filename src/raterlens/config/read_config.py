@@ -359,8 +359,6 @@ def bands_text(bands: object, cut: float | None = None) -> str:
             Message(
                 "give the lowest score of each band but the first, for example ", Option("bands", "40,60,80")
             ),
-            value=bands,
-            option="bands",
         ) from None
     return ",".join(f"{edge:.12g}" for edge in edges)
 
@@ -398,8 +396,6 @@ def pairs(text: str, option: str = "map") -> dict[str, float | None]:
             raise OptionError(
                 Message(Option(option, text), f" leaves open what {word.strip()!r} is worth"),
                 f"write a number in place of each {OPEN}, or nothing for a missing score",
-                value=text,
-                option=option,
             )
         try:
             found[word.strip()] = float(value) if value.strip() else None
@@ -421,6 +417,4 @@ def _no_map(worth: object, option: str) -> OptionError:
     return OptionError(
         Message(Option(option, worth), " does not say what words are worth"),
         Message("give, for example, ", Option(option, "good=1,bad=0,absent=")),
-        value=worth,
-        option=option,
     )

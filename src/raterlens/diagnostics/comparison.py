@@ -148,8 +148,6 @@ def compare(*fits: Result, names: Sequence[str] | None = None) -> Comparison:
         raise OptionError(
             Message(Option("names", called)),
             f"give each of the {len(fits)} fits a name of its own",
-            value=called,
-            option="names",
         )
     named = dict(zip(called, fits, strict=True))
     raters, warnings = _rankings(named), list(_warnings(named))

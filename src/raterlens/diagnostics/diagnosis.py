@@ -83,7 +83,6 @@ class Diagnosis:
             raise OptionError(
                 "drift needs to know when ratings were given",
                 Message("diagnose with ", Option("time")),
-                option="time",
             )
         return to_backend(self.periods.fitted(), self.backend)
 

@@ -179,7 +179,6 @@ def of_categories(fit: Result, ratings: Ratings) -> Expectation:
             f"scores go up to {ratings.n_categories - 1}, but the fit knows pass (1) and fail (0) only",
             Message("read them with the same ", Option("cut"), " as the ratings that were fitted"),
             value=ratings.n_categories - 1,
-            option="cut",
         )
     raters, items = fit.table("raters"), fit.table("items")
     rater = places_of(ratings.raters, raters["rater"], "raters")

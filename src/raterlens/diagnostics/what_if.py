@@ -245,13 +245,9 @@ def what_if(
         raise OptionError(
             Message(Option("severity", severity)),
             "give a number or several, all finite",
-            value=severity,
-            option="severity",
         )
     if halo is not None and not (np.isfinite(halo) and halo >= 0):
-        raise OptionError(
-            Message(Option("halo", halo)), "give a spread of at least 0", value=halo, option="halo"
-        )
+        raise OptionError(Message(Option("halo", halo)), "give a spread of at least 0")
     slope, variance = found.slope[[r]], found.halo[[r]] if halo is None else np.array([float(halo) ** 2])
     kappa = found.kappa_at(np.full(len(wanted), slope[0]), wanted, variance, r)
     best = (

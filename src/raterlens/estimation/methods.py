@@ -215,7 +215,6 @@ def _refuse_chance(task: Task, parameters: Array, value: Value, nodes: Nodes) ->
             f"log-likelihood of {value.loglik:.1f}, with none at all {without:.1f}",
             Message("use ", Option("method", "mml")),
             value="hl",
-            option="method",
         )
 
 

@@ -89,13 +89,11 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
         raise InputError(
             "the fit tells pieces of work apart, and these ratings name none",
             Message("read them with ", Option("piece")),
-            option="piece",
         )
     if groups and coded.group is None:
         raise InputError(
             "the fit has a mean ability for each group of students, and these ratings name no groups",
             Message("read them with ", Option("group")),
-            option="group",
         )
     smooth, draws = SHAPE in calibration.effects, _drawing(calibration, coded)
     options = calibration.options(smooth=smooth, pieces=pieces, groups=groups, draws=draws)
@@ -164,7 +162,6 @@ def _check_facets(calibration: Calibration, ratings: Ratings) -> None:
             f"{listed(sorted(given)) or 'none'}",
             Message("read them with the same ", Option("facets")),
             value=sorted(given),
-            option="facets",
         )
 
 

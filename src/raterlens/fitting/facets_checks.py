@@ -187,7 +187,6 @@ def check_impressions(ratings: Ratings, config: FitConfig) -> None:
         raise OptionError(
             Message(Option("halo", "ability"), " with packed ratings, which are not read at once"),
             Message("use ", Option("halo", "common"), ", or read the table itself"),
-            option="halo",
         )
     refuse_together(
         Option("halo", "ability"),
@@ -373,7 +372,6 @@ def _check_quadrature(
                 Message(asked, f" with {option} {value!r}, {because}"),
                 Message("use ", Option(option, instead)),
                 value=value,
-                option=option,
             )
     if config.covariance not in kinds:
         raise OptionError(
@@ -399,9 +397,7 @@ def check_readings(ratings: Ratings, halo: str | None) -> None:
         )
     else:
         return
-    raise InputError(
-        Message(Option("halo", halo), why), Message("leave out ", Option("halo")), value=halo, option="halo"
-    )
+    raise InputError(Message(Option("halo", halo), why), Message("leave out ", Option("halo")))
 
 
 def check_known(ratings: Ratings, config: FitConfig) -> None:

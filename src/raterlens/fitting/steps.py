@@ -70,7 +70,7 @@ class Run:
         ):
             value = getattr(self, option)
             if value is not None and not wanted:
-                raise OptionError(Message(Option(option, value)), remedy, value=value, option=option)
+                raise OptionError(Message(Option(option, value)), remedy)
         if self.checkpoint is None and self.resume:
             raise OptionError(
                 "resume is given without a checkpoint to go on from",

@@ -182,7 +182,6 @@ class AskedDecisions:
             raise OptionError(
                 Message(Option(name), " says who marks again"),
                 Message("give the number of further marks as well, such as ", Option("remark", 50)),
-                option=name,
             )
         given_cuts(self.decide)
         if self.remark is not None and self.remark < 1:

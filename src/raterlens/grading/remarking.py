@@ -139,7 +139,6 @@ class Markers(NamedTuple):
             raise OptionError(
                 f"none of {counted(len(wanted), 'rater')} is left to mark",
                 Message("leave fewer out with ", Option("not_by")),
-                option="not_by",
             )
         may = [name for name in may if name not in self.doubted] or may
         return [labels.index(name) for name in may]

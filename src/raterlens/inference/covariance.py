@@ -404,7 +404,6 @@ def check_kind(kind: str, method: str, link: Link) -> None:
             f"covariance {kind!r} is not offered for link 'log', whose likelihood has corners",
             Message("use ", Option("covariance", OBSERVED)),
             value=kind,
-            option="covariance",
         )
 
 
@@ -459,6 +458,5 @@ def _enough(information: sparse.csr_array, ratings: Ratings) -> sparse.csr_array
             f"covariance 'opg' needs more students than parameters, and there are {ratings.n_students:,} students for "
             f"{size:,} parameters",
             Message("use ", Option("covariance", OBSERVED), " or ", Option("covariance", SANDWICH)),
-            option="covariance",
         )
     return information

@@ -87,8 +87,6 @@ class Measurement:
             raise OptionError(
                 Message(Option("theta", abilities)),
                 "give an ability or a list of abilities, all finite",
-                value=abilities,
-                option="theta",
             )
         found = curve_estimates(self.on, self.index, theta)
         return pl.DataFrame(
@@ -162,7 +160,6 @@ def check_measurable(yardstick: Yardstick, *, standard_errors: bool) -> None:
         raise OptionError(
             Message(Option("reference", CORRECTED), " follows from standard errors"),
             Message("leave out ", Option("standard_errors", False)),
-            option="reference",
         )
 
 

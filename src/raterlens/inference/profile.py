@@ -350,8 +350,6 @@ def profile(
         raise OptionError(
             Message(Option("level", level)),
             "give a share between 0 and 1, for example 0.95",
-            value=level,
-            option="level",
         )
     _check(fit, ratings)
     table = fit.table("raters")
@@ -397,15 +395,12 @@ def _check(fit: "Result", ratings: Ratings) -> Calibration:
             raise OptionError(
                 Message("profile does not know ", Option(option, value)),
                 "use the intervals in fit.raters",
-                value=value,
-                option=option,
             )
     mixed = yardstick.reference != MAX and str(yardstick.reference).split()[0] in ("quantile", "max")
     if known.spread is not None:
         raise OptionError(
             "profile likelihood is that of the ratings alone, and this fit has a panel prior",
             Message("use the intervals in fit.raters, or fit with ", Option("prior", None)),
-            option="prior",
         )
     if mixed:
         raise OptionError(

@@ -382,19 +382,13 @@ def _check(k: int, n: int, alpha: float, target_se: float) -> None:
         raise OptionError(
             Message(Option("k", k)),
             f"give how many of the {n} raters count as the best, from 1 to {n - 1}",
-            value=k,
-            option="k",
         )
     if not 0 < alpha < 1:
-        raise OptionError(
-            Message(Option("alpha", alpha)), "give a number between 0 and 1", value=alpha, option="alpha"
-        )
+        raise OptionError(Message(Option("alpha", alpha)), "give a number between 0 and 1")
     if not target_se > 0:
         raise OptionError(
             Message(Option("target_se", target_se)),
             "give a number above 0",
-            value=target_se,
-            option="target_se",
         )
 
 
@@ -404,7 +398,6 @@ def _measured(fit: "Result") -> Measurement:
         raise OptionError(
             f"this fit of model {fit.model!r} has no covariance of its raters to compare them by",
             Message("fit 'gmf', 'tfm' or 'probit' with ", Option("standard_errors", True)),
-            option="standard_errors",
         )
     raters = fit.table("raters")
     if raters.height < 2:

@@ -308,8 +308,6 @@ def _check(plan: Plan) -> None:
             raise OptionError(
                 Message(Option(name, value)),
                 f"give a whole number of at least {least}",
-                value=value,
-                option=name,
             )
 
 

@@ -34,9 +34,7 @@ class Bounds:
             most, span = (1.0, "between 0 and 1") if name in SHARES else (inf, "of 0 or more")
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not 0 <= value <= most or value == inf:
-                raise OptionError(
-                    Message(Option(name, value)), f"give a number {span}", value=value, option=name
-                )
+                raise OptionError(Message(Option(name, value)), f"give a number {span}")
 
     def given(self) -> dict[str, float]:
         """The bounds that were set."""

@@ -454,9 +454,7 @@ def can_replace(
     'no'
     """
     if not isinstance(margin, int | float) or isinstance(margin, bool) or not 0 < margin < 1:
-        raise OptionError(
-            Message(Option("margin", margin)), "give a number between 0 and 1", value=margin, option="margin"
-        )
+        raise OptionError(Message(Option("margin", margin)), "give a number between 0 and 1")
     data = source if isinstance(source, Ratings) else ratings or source.ratings
     if data is None:
         raise OptionError(

@@ -91,8 +91,6 @@ def check(source: Any, **options: Unpack[ReadOptions]) -> DataCheck:
             raise OptionError(
                 Message(Option(name, value), " says how to read a table, and these ratings have been read"),
                 "leave it out, or give rl.check the table itself",
-                value=value,
-                option=name,
             )
         return DataCheck(source, (), design_warnings(source), ReadConfig())
     ratings, plan = read_with_plan(source, ReadConfig(**options))

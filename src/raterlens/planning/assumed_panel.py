@@ -46,7 +46,7 @@ class Spreads:
             value = getattr(self, name)
             if not np.isfinite(value) or value < 0 or (name == "slope" and value == 0):
                 remedy = "give a number above 0" if name == "slope" else "give a number of at least 0"
-                raise OptionError(Message(Option(name, value)), remedy, value=value, option=name)
+                raise OptionError(Message(Option(name, value)), remedy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -371,14 +371,12 @@ def _cheapest(task: _Task, target: _Target) -> MarkingPlan:
 
 def _check_targets(se: float | None, accuracy: float | None, cut: float) -> None:
     if se is not None and not se > 0:
-        raise OptionError(
-            Message(Option("target_se", se)), "give a number above 0", value=se, option="target_se"
-        )
+        raise OptionError(Message(Option("target_se", se)), "give a number above 0")
     if accuracy is not None and not 0.5 < accuracy < 1:
         what = Message(Option("target_accuracy", accuracy))
         raise OptionError(what, "give a share between 0.5 and 1", value=accuracy, option="target_accuracy")
     if not np.isfinite(cut):
-        raise OptionError(Message(Option("cut", cut)), "give a finite ability", value=cut, option="cut")
+        raise OptionError(Message(Option("cut", cut)), "give a finite ability")
 
 
 def _seed_labels(number: int, students: pl.Series) -> pl.Series:

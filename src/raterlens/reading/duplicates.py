@@ -69,7 +69,6 @@ def settle_duplicates(
                 "remove them, or give ", Option("duplicates", "first"), " or ", Option("duplicates", "keep")
             ),
             value=int(again.sum()),
-            option="duplicates",
         )
     return again, [Finding(found.what, "left out")]
 

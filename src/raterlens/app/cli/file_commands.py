@@ -176,25 +176,20 @@ def _check_chart(
         ("value", needs.value, drawing.value, ""),
     ):
         if needed and given is None and what:
-            raise OptionError(Message(f"the chart {chart!r} needs ", Option(name), f": {what}"), option=name)
+            raise OptionError(Message(f"the chart {chart!r} needs ", Option(name), f": {what}"))
         if given is not None and not needed:
-            raise OptionError(
-                Message(f"the chart {chart!r} takes no ", Option(name)), "leave it out", option=name
-            )
+            raise OptionError(Message(f"the chart {chart!r} takes no ", Option(name)), "leave it out")
     if needs.fit and fit is None:
         raise OptionError(f"the chart {chart!r} needs FIT: the path of a fit.json")
     if needs.fewest <= len(raters) <= needs.most:
         return
     if needs.most == 0:
-        raise OptionError(
-            f"the chart {chart!r} shows all raters", Message("leave out ", Option("show")), option="show"
-        )
+        raise OptionError(f"the chart {chart!r} shows all raters", Message("leave out ", Option("show")))
     wanted = "one rater" if needs.most == 1 else f"at most {needs.most} raters"
     raise OptionError(
         Message(Option("show"), f" names {len(raters)} raters, and the chart {chart!r} shows {wanted}"),
         "name them as in raters.csv",
         value=drawing.show,
-        option="show",
     )
 
 

@@ -94,7 +94,6 @@ def _check_output(output: Output) -> None:
             raise OptionError(
                 Message(Option(name), what),
                 Message("name the folder with ", Option("out", "DIR")),
-                option=name,
             )
 
 

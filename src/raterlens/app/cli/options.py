@@ -175,7 +175,6 @@ def several(name: str, text: str | None) -> list[str] | None:
             Message(Option(name), f" {text!r} has a name with a line break, or one that is too long"),
             "write names as the table does; one with a line break or a comma goes in double quotes",
             value=text,
-            option=name,
         )
     names = [cell.strip() for cell in cells]
     if not names or "" in names:
@@ -183,7 +182,6 @@ def several(name: str, text: str | None) -> list[str] | None:
             Message(Option(name), f" {text!r} has an empty name"),
             "separate names with single commas",
             value=text,
-            option=name,
         )
     return names
 

@@ -75,7 +75,6 @@ def simulate(
             f"the truth cannot go to {str(truth)!r}",
             Message("give it a csv file of its own: ", Option("truth", "NAME.csv")),
             value=str(truth),
-            option="truth",
         )
     _check_categories(categories, design.model)
     # heavy, so not before it is needed
@@ -99,15 +98,11 @@ def _check_categories(categories: int, model: str) -> None:
         raise OptionError(
             Message(Option("categories", categories)),
             f"give 2 (pass or fail) to {HIGHEST + 1}",
-            value=categories,
-            option="categories",
         )
     if categories > 2 and model in MODELS and not MODELS[model].ordered:
         raise OptionError(
             Message(Option("categories", categories), f" with model {model!r}, which has pass or fail only"),
             Message("leave out ", Option("categories"), ", or use ", Option("model", "gmf")),
-            value=categories,
-            option="categories",
         )
 
 

@@ -68,8 +68,6 @@ def check_runs(runs: Runs) -> None:
             raise OptionError(
                 Message(Option(name, value)),
                 f"give a whole number of at least {least}",
-                value=value,
-                option=name,
             )
     if runs.workers is not None and runs.cluster is not None:
         raise OptionError(
@@ -91,15 +89,12 @@ def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
     if chosen.check_data is not None:
         chosen.check_data(runs.data)
     elif runs.data is not None:
-        raise OptionError(
-            f"the study {name!r} simulates its ratings", Message("leave out ", Option("data")), option="data"
-        )
+        raise OptionError(f"the study {name!r} simulates its ratings", Message("leave out ", Option("data")))
     if chosen.replications == 1 and runs.replications not in (None, 1):
         raise OptionError(
             f"the study {name!r} has one replication",
             Message("leave out ", Option("replications")),
             value=runs.replications,
-            option="replications",
         )
     out = runs.out
     try:

@@ -246,7 +246,6 @@ def _listening(settings: Settings) -> socket.socket:
             f"cannot listen on {settings.host} port {settings.port}: {error}",
             Message("give another port with ", Option("port"), ", or ", Option("port", 0), " for a free one"),
             value=settings.port,
-            option="port",
         ) from error
 
 
