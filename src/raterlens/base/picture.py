@@ -101,13 +101,7 @@ class Picture:
 
 
 def plot(
-    x: Axis,
-    y: Axis,
-    layers: list[Layer],
-    description: str,
-    height: float | Sizes,
-    *,
-    right: float = 0.0,
+    x: Axis, y: Axis, layers: list[Layer], description: str, height: float | Sizes, *, right: float = 0.0
 ) -> Picture:
     """A picture of one panel."""
     heights = height if isinstance(height, tuple) else (height, height)
@@ -221,11 +215,7 @@ class Frame(NamedTuple):
                 ]
         marks = self._points(pl.concat(clear, how="vertical_relaxed"), layer)
         placed = place_labels(
-            rows[layer.name].to_list(),
-            self._points(rows, layer),
-            marks,
-            (self.width, self.height),
-            taken,
+            rows[layer.name].to_list(), self._points(rows, layer), marks, (self.width, self.height), taken
         )
         return rows[[label.point for label in placed]].with_columns(
             pl.Series("text", [label.text for label in placed], dtype=pl.String),

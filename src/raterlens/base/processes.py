@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-ONE_THREAD = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "POLARS_MAX_THREADS",
-)
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 """Variables that keep the libraries of a new process to one thread, each set to 1."""
 
 _shared: Any = None
@@ -61,8 +56,7 @@ def map_in_processes(
         check_client(client)
         if workers is not None:
             raise OptionError(
-                Message("both ", Option("workers", workers), " and client are given"),
-                "leave one of them out",
+                Message("both ", Option("workers", workers), " and client are given"), "leave one of them out"
             )
         return on_cluster(work, shared, tasks, client)
     return _in_processes(work, shared, tasks, workers or available_cores())

@@ -1,5 +1,6 @@
 """Options as fields of a record: each carries its help text, flag and bounds for every surface."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, field, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
@@ -53,10 +54,9 @@ def check_options(config: "DataclassInstance") -> None:
                 choose(one.name, value, offered)
         elif one.type is bool:
             check_switch(one.name, value)
-        elif one.type is int:
-            check_whole(one.name, value, how["least"], how.get("most"))
-        elif one.type is float:
-            check_number(one.name, value, how["least"], how["most"])
+        elif "least" in how and value is not None:
+            check = check_number if float in (one.type, *get_args(one.type)) else check_whole
+            check(one.name, value, how["least"], how.get("most"))
 
 
 def given_options(config: "DataclassInstance") -> dict[str, Any]:
@@ -97,8 +97,8 @@ def check_whole(name: str, value: object, least: int, most: int | None = None) -
         raise OptionError(Message(Option(name, value), " is not possible"), f"give a whole number {bound}")
 
 
-def check_number(name: str, value: object, least: float, most: float) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-        raise OptionError(
-            Message(Option(name, value), " is not possible"), f"give a number from {least:g} to {most:g}"
-        )
+def check_number(name: str, value: object, least: float, most: float | None = None) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not least <= value <= (math.inf if most is None else most):  # type: ignore[operator]
+        bound = f"of at least {least:g}" if most is None else f"from {least:g} to {most:g}"
+        raise OptionError(Message(Option(name, value), " is not possible"), f"give a number {bound}")

@@ -46,10 +46,7 @@ ABILITY: Array = printed("theta", "gmf")["truth"].to_numpy()
 TOPIC_KAPPA = {"Family": 0.76, "School": 0.70, "Sport": 0.64, "Work": 0.68}
 """Mean kappa-bar over the four raters."""
 
-POINT_BISERIAL = {
-    "AM:Sport": (0.34, 0.40, 0.59, 0.38, 0.49),
-    "CO:School": (0.56, 0.65, 0.58, 0.60, 0.52),
-}
+POINT_BISERIAL = {"AM:Sport": (0.34, 0.40, 0.59, 0.38, 0.49), "CO:School": (0.56, 0.65, 0.58, 0.60, 0.52)}
 """Correlations of each criterion's ratings with the students' estimated abilities."""
 
 

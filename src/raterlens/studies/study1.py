@@ -37,9 +37,7 @@ from raterlens.studies.study import (
     table,
     with_error,
 )
-from raterlens.studies.study import (
-    page as join,
-)
+from raterlens.studies.study import page as join
 
 _STEPS = 50
 _SETTLED = 1e-9
@@ -394,8 +392,7 @@ def _against_truth(data: pl.DataFrame, parameter: str, title: str) -> Any:
         y=alt.Y("low:Q"), y2="high:Q", color=kinds["color"]
     )
     points = base.mark_point(filled=True, size=26, opacity=0.9).encode(
-        y=alt.Y("mean:Q", title="Mean estimate ± sd", scale=ends, axis=alt.Axis(tickCount=5)),
-        **kinds,
+        y=alt.Y("mean:Q", title="Mean estimate ± sd", scale=ends, axis=alt.Axis(tickCount=5)), **kinds
     )
     return (diagonal + bars + points).properties(width=190, height=190)
 

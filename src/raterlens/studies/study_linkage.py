@@ -106,11 +106,7 @@ def summarise(rows: pl.DataFrame) -> Results:
     columns = [(p, kind, who) for p in ("eta", "kappa") for kind in (SET, CHAIN) for who in (RANDOM, SORTED)]
     names = {"eta": "η", "kappa": "κ̄"}
     cells = [
-        [
-            str(common),
-            *(statistic(have[(*key, common)], "rmse") for key in columns),
-        ]
-        for common in COMMON
+        [str(common), *(statistic(have[(*key, common)], "rmse") for key in columns)] for common in COMMON
     ]
 
     def error(kind: str, who: str, common: int) -> str:

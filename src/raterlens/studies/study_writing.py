@@ -155,9 +155,7 @@ def _items(found: _Numbers) -> str:
         for item, printed in writing.DELTA.items()
     ]
     rows.append(["σ", number(writing.SIGMA), *(number(found.one(how, "sigma")) for how in ("hl", "mml"))])
-    rows.append(
-        ["log-likelihood", "", *(number(found.one(how, "loglik"), 4) for how in ("hl", "mml"))],
-    )
+    rows.append(["log-likelihood", "", *(number(found.one(how, "loglik"), 4) for how in ("hl", "mml"))])
     return table(["", "paper", "hl", "mml"], rows)
 
 

@@ -8,6 +8,7 @@ import sys
 from importlib.metadata import entry_points
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from raterlens.app.cli import main as cli
 from raterlens.app.cli import start
 from raterlens.app.cli.main import AT_FAULT, DONE, FAILED, bug_message, main, print_json
-from raterlens.app.cli.serve_command import serve, server_settings
+from raterlens.app.cli.serve_command import serve
 from raterlens.app.web.settings import Settings
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
@@ -204,16 +205,16 @@ def test_json_survives_a_plain_terminal(foreign: Path) -> None:
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (Settings(port=70_000), "--port 70000 is out of range; give a number from 0 to 65,535"),
-        (Settings(max_rows=0), "--max-rows 0 is out of range; give a number of at least 1"),
-        (Settings(max_memory=-1.0), "--max-memory=-1 is out of range; give a number of at least 0.1"),
-        (Settings(max_minutes=0.0), "--max-minutes 0 is out of range; give a number of at least 0.01"),
-        (Settings(fits=0), "--fits 0 is out of range; give a number of at least 1"),
+        ({"port": 70_000}, "--port 70000 is not possible; give a whole number from 0 to 65,535"),
+        ({"max_rows": 0}, "--max-rows 0 is not possible; give a whole number of at least 1"),
+        ({"max_memory": -1.0}, "--max-memory=-1 is not possible; give a number of at least 0.1"),
+        ({"max_minutes": 0.0}, "--max-minutes 0 is not possible; give a number of at least 0.01"),
+        ({"fits": 0}, "--fits 0 is not possible; give a whole number of at least 1"),
     ],
 )
-def test_limits_out_of_range(limits: Settings, message: str) -> None:
+def test_limits_out_of_range(limits: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError) as refused:
-        server_settings(limits)
+        Settings(**limits)
     assert refused.value.worded(as_flag) == message
 
 
@@ -227,7 +228,10 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch)
     ("arguments", "message"),
     [
         (["studie1"], "unknown study 'studie1'; did you mean 'study1'?"),
-        (["noise", "--replications", "0"], "--replications 0; give a whole number of at least 1"),
+        (
+            ["noise", "--replications", "0"],
+            "--replications 0 is not possible; give a whole number of at least 1",
+        ),
         (["noise", "--workers", "0"], "--workers 0"),
         (["noise", "--seed", "-1"], "--seed=-1"),
         (["noise", "--data", "x.csv"], "the study 'noise' simulates its ratings"),

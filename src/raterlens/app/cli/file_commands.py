@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from raterlens.app.cli.main import print_json
-from raterlens.app.cli.options import (
-    File,
-    MoreFiles,
-    ReadOptions,
-    read_config,
-    several,
-    shell_record,
-)
+from raterlens.app.cli.options import File, MoreFiles, ReadOptions, read_config, several, shell_record
 from raterlens.app.progress import progress_bar
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import InputError, OptionError, choose
@@ -38,12 +31,7 @@ Kind = Annotated[
 
 
 def convert(
-    file: File,
-    /,
-    *more: MoreFiles,
-    out: Target,
-    to: Kind = None,
-    columns: ReadOptions = ReadOptions(),
+    file: File, /, *more: MoreFiles, out: Target, to: Kind = None, columns: ReadOptions = ReadOptions()
 ) -> None:
     """Write the ratings to another kind of file."""
     kind, config = kind_of(out, to), read_config(columns)

@@ -92,8 +92,7 @@ def _check_output(output: Output) -> None:
     ):
         if given and output.out is None:
             raise OptionError(
-                Message(Option(name), what),
-                Message("name the folder with ", Option("out", "DIR")),
+                Message(Option(name), what), Message("name the folder with ", Option("out", "DIR"))
             )
 
 

@@ -9,13 +9,7 @@ from cyclopts import Group, Parameter
 
 from raterlens.app.cli.file_commands import Kind, Target, kind_of, write_ratings
 from raterlens.app.cli.main import print_json
-from raterlens.app.cli.options import (
-    File,
-    ReadOptions,
-    one_of,
-    read_config,
-    shell_record,
-)
+from raterlens.app.cli.options import File, ReadOptions, one_of, read_config, shell_record
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, counted
@@ -96,8 +90,7 @@ def _check_categories(categories: int, model: str) -> None:
 
     if not 2 <= categories <= HIGHEST + 1:
         raise OptionError(
-            Message(Option("categories", categories)),
-            f"give 2 (pass or fail) to {HIGHEST + 1}",
+            Message(Option("categories", categories)), f"give 2 (pass or fail) to {HIGHEST + 1}"
         )
     if categories > 2 and model in MODELS and not MODELS[model].ordered:
         raise OptionError(

@@ -11,7 +11,7 @@ from raterlens.app.progress import parts_bar
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError, choose, is_interrupt
 from raterlens.base.text import Message, Option, counted
-from raterlens.config.option_fields import option
+from raterlens.config.option_fields import check_options, option
 from raterlens.output.folder import check_folder
 from raterlens.studies import FIGURES, STUDIES
 
@@ -31,10 +31,10 @@ class Runs:
     """How a study is run."""
 
     out: Path = option(MISSING, "Folder for rows (parquet), page (markdown), tables and figures.")
-    replications: int | None = option(None, "Number of replications; default: the study's own.")
-    seed: int = option(2025, "The same seed gives the same bytes.")
+    replications: int | None = option(None, "Number of replications; default: the study's own.", least=1)
+    seed: int = option(2025, "The same seed gives the same bytes.", least=0)
     data: Path | None = option(None, "For 'writing': data.cqc04 as .rda or .csv.")
-    workers: int | None = option(None, "Processes at a time; default: one per core.")
+    workers: int | None = option(None, "Processes at a time; default: one per core.", least=1)
     cluster: str | None = option(
         None, "Address of a Dask scheduler (tcp://host:8786) whose workers do the work."
     )
@@ -59,16 +59,7 @@ def study(
 
 def check_runs(runs: Runs) -> None:
     """Raise before any work if an option is wrong or the folder cannot be written."""
-    for name, value, least in (
-        ("replications", runs.replications, 1),
-        ("workers", runs.workers, 1),
-        ("seed", runs.seed, 0),
-    ):
-        if value is not None and value < least:
-            raise OptionError(
-                Message(Option(name, value)),
-                f"give a whole number of at least {least}",
-            )
+    check_options(runs)
     if runs.workers is not None and runs.cluster is not None:
         raise OptionError(
             Message("both ", Option("workers", runs.workers), " and ", Option("cluster", runs.cluster)),

@@ -268,9 +268,6 @@ _COLUMNS: tuple[list[Column], ...] = (
         ("Of 100", lambda row: number(None if row["passes"] is None else 100 * row["passes"], 0)),
         ("Sharpness", lambda row: number(row["sharpness"])),
     ],
-    [
-        ("Severity", lambda row: number(row["eta"])),
-        ("Discrimination", lambda row: number(row["rho"])),
-    ],
+    [("Severity", lambda row: number(row["eta"])), ("Discrimination", lambda row: number(row["rho"]))],
     [("0" + "·" * (BAR - 2) + "1", _bar)],
 )

@@ -67,11 +67,7 @@ async def error_page(request: Request, error: PageError) -> Response:
     """The message, as a page or a part of one."""
     template = "part_message.html" if wants_part(request) else "message.html"
     content = _templates.get_template(template).render(
-        message=sentence(str(error)),
-        field=error.field,
-        title=WORDS.app.problem,
-        session=None,
-        settings=None,
+        message=sentence(str(error)), field=error.field, title=WORDS.app.problem, session=None, settings=None
     )
     return HTMLResponse(content, error.status)
 

@@ -194,9 +194,7 @@ def make_app(settings: Settings) -> Guard:
             yield
 
     app = Starlette(
-        routes=[*ROUTES, Route("/static/{name}", asset)],
-        exception_handlers=HANDLERS,
-        lifespan=lifespan,
+        routes=[*ROUTES, Route("/static/{name}", asset)], exception_handlers=HANDLERS, lifespan=lifespan
     )
     app.state.raterlens = state
     return Guard(app, settings, error_page)

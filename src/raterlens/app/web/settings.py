@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass, field
 
 from raterlens.base.threads import available_cores
-from raterlens.config.option_fields import option
+from raterlens.config.option_fields import check_options, option
 
 MEGABYTE = 1_000_000
 GIGABYTE = 1_000_000_000
@@ -55,6 +55,9 @@ class Settings:
     """Seconds that open connections have to end when the server stops."""
     memory: float = field(default_factory=quarter_of_memory)
     """GB per job if `max_memory` is not given."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     @property
     def max_bytes(self) -> int:

@@ -88,10 +88,7 @@ def _all_rows(table: Table, name: str) -> Rows:
 def _in_memory(table: Table, rows: Rows) -> Table:
     """Return the same table with rows in memory, so that they are not read again."""
     return replace(
-        table,
-        take=lambda wanted: replace(rows, frame=rows.frame.select(wanted)),
-        query=None,
-        large=False,
+        table, take=lambda wanted: replace(rows, frame=rows.frame.select(wanted)), query=None, large=False
     )
 
 
