@@ -393,7 +393,7 @@ class Ratings:
             )
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self._sizes()}>"
+        return f"<{type(self).__name__}: {size_words(self)}>"
 
     def _repr_html_(self) -> str:
         own = self.tally("rater")
@@ -403,13 +403,7 @@ class Ratings:
             (str(self.raters[int(r)]), float(own.mean[r]), nothing, nothing) for r in np.argsort(-own.mean)
         ]
         picture = intervals(points, (0.0, float(most)), "mean score of each rater")
-        return shown(self._sizes(), lines(self.notes), picture)
-
-    def _sizes(self) -> str:
-        return (
-            f"{counted(self.n_ratings, 'rating')} of {counted(self.n_students, 'student')} by "
-            f"{counted(self.n_raters, 'rater')} on {counted(self.n_items, 'item')}"
-        )
+        return shown(size_words(self), lines(self.notes), picture)
 
     @property
     def n_ratings(self) -> int:
@@ -444,6 +438,14 @@ class Ratings:
         """Score categories 0 .. highest score seen (2 where ratings are pass or fail)."""
         highest = self.once("highest", lambda: int(self.score.max()))
         return 1 + (highest if self.known is None else max(highest, int(self.known.answer.max())))
+
+
+def size_words(sized: Any) -> str:
+    """Say how large ratings, or a fit of some, are: "720 ratings of 120 students by 5 raters on 3 items"."""
+    return (
+        f"{counted(sized.n_ratings, 'rating')} of {counted(sized.n_students, 'student')} by "
+        f"{counted(sized.n_raters, 'rater')} on {counted(sized.n_items, 'item')}"
+    )
 
 
 def used_levels(codes: Codes, labels: pl.Series) -> tuple[Codes, pl.Series]:

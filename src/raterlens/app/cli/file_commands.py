@@ -88,6 +88,7 @@ def pack(
     """Read a large table once, and keep it in a compact form that later fits open at once."""
     config = read_config(columns)
     # heavy, so not before it is needed
+    from raterlens.ratings.coded import size_words
     from raterlens.ratings.packed import StoredRatings, open_packed
     from raterlens.reading.pack import pack as write
 
@@ -97,10 +98,7 @@ def pack(
     packed = StoredRatings(open_packed(path))
     for note in packed.notes:
         print(note)
-    print(
-        f"{packed.n_ratings:,} ratings of {packed.n_students:,} students by {packed.n_raters:,} raters on "
-        f"{packed.n_items:,} items: {path} ({path.stat().st_size / 2**20:,.1f} MiB)"
-    )
+    print(f"{size_words(packed)}: {path} ({path.stat().st_size / 2**20:,.1f} MiB)")
 
 
 @shell_record()

@@ -13,6 +13,7 @@ from rich.text import Text
 from raterlens.app.cli.main import discard_stdout
 from raterlens.base.text import MISSING, counted, interval, listed, number, printable, sentence, worded
 from raterlens.output.report.reproduce import as_flag
+from raterlens.ratings.coded import size_words
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import PanelFindings, RaterFindings
@@ -165,11 +166,7 @@ class Terminal:
         self._console.print(table)
 
     def _data(self, sizes: Any, notes: Iterable[str]) -> None:
-        self._line(
-            f"{counted(sizes.n_ratings, 'rating')} of {counted(sizes.n_students, 'student')} by "
-            f"{counted(sizes.n_raters, 'rater')} on {counted(sizes.n_items, 'item')}",
-            style="bold",
-        )
+        self._line(size_words(sizes), style="bold")
         self._items(notes)
 
     def _raters(self, raters: pl.DataFrame) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from raterlens.app.progress import Iteration, Watch
 from raterlens.app.web.form import label, shown
 from raterlens.base.errors import InputError, OptionError, RaterlensError
-from raterlens.base.text import Message, counted, listed, sentence, worded
+from raterlens.base.text import Message, listed, sentence, worded
 from raterlens.config import COLUMN_ROLES, ROW, FitConfig, ReadConfig
 from raterlens.diagnostics.comparison import compare as compare_fits
 from raterlens.diagnostics.wording import headline
@@ -22,7 +22,7 @@ from raterlens.output.data_check import check as check_data
 from raterlens.output.excel import check_excel
 from raterlens.output.report.reproduce import Request
 from raterlens.pictures.decision_chart import two_fits
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Ratings, size_words
 from raterlens.reading.formats.sources import ALL_SHEETS, open_table
 from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
@@ -169,7 +169,7 @@ def check(path: str, name: str, read: dict[str, Any], progress: Say) -> dict[str
     with _named(path, name):
         found = check_data(path, **read)
     return {
-        "data": _size(found.ratings),
+        "data": size_words(found.ratings),
         "notes": [sentence(worded(note, label)) for note in found.notes],
         "questions": [sentence(worded(text, label)) for text in found.questions],
         "warnings": [sentence(worded(text, label)) for text in found.warnings],
@@ -200,7 +200,7 @@ def fit(
     found.write(Path(folder), reproduction=reproduction, xlsx=_fits_excel(found.ratings))
     return {
         "headline": headline(found.found).text,
-        "data": _size(found.ratings),
+        "data": size_words(found.ratings),
         "converged": found.fit.converged,
     }
 
@@ -274,13 +274,6 @@ def _fits_excel(ratings: Ratings) -> bool:
     except OptionError:
         return False
     return True
-
-
-def _size(ratings: Ratings) -> str:
-    return (
-        f"{counted(ratings.n_ratings, 'rating')} of {counted(ratings.n_students, 'student')} by "
-        f"{counted(ratings.n_raters, 'rater')} on {counted(ratings.n_items, 'item')}"
-    )
 
 
 def _plain(value: Any) -> Any:
