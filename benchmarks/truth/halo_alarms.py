@@ -13,9 +13,9 @@ from scipy import special
 
 from benchmarks.say import say
 from raterlens.config import FitConfig
-from raterlens.estimation.scoring import place
 from raterlens.fitting.fit import fitted
-from raterlens.inference.projected_scores import ScoredFit, halo_score
+from raterlens.inference.projected_scores import ScoredFit
+from raterlens.models.terms.halo import HALO
 from raterlens.simulation.simulate import simulate
 
 PANELS = {"pass/fail": (1500, 4, None), "scored 0-3": (1200, 5, (-1.2, 0.0, 1.2))}
@@ -38,9 +38,7 @@ def score(
     ).ratings
     fit = fitted(ratings, FitConfig(halo="none", ability="normal", standard_errors=False, starts=1))
     assert fit.calibration is not None
-    found = halo_score(
-        ScoredFit.of(place(fit.calibration, ratings, as_fitted=True), fit.calibration, ratings)
-    )
+    found = ScoredFit.of(fit.calibration, ratings, [HALO]).test(HALO)
     assert found is not None
     return found.statistic
 

@@ -34,6 +34,7 @@ CONFIRMED_RATINGS = 10_000
 tests say "clear" too often, and another fit is quick."""
 TESTED_STUDENTS = 50
 """Students from which on assumptions are tested: a likelihood ratio of fewer is not what chi-squared says of it."""
-TESTED_RATINGS, TESTED_PARAMETERS = 100_000, 2_000
+TESTED_RATINGS, TESTED_PARAMETERS = 30_000, 2_000
 """Ratings beyond which assumptions are tested on those of some students, drawn at random: what is clear from fewer; and
-parameters of a fit up to which it is tested, since students' scores are projected on those of all parameters."""
+parameters of a fit up to which it is tested, since students' scores are projected on those of all parameters, for which
+there have to be twice as many students."""

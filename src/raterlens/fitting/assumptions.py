@@ -10,7 +10,7 @@ Halo comes first; item slopes only beside thresholds of each item, halo and rate
 two criteria share within a reading; the students' distribution last, since anything else that is wrong bends it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,20 +33,21 @@ from raterlens.config.limits import (
     TESTED_STUDENTS,
 )
 from raterlens.diagnostics.differences import p_words
-from raterlens.estimation.scoring import Placed, place
 from raterlens.fitting.facets_checks import check_interactions, with_scale
 from raterlens.fitting.facets_task import FacetsTask
 from raterlens.fitting.line import carry_out, check, checked
 from raterlens.fitting.steps import Earlier, Run
-from raterlens.inference.projected_scores import ScoredFit, ScoreTest, effect_score, halo_score, shape_score
+from raterlens.inference.projected_scores import ScoredFit, ScoreTest
 from raterlens.inference.result import Result, differences
 from raterlens.likelihood.cells import readings_in
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import MODELS, FacetsSpec
-from raterlens.models.terms.halo import PIECE
+from raterlens.models.terms.halo import IMPRESSION, PIECE
+from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.rater_interactions import ITEM
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS
+from raterlens.models.terms.thresholds import THRESHOLD
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 
@@ -55,8 +56,10 @@ if TYPE_CHECKING:
 
 CLEAR = 0.001
 """From this p-value down a term is added, or missed."""
+NEAR = 0.01
+"""From this p-value of the score test down, the likelihood ratio decides: it takes another fit."""
 PROMISING = 0.05
-"""From this p-value of the score test down, the likelihood ratio is asked: it takes another fit."""
+"""From this p-value down, something may be wrong that another term would look like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +74,39 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
-    """Something a model may have, and how to find out whether these ratings show it."""
+class Candidate:
+    """A term that a model may have, and how to find out whether these ratings show it."""
 
     name: str
     options: Mapping[str, Any]
     """Options that ask for it."""
     applies: Callable[[Ratings, FitConfig], bool]
     """Whether the ratings could show it, and nothing was said about it."""
-    seen: str
+    term: str = ""
+    """The term of the model whose score is tested."""
+    seen: str = ""
     """A description of what the ratings show; {p} stands for the p-value."""
     missed: str = ""
     """The harm that leaving it out does."""
     keep: Option | None = None
     """How to say that it is not wanted."""
-    score: Callable[[ScoredFit], ScoreTest | None] | None = None
     needs: tuple[str, ...] = ()
-    """Terms beside which alone it is added, as far as the ratings could show them."""
+    """Candidates beside which alone it is added, as far as the ratings could show them."""
     last: bool = False
     """Whether it is tested only where nothing else is wrong: whatever is looks like it."""
+
+    def outcome(self, statistic: float, p: float, *, taken: bool = False) -> Outcome:
+        seen = self.seen.format(p=p_words(p))
+        if taken:
+            words = f"{seen}. The model has it."
+        elif p < CLEAR:
+            words = f"{seen}. {self.missed}."
+        else:
+            words = f"No clear sign ({p_words(p)}) that {self.seen.partition(' (')[0].lower()}."
+        return Outcome(self.name, statistic, p, taken, words)
+
+    def untested(self, words: str) -> Outcome:
+        return Outcome(self.name, None, None, False, words)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,25 +118,18 @@ class _Trial:
     n_parameters: int
     converged: bool
     calibration: Calibration
-    placed: Placed
-    ratings: Ratings
 
     @staticmethod
     def of(config: FitConfig, ratings: Ratings, run: Run) -> "_Trial":
         config, ratings = checked(config, ratings, run)
         task = FacetsTask.of(ratings, config, run)
         found = task.estimate()
-        placed = Placed(task.coded, found.problem, found.parameters, found.moments)
         number, calibration = task.n_parameters(found), task.calibration(found)
-        return _Trial(config, found.loglik, number, found.record.converged, calibration, placed, ratings)
+        return _Trial(config, found.loglik, number, found.record.converged, calibration)
 
     @property
     def model(self) -> str:
         return self.config.model_name
-
-    @property
-    def tested(self) -> ScoredFit:
-        return ScoredFit.of(self.placed, self.calibration, self.ratings)
 
 
 def result_under_policy(ratings: Ratings, config: FitConfig, run: Run) -> Result:
@@ -128,19 +138,21 @@ def result_under_policy(ratings: Ratings, config: FitConfig, run: Run) -> Result
     if policy == "ignore" or not isinstance(MODELS.get(config.model_name), FacetsSpec):
         return carry_out(config, ratings, run)
     with limit_blas_threads(ratings):
-        if policy == "adapt" and (why := _not_adapted(ratings, config, run)) is None:
+        why = _not_adapted(ratings, config, run)
+        if policy == "adapt" and why is None:
             return _adapt(ratings, config, run)
         found = carry_out(config, ratings, run)
-        outcomes = _look(found, ratings, run)
+        by_parts = run.client is not None or run.checkpoint is not None
+        walk = _Walk(ratings, run, add=False)
+        if not by_parts:  # before the candidates are asked, which go over all ratings at once
+            walk.through(found, (*SHARED, *TESTED))
         if policy == "adapt":
-            outcomes = [Outcome("all", None, None, False, f"No term was added: {why}."), *outcomes]
-        more = policy == "warn" and _not_adapted(ratings, config, run) is None
+            walk.outcomes.insert(0, Outcome("all", None, None, False, f"No term was added: {why}."))
+        more = policy == "warn" and why is None
         said = [
-            _advice(term, outcome, alone=not (term.needs and _ordered(ratings)), more=more)
-            for outcome in outcomes
-            if (term := _clear(outcome)) is not None
+            _advice(one, p, alone=not (one.needs and _ordered(ratings)), more=more) for one, p in walk.clear
         ]
-        return replace(_recorded(found, outcomes), warnings=(*found.warnings, *said))
+        return replace(_recorded(found, walk.outcomes), warnings=(*found.warnings, *said))
 
 
 def _not_adapted(ratings: Ratings, config: FitConfig, run: Run) -> str | None:
@@ -154,128 +166,158 @@ def _not_adapted(ratings: Ratings, config: FitConfig, run: Run) -> str | None:
     return None
 
 
-# -- adapt -----------------------------------------------------------------------------------------------------
-
-
 def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
     """Terms without a spread are tested in plain fits, where the likelihood ratio has its usual distribution; what they
     come to is then fitted with the terms that have a spread."""
-    spreads, outcomes = [], []
-    for term in SPREADS:
-        if not term.applies(ratings, config):
+    spreads, left_out = [], []
+    for one in SPREADS:
+        if not one.applies(ratings, config):
             continue
         try:
-            check(config.changed(**term.options), run)
-            check_interactions(ratings, config.changed(**term.options))
+            check(config.changed(**one.options), run)
+            check_interactions(ratings, config.changed(**one.options))
+            spreads.append(one)
         except RaterlensError as reason:
-            outcomes.append(Outcome(term.name, None, None, False, f"Left out: {reason}"))
-            continue
-        spreads.append(term)
-    wanted = {name: value for term in spreads for name, value in term.options.items()}
-    # Tests are made with thresholds that raters share: their own have a spread.
-    scale = next((term.options["scale"] for term in spreads if term.name == CREDIT), config.scale)
-    # The yardstick may follow from errors; and to compare a fit with a larger one that begins there takes one start.
+            left_out.append(one.untested(f"Left out: {reason}"))
+    # Tests are made with thresholds that raters share: their own have a spread. The yardstick may follow from errors;
+    # and to compare a fit with a larger one that begins there takes one start.
+    scale = next((one.options["scale"] for one in spreads if one.name == CREDIT), config.scale)
     plain = config.changed(scale=scale, standard_errors=False, reference=None, starts=1)
-    added, tested = _tested(ratings, plain, run, {*_named(config), *(term.name for term in spreads)})
-    config = config.changed(**wanted, **added)
+    walk = _Walk(ratings, run, add=True, there=_named(config) | {one.name for one in spreads})
+    if ratings.n_students < TESTED_STUDENTS:
+        words = f"Nothing else was tested: that takes {TESTED_STUDENTS} students, and there are {ratings.n_students}."
+        walk.outcomes.append(Outcome("tests", None, None, False, words))
+    elif any(one.applies(ratings, plain) for one in TESTED):
+        walk.through(_Trial.of(plain, ratings, walk.run), TESTED)
+    wanted = {name: value for one in spreads for name, value in one.options.items()}
+    config = config.changed(**wanted, **walk.added)
     if run.start is not None and any(
         getattr(run.start.config, name) != getattr(config, name)
         for name in ("scale", "item_slopes", "halo", "ability")
     ):
         run = replace(run, start=None)  # an earlier fit of another model
     found = carry_out(config, ratings, run)
-    outcomes += [Outcome(term.name, None, None, True, _spread_words(term.name, found)) for term in spreads]
-    return _recorded(found, [*outcomes, *tested])
+    kept = [Outcome(one.name, None, None, True, _spread_words(one.name, found)) for one in spreads]
+    return _recorded(found, [*left_out, *kept, *walk.outcomes])
 
 
 def _named(config: FitConfig) -> set[str]:
-    """Terms that the request has by name."""
-    return {
-        name
-        for name, there in (
-            (CREDIT, config.shared_scale == "partial credit"),
-            (HALO, config.halo not in (None, "none")),
-            (RATER_ITEM, ITEM in facets_of(config.interactions)),
-        )
-        if there
+    """Candidates that the request has by name."""
+    there = {
+        CREDIT: config.shared_scale == "partial credit",
+        HALO: config.halo not in (None, "none"),
+        RATER_ITEM: ITEM in facets_of(config.interactions),
     }
+    return {name for name, given in there.items() if given}
 
 
-def _tested(
-    ratings: Ratings, config: FitConfig, run: Run, there: set[str]
-) -> tuple[dict[str, Any], list[Outcome]]:
-    """Options of the tested terms that are clear, and what became of each."""
-    if ratings.n_students < TESTED_STUDENTS:
-        words = f"Nothing else was tested: that takes {TESTED_STUDENTS} students, and there are {ratings.n_students}."
-        return {}, [Outcome("tests", None, None, False, words)]
-    run.enter("testing assumptions")
-    run = replace(run, on_stage=None, start=None)
-    found: _Trial | None = None
-    added: dict[str, Any] = {}
-    outcomes: list[Outcome] = []
-    for term in TESTED:
-        if not term.applies(ratings, config if found is None else found.config):
-            continue
-        found = found or _Trial.of(config, ratings, run)
-        if not _testable(found, ratings):
-            continue
-        if term.last and (wrong := [one.assumption for one in outcomes if _suspected(one)]):
-            words = f"Not tested: {_and(wrong)} would look like it."
-            outcomes.append(Outcome(term.name, None, None, False, words))
-            continue
-        lacking = [name for name in term.needs if name not in there and _possible(name, ratings)]
-        found, outcome = _tried(term, found, ratings, run, lacking)
-        outcomes.append(outcome)
-        if outcome.taken:
-            added |= term.options
-            there = {*there, term.name}
-    return added, outcomes
+# -- the tests -------------------------------------------------------------------------------------------------
+
+
+class _Walk:
+    """One walk through the candidates, each tested beside what the model has by then.
+
+    `add`: those that are clear are added, and those that need others wait for them. Otherwise a candidate that
+    something else may look like is not said to be seen.
+    """
+
+    def __init__(self, ratings: Ratings, run: Run, *, add: bool, there: Iterable[str] = ()) -> None:
+        self.ratings, self.add, self.there = ratings, add, set(there)
+        run.enter("testing assumptions")
+        self.run = replace(run, on_stage=None, start=None)
+        self.outcomes: list[Outcome] = []
+        self.added: dict[str, Any] = {}
+        self.clear: list[tuple[Candidate, float]] = []
+        """With the p-values of candidates that are seen and not added."""
+        self._wrong: list[str] = []
+
+    def through(self, found: Earlier, candidates: Iterable[Candidate]) -> None:
+        at: ScoredFit | None = None
+        for one in candidates:
+            if not _testable(found, self.ratings) or not one.applies(self.ratings, found.config):
+                continue
+            if one.last and self._wrong:
+                self.outcomes.append(one.untested(f"Not tested: {_and(self._wrong)} would look like it."))
+                continue
+            at = at or self._scored(found)
+            score = at.test(one.term)
+            if score is None:
+                continue
+            outcome, larger = self._decided(one, score, found)
+            self.outcomes.append(outcome)
+            if outcome.taken and larger is not None:
+                found, at = larger, None
+                self.added |= one.options
+                self.there.add(one.name)
+            elif outcome.p is None or outcome.p < PROMISING:
+                self._wrong.append(one.name)
+            if outcome.p is not None and outcome.p < CLEAR and not outcome.taken:
+                self.clear.append((one, outcome.p))
+
+    def _scored(self, found: Earlier) -> ScoredFit:
+        """The fit with everything that may be tested in it; of many ratings on those of some students, at least twice
+        as many as parameters."""
+        assert found.calibration is not None
+        terms = {one.term for one in (*SHARED, *TESTED) if one.applies(self.ratings, found.config)}
+        each = self.ratings.n_ratings / self.ratings.n_students
+        enough = max(TESTED_RATINGS, int(2 * found.n_parameters * each))
+        some = self.ratings if self.ratings.n_ratings <= enough else self.ratings.sample(enough)
+        return ScoredFit.of(found.calibration, some, terms)
+
+    def _decided(self, one: Candidate, score: ScoreTest, found: Earlier) -> tuple[Outcome, _Trial | None]:
+        """The outcome of a candidate, and the fit with it where the likelihood ratio had to decide."""
+        statistic, p, larger = score.statistic, score.p, None
+        blocking = self._blocking(one, found) if p < PROMISING else []
+        if blocking and not self.add:
+            return one.untested(f"Not tested: {_and(blocking)} would look like it."), None
+        if blocking:
+            outcome = one.outcome(statistic, p)
+            why = f" It is added only beside {_and(blocking)}, which the model does not have."
+            return (replace(outcome, words=outcome.words + why) if p < CLEAR else outcome), None
+        if p < NEAR and (self.add or self.ratings.n_ratings <= CONFIRMED_RATINGS):
+            larger, statistic, p = self._ratio(one, found)
+        return one.outcome(statistic, p, taken=self.add and p < CLEAR), larger
+
+    def _blocking(self, one: Candidate, found: Earlier) -> list[str]:
+        """Candidates that it needs, and that the model does not have; or that may be what is wrong instead."""
+        if self.add:
+            return [name for name in one.needs if name not in self.there and _possible(name, self.ratings)]
+        shared = _ordered(self.ratings) and found.config.shared_scale != "partial credit"
+        tested = any(outcome.assumption == CREDIT for outcome in self.outcomes)
+        unsure = [*self._wrong, *([CREDIT] if shared and not tested else [])]
+        return [name for name in unsure if name in one.needs]
+
+    def _ratio(self, one: Candidate, found: Earlier) -> tuple[_Trial, float, float]:
+        """The fit with the candidate, and its likelihood ratio with the p-value."""
+        another = one.last or "scale" in one.options or found.config.covariates is not None
+        config = found.config.changed(**one.options, standard_errors=False, reference=None)
+        larger = _Trial.of(config, self.ratings, replace(self.run, start=None if another else found))
+        ratio, df = 2 * (larger.loglik - found.loglik), larger.n_parameters - found.n_parameters
+        p = p_of_ratio(ratio, df, variance="halo" in one.options) if larger.converged else 1.0
+        return larger, ratio, p
+
+
+def _testable(found: Earlier, ratings: Ratings) -> bool:
+    """Whether candidates can be tested in this fit."""
+    known, config = found.calibration, found.config
+    return (
+        known is not None
+        and config.method == "mml"
+        and known.link != "log"
+        and config.covariance in ("observed", "expected")
+        and found.n_parameters <= TESTED_PARAMETERS
+        and ratings.n_students >= TESTED_STUDENTS
+        and not isinstance(ratings, StoredRatings)
+        and PIECE not in known.effects
+        and BIAS not in known.effects
+    )
 
 
 def _possible(name: str, ratings: Ratings) -> bool:
-    """Whether the ratings could show the term."""
+    """Whether the ratings could show it."""
     if name == CREDIT:
         return _ordered(ratings)
     return _shows_halo(ratings) if name == HALO else True
-
-
-def _and(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _suspected(outcome: Outcome) -> bool:
-    """Whether something may be wrong that the model does not have."""
-    return not outcome.taken and outcome.p is not None and outcome.p < PROMISING
-
-
-def _tried(
-    term: Term, found: _Trial, ratings: Ratings, run: Run, lacking: list[str]
-) -> tuple[_Trial, Outcome]:
-    """The fit with the term where it is clear and may be added, else the fit as it was."""
-    score = None if term.score is None else term.score(found.tested)
-    if score is not None and (score.p > PROMISING or lacking):
-        outcome = _outcome(term, score.statistic, score.p, taken=False)
-        if lacking and score.p < CLEAR:
-            why = f" It is added only beside {_and(lacking)}, which the model does not have."
-            outcome = replace(outcome, words=outcome.words + why)
-        return found, outcome
-    if lacking:
-        return found, Outcome(term.name, None, None, False, f"Not tested without {_and(lacking)}.")
-    larger, ratio, p = _ratio(term, found, ratings, run)
-    return larger if p < CLEAR else found, _outcome(term, ratio, p, taken=p < CLEAR)
-
-
-def _ratio(term: Term, found: Earlier, ratings: Ratings, run: Run) -> tuple[_Trial, float, float]:
-    """The fit with the term, and its likelihood ratio with the p-value."""
-    another = term.last or "scale" in term.options or found.config.covariates is not None
-    larger = _Trial.of(
-        found.config.changed(**term.options, standard_errors=False, reference=None),
-        ratings,
-        replace(run, start=None if another else found, on_stage=None),
-    )
-    ratio, df = 2 * (larger.loglik - found.loglik), larger.n_parameters - found.n_parameters
-    p = p_of_ratio(ratio, df, variance="halo" in term.options) if larger.converged else 1.0
-    return larger, ratio, p
 
 
 def p_of_ratio(ratio: float, df: int, *, variance: bool = False) -> float:
@@ -290,6 +332,13 @@ def p_of_ratio(ratio: float, df: int, *, variance: bool = False) -> float:
     if ratio <= 0:
         return 1.0
     return float(special.chdtrc(df, ratio)) / (2 if variance else 1)
+
+
+# -- in words --------------------------------------------------------------------------------------------------
+
+
+def _and(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _spread_words(name: str, found: Result) -> str:
@@ -312,96 +361,15 @@ def _spread_words(name: str, found: Result) -> str:
     )
 
 
-# -- warn ------------------------------------------------------------------------------------------------------
-
-
-def _look(found: Result, ratings: Ratings, run: Run) -> list[Outcome]:
-    """Score tests of what the model leaves out, unless something else that is or may be wrong would look like it."""
-    if not _testable(found, ratings) or run.client is not None or run.checkpoint is not None:
-        return []  # before the terms are asked, which go over all ratings at once
-    terms = [term for term in (*MISSED, *TESTED) if term.applies(ratings, found.config)]
-    if not terms:
-        return []
-    run.enter("testing assumptions")
-    assert found.calibration is not None
-    some = ratings if ratings.n_ratings <= TESTED_RATINGS else ratings.sample(TESTED_RATINGS)
-    at = ScoredFit.of(place(found.calibration, some, as_fitted=True), found.calibration, some)
-    outcomes: list[Outcome] = []
-    wrong: list[str] = []
-    for term in terms:
-        if term.last and wrong:
-            continue
-        if term.score is None or (score := term.score(at)) is None:
-            continue
-        unsure = [*wrong, *([CREDIT] if _may_miss_thresholds(found.config, ratings, outcomes) else [])]
-        if score.p < PROMISING and (like := [name for name in unsure if name in term.needs]):
-            words = f"Not tested: {_and(like)} would look like it."
-            wrong.append(term.name)
-            outcomes.append(Outcome(term.name, None, None, False, words))
-            continue
-        statistic, p = score.statistic, score.p
-        if p < CLEAR and ratings.n_ratings <= CONFIRMED_RATINGS:
-            statistic, p = _ratio(term, found, ratings, run)[1:]
-        outcomes.append(_outcome(term, statistic, p, taken=False))
-        wrong += [term.name] if _suspected(outcomes[-1]) else []
-    return outcomes
-
-
-def _may_miss_thresholds(config: FitConfig, ratings: Ratings, outcomes: list[Outcome]) -> bool:
-    """Whether items share thresholds, and no test says that they do."""
-    tested = any(one.assumption == CREDIT for one in outcomes)
-    return _ordered(ratings) and config.shared_scale != "partial credit" and not tested
-
-
-def _clear(outcome: Outcome) -> Term | None:
-    if outcome.p is None or outcome.p >= CLEAR:
-        return None
-    return next(term for term in (*MISSED, *TESTED) if term.name == outcome.assumption)
-
-
-def _advice(term: Term, outcome: Outcome, *, alone: bool, more: bool) -> str:
+def _advice(one: Candidate, p: float, *, alone: bool, more: bool) -> str:
     """Say what is missed and what to do: `alone`: the term helps without others; `more`: others can be added."""
-    assert outcome.p is not None
-    said = f"{term.seen.format(p=p_words(outcome.p))}. {term.missed}"
+    said = f"{one.seen.format(p=p_words(p))}. {one.missed}"
     if not alone:
-        return (
-            Message(f"{said}. Use ", Option("assumptions", "adapt"), " to let the data decide")
-            if more
-            else said
-        )
-    ((name, value),) = term.options.items()
-    keep = () if term.keep is None else (", or ", term.keep, " to keep the assumption")
+        let = Message(f"{said}. Use ", Option("assumptions", "adapt"), " to let the data decide")
+        return let if more else said
+    ((name, value),) = one.options.items()
+    keep = () if one.keep is None else (", or ", one.keep, " to keep the assumption")
     return Message(f"{said}. Use ", Option(name, value), *keep)
-
-
-# -- both ------------------------------------------------------------------------------------------------------
-
-
-def _testable(found: Earlier, ratings: Ratings) -> bool:
-    """Whether terms can be tested in this fit."""
-    known, config = found.calibration, found.config
-    return (
-        known is not None
-        and config.method == "mml"
-        and known.link != "log"
-        and config.covariance in ("observed", "expected")
-        and found.n_parameters <= TESTED_PARAMETERS
-        and ratings.n_students >= TESTED_STUDENTS
-        and not isinstance(ratings, StoredRatings)
-        and PIECE not in known.effects
-        and BIAS not in known.effects
-    )
-
-
-def _outcome(term: Term, statistic: float, p: float, *, taken: bool) -> Outcome:
-    seen = term.seen.format(p=p_words(p))
-    if taken:
-        words = f"{seen}. The model has it."
-    elif p < CLEAR:
-        words = f"{seen}. {term.missed}."
-    else:
-        words = f"No clear sign ({p_words(p)}) that {term.seen.partition(' (')[0].lower()}."
-    return Outcome(term.name, statistic, p, taken, words)
 
 
 def _recorded(found: Result, outcomes: list[Outcome]) -> Result:
@@ -411,7 +379,7 @@ def _recorded(found: Result, outcomes: list[Outcome]) -> Result:
     return replace(found, tables={**found.tables, "assumptions": table})
 
 
-# -- the terms -------------------------------------------------------------------------------------------------
+# -- the candidates --------------------------------------------------------------------------------------------
 
 
 def _ordered(ratings: Ratings) -> bool:
@@ -423,15 +391,17 @@ def _shows_halo(ratings: Ratings) -> bool:
     return readings.long and readings.second
 
 
-def _may_have_halo(ratings: Ratings, config: FitConfig) -> bool:
-    unsaid = config.halo is None and config.scale != "continuous"
-    return unsaid and ratings.known is None and _shows_halo(ratings)
-
-
-def _on_ability(ratings: Ratings, config: FitConfig) -> bool:
-    """Whether halo can be on the ability scale, where it predicts better: pieces and groups take its place there."""
+def _may_have_halo(ratings: Ratings, config: FitConfig, *, on_ability: bool) -> bool:
+    """On the ability scale, where it predicts better, unless pieces, groups or draws take its place there."""
     plain = config.ability != "smooth" and config.covariance == "observed"
-    return plain and ratings.piece is None and ratings.group is None and ratings.draw is None
+    plain = plain and ratings.piece is None and ratings.group is None and ratings.draw is None
+    unsaid = config.halo is None and config.scale != "continuous"
+    return plain == on_ability and unsaid and ratings.known is None and _shows_halo(ratings)
+
+
+def _may_share_thresholds(ratings: Ratings, config: FitConfig) -> bool:
+    unsaid = config.scale is None and config.anchors is None
+    return unsaid and _ordered(ratings) and ratings.n_items > 1
 
 
 def _may_have_own_scales(ratings: Ratings, config: FitConfig) -> bool:
@@ -440,127 +410,96 @@ def _may_have_own_scales(ratings: Ratings, config: FitConfig) -> bool:
     return unsaid and ratings.known is None and 0 < thresholds <= ADAPTED_PARAMETERS
 
 
-def _by_abilities(ratings: Ratings, config: FitConfig) -> bool:
+def _may_be_a_sample(ratings: Ratings, config: FitConfig) -> bool:
+    said = (config.prior, config.anchors, config.trusted, ratings.known)
+    return all(one is None for one in said)
+
+
+def _may_interact(ratings: Ratings, config: FitConfig) -> bool:
+    unsaid = config.interactions is None and config.anchors is None
+    return unsaid and 1 < ratings.n_items <= ADAPTED_PARAMETERS // ratings.n_raters
+
+
+def _may_have_item_slopes(ratings: Ratings, config: FitConfig) -> bool:
+    return not config.item_slopes and ratings.n_items > 1 and config.anchors is None
+
+
+def _may_have_a_shape(ratings: Ratings, config: FitConfig) -> bool:
     said = (config.ability, config.anchors, config.covariates, config.trusted, ratings.known, ratings.group)
     return all(one is None for one in said) and config.halo != "ability"
-
-
-def _slopes_score(at: ScoredFit) -> ScoreTest | None:
-    return effect_score(at, "item_slope", np.zeros_like(at.calibration.effects["difficulty"]))
-
-
-def _thresholds_score(at: ScoredFit) -> ScoreTest | None:
-    """Where some item never got the highest scores, it would have no threshold for them: not tested then."""
-    shared, coded = at.calibration.effects["threshold"], at.placed.ratings
-    highest = np.zeros(coded.n_items, dtype=np.int64)
-    np.maximum.at(highest, coded.item, coded.score)
-    if (highest < shared.shape[1]).any():
-        return None
-    return effect_score(at, "threshold", np.repeat(shared, len(at.calibration.labels["item"]), axis=0))
 
 
 PANEL, CREDIT, RATER_ITEM, HALO = "panel prior", "partial credit", "rater x item", "halo"
 RATER_SCALE = "thresholds per rater"
 
 SPREADS = (
-    Term(
-        PANEL,
-        {"prior": "panel"},
-        lambda ratings, config: (
-            config.prior is None
-            and config.anchors is None
-            and ratings.known is None
-            and config.trusted is None
-        ),
-        "Raters are a sample of raters",
-    ),
-    Term(
-        CREDIT,
-        {"scale": "partial credit"},
-        lambda ratings, config: (
-            config.scale is None and _ordered(ratings) and ratings.n_items > 1 and config.anchors is None
-        ),
-        "Each item has thresholds of its own",
-    ),
-    Term(
+    Candidate(PANEL, {"prior": "panel"}, _may_be_a_sample),
+    Candidate(CREDIT, {"scale": "partial credit"}, _may_share_thresholds),
+    Candidate(
         RATER_SCALE,
         {"scale": "partial credit, rater"},
         lambda ratings, config: _may_have_own_scales(ratings, config) and ratings.n_items > 1,
-        "Raters use the scale in their own ways",
     ),
-    Term(
+    Candidate(
         RATER_SCALE,
         {"scale": "rater"},
         lambda ratings, config: _may_have_own_scales(ratings, config) and ratings.n_items == 1,
-        "Raters use the scale in their own ways",
     ),
-    Term(
-        RATER_ITEM,
-        {"interactions": ("rater:item",)},
-        lambda ratings, config: (
-            config.interactions is None
-            and config.anchors is None
-            and 1 < ratings.n_items <= ADAPTED_PARAMETERS // ratings.n_raters
-        ),
-        "Raters are more severe on some items than on others",
-    ),
+    Candidate(RATER_ITEM, {"interactions": ("rater:item",)}, _may_interact),
 )
 """Terms with a spread, which says how much of them there is: in from the start under `adapt`."""
 
-_HALO_SEEN = "On the whole, a rater's scores of the same student are correlated beyond ability (halo, {p})"
-_HALO_MISSED = "Intervals of severity, capability and ability are too narrow"
+SHARED = (
+    Candidate(
+        CREDIT,
+        {"scale": "partial credit"},
+        _may_share_thresholds,
+        THRESHOLD,
+        "Items use the scale differently: their thresholds are not the same ({p})",
+        "Shared thresholds bias severities and abilities",
+    ),
+)
+"""Parts that a named model may have items share, and `adapt` never does."""
+
+_ON_ABILITY = Candidate(
+    HALO,
+    {"halo": "ability"},
+    lambda ratings, config: _may_have_halo(ratings, config, on_ability=True),
+    IMPRESSION,
+    "On the whole, a rater's scores of the same student are correlated beyond ability (halo, {p})",
+    "Intervals of severity, capability and ability are too narrow",
+    Option("halo", "none"),
+)
 
 TESTED = (
-    Term(
-        HALO,
-        {"halo": "ability"},
-        lambda ratings, config: _on_ability(ratings, config) and _may_have_halo(ratings, config),
-        _HALO_SEEN,
-        _HALO_MISSED,
-        Option("halo", "none"),
-        lambda at: halo_score(at, on_ability=True),
+    _ON_ABILITY,
+    replace(
+        _ON_ABILITY,
+        options={"halo": "common"},
+        applies=lambda ratings, config: _may_have_halo(ratings, config, on_ability=False),
+        term=HALO,
     ),
-    Term(
-        HALO,
-        {"halo": "common"},
-        lambda ratings, config: not _on_ability(ratings, config) and _may_have_halo(ratings, config),
-        _HALO_SEEN,
-        _HALO_MISSED,
-        Option("halo", "none"),
-        halo_score,
-    ),
-    Term(
+    Candidate(
         "item slopes",
         {"item_slopes": True},
-        lambda ratings, config: not config.item_slopes and ratings.n_items > 1 and config.anchors is None,
+        _may_have_item_slopes,
+        ITEM_SLOPE,
         "Items differ in how strongly they reflect ability ({p})",
         "Severities and abilities lean towards the items that show it best",
-        None,
-        _slopes_score,
-        (CREDIT, HALO, RATER_ITEM),
+        needs=(CREDIT, HALO, RATER_ITEM),
     ),
-    Term(
+    Candidate(
         "ability shape",
         {"ability": "smooth"},
-        _by_abilities,
+        _may_have_a_shape,
+        SHAPE,
         "Abilities are not normally distributed ({p})",
         "Assuming normal abilities biases severity and capability here",
         Option("ability", "normal"),
-        shape_score,
         last=True,
     ),
 )
 """Terms without a spread, in the order in which they are tested."""
-
-MISSED = (
-    replace(
-        SPREADS[1],
-        seen="Items use the scale differently: their thresholds are not the same ({p})",
-        missed="Shared thresholds bias severities and abilities",
-        score=_thresholds_score,
-    ),
-)
-"""Terms that a named model may miss besides those."""
 
 
 # -- likelihood ratios on request ------------------------------------------------------------------------------

@@ -13,28 +13,31 @@ log-likelihood of a reading rises as v leaves 0 by
 and a student's by what is expected of it over the posterior.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse, special
-from scipy.sparse.linalg import lsmr
 
 from raterlens.base.arrays import Array, Indices
-from raterlens.capability.population import AbilityShape
 from raterlens.estimation.scoring import Placed, place
 from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.cells import reading_columns
-from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.calibration import Calibration
+from raterlens.models.terms.halo import HALO, IMPRESSION
+from raterlens.models.terms.item_slopes import ITEM_SLOPE
+from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.thresholds import THRESHOLD
 from raterlens.ratings.coded import Ratings
 
-# Relative, of a projection; and of what is left of a direction below which it is one that the fit has absorbed.
-_ACCURACY, _ABSORBED = 1e-6, 1e-6
-# Parameters up to which normal equations are solved in full, and their ridge.
-_MOST_FULL, _RIDGE = 1_000, 1e-10
+# What is left of a direction, relative, below which it is one that the fit has absorbed.
+_ABSORBED = 1e-6
+# Of the normal equations, whose columns have length 1: fitted parameters may be redundant.
+_RIDGE = 1e-10
 
 
 class ScoreTest(NamedTuple):
@@ -46,63 +49,103 @@ class ScoreTest(NamedTuple):
     p: float
 
 
-def projected_score(own: Array, fitted: sparse.csr_array, *, one_sided: bool = False) -> ScoreTest | None:
-    """Test new parameters from the scores of students in them (students, new) and in the fitted ones.
+def projection_left(new: Array, fitted: sparse.csr_array) -> Array:
+    """(students, new): scores of students in new parameters, less their projection on those in the fitted ones.
+
+    Fitted parameters may be redundant, so that the normal equations have a null space: a ridge far below any share that
+    matters leaves it alone.
+    """
+    size = np.sqrt(np.asarray(fitted.power(2).sum(axis=0)).ravel())
+    columns = sparse.csr_array(fitted @ sparse.diags_array(1 / np.maximum(size, 1e-150)))
+    normal = (columns.T @ columns).toarray()
+    normal[np.diag_indices_from(normal)] += _RIDGE
+    return np.asarray(new - columns @ linalg.cho_solve(linalg.cho_factor(normal), columns.T @ new))
+
+
+def projected_score(own: Array, left: Array, n_fitted: int, *, one_sided: bool = False) -> ScoreTest | None:
+    """Test new parameters from the scores of students in them (students, new), and what their projection leaves.
 
     None where students are too few to tell how large a score could be by chance.
     """
-    total, left = own.sum(axis=0), own.copy()
-    size = np.sqrt(np.asarray(fitted.power(2).sum(axis=0)).ravel())
-    columns = fitted @ sparse.diags_array(1 / np.maximum(size, 1e-150))
-    left -= columns @ _projected(columns, left)
-    spare = len(own) - int(np.count_nonzero(size)) - own.shape[1] + 1
+    spare = len(own) - n_fitted - own.shape[1] + 1
     unit = np.sqrt((own**2).sum(axis=0))
-    if spare <= 0 or not unit.all():
+    if spare <= 0 or not len(unit) or not unit.all():
         return None
     spread = left.T @ left / np.outer(unit, unit) * (len(own) / spare)
     value, direction = np.linalg.eigh(spread)
     kept = value > _ABSORBED
     if not kept.any():
         return None
+    # Of all students that were fitted, the sum is that of the scores themselves; of some, those of the fitted
+    # parameters do not add up to 0.
+    total = left.sum(axis=0) / unit
     if one_sided:
-        t = float(total[0] / unit[0] / np.sqrt(spread[0, 0]))
+        t = float(total[0] / np.sqrt(spread[0, 0]))
         p = float(special.stdtr(spare, -t))
         return ScoreTest(-float(special.ndtri(max(p, 1e-300))), 1, p)  # normal, however few the students
-    statistic = float(np.sum((direction.T @ (total / unit))[kept] ** 2 / value[kept]))
+    statistic = float(np.sum((direction.T @ total)[kept] ** 2 / value[kept]))
     df = int(kept.sum())
     return ScoreTest(statistic, df, float(special.fdtrc(df, spare, statistic / df)))
 
 
-def _projected(columns: sparse.csr_array, new: Array) -> Array:
-    """(fitted, new): least squares of the new scores on the fitted ones, whose columns have length 1 or 0.
-
-    Fitted parameters may be redundant, so that the normal equations have a null space: a ridge far below any share that
-    matters leaves it alone.
-    """
-    if columns.shape[1] > _MOST_FULL:
-        return np.column_stack([lsmr(columns, one, atol=_ACCURACY, btol=_ACCURACY)[0] for one in new.T])
-    normal = (columns.T @ columns).toarray()
-    normal[np.diag_indices_from(normal)] += _RIDGE
-    return np.asarray(linalg.cho_solve(linalg.cho_factor(normal), columns.T @ new))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ScoredFit:
-    """A fit on ratings, ready for tests of what it leaves out."""
+    """A fit on ratings with terms that it does not have at their null values: one pass over the students tells how the
+    log-likelihood would rise with any of them."""
 
     placed: Placed
-    calibration: Calibration
-    ratings: Ratings
-    """As they were read."""
     nodes: Nodes
+    own: dict[str, Array]
+    """(students, parameters) of each of these terms: their scores."""
     fitted: sparse.csr_array
     """(students, parameters): scores in the fitted parameters."""
 
     @staticmethod
-    def of(placed: Placed, calibration: Calibration, ratings: Ratings) -> "ScoredFit":
-        nodes = placed.rough_nodes()
-        fitted = placed.problem.student_scores(placed.parameters, nodes)
-        return ScoredFit(placed, calibration, ratings, nodes, fitted)
+    def of(
+        known: Calibration, ratings: Ratings, terms: Iterable[str], moments: Moments | None = None
+    ) -> "ScoredFit":
+        """`moments` of the students' abilities, where they are known."""
+        wanted = set(terms)
+        null = {name: value for name, value in _null_values(known, ratings).items() if name in wanted}
+        scale = "partial credit" if THRESHOLD in null else known.scale
+        larger = replace(known, effects={**known.effects, **null}, scale=scale, covariance=None)
+        placed = replace(place(larger, ratings, as_fitted=True), moments=moments)
+        nodes, blocks = placed.rough_nodes(), placed.problem.model.blocks
+        scores = sparse.csc_array(placed.problem.student_scores(placed.parameters, nodes))
+        kept = np.ones(blocks.size, dtype=bool)
+        for name in null:
+            kept[blocks[name]] = False
+        new = scores[:, ~kept].toarray()
+        first = np.cumsum(~kept) - 1
+        own = {name: new[:, first[blocks[name]]] for name in null}
+        fitted = scores[:, kept]
+        if THRESHOLD in null:  # a shared threshold is every item's
+            steps = null[THRESHOLD].shape[1]
+            fitted = sparse.hstack([fitted, own[THRESHOLD].reshape(len(new), -1, steps).sum(axis=1)])
+        at = ScoredFit(placed, nodes, own, sparse.csr_array(fitted))
+        for name in wanted & {HALO, IMPRESSION}:
+            own[name] = _rises_of_students(at, on_ability=name == IMPRESSION)[:, None]
+        return at
+
+    def test(self, name: str) -> ScoreTest | None:
+        """Test one of the terms; None where it was not among them, or cannot be tested."""
+        if name not in self.own:
+            return None
+        own, variance = self.own[name], name in (HALO, IMPRESSION)
+        if variance and own.sum() <= 0:
+            return ScoreTest(float(own.sum() / max(np.linalg.norm(own), 1e-150)), 1, 1.0)
+        some = (own != 0).any(axis=0)
+        return projected_score(own[:, some], self._left[name][:, some], self._n_fitted, one_sided=variance)
+
+    @cached_property
+    def _left(self) -> dict[str, Array]:
+        ends = np.cumsum([part.shape[1] for part in self.own.values()])[:-1]
+        left = projection_left(np.hstack(list(self.own.values())), self.fitted)
+        return dict(zip(self.own, np.split(left, ends, axis=1), strict=True))
+
+    @cached_property
+    def _n_fitted(self) -> int:
+        return len(np.unique(self.fitted.indices))
 
     def posteriors(self) -> Iterator[tuple[slice, Array, Array]]:
         """Posteriors of abilities, some students at a time."""
@@ -110,31 +153,17 @@ class ScoredFit:
         return problem.engine.posteriors(problem.tables(self.placed.parameters, self.nodes), self.nodes)
 
 
-def halo_score(at: ScoredFit, *, on_ability: bool = False) -> ScoreTest | None:
-    """A variance of the impressions that readings leave, the same for all raters, in logits or on the ability scale."""
-    own = _rises_of_students(at, Readings.of(at.placed.ratings), on_ability=on_ability)
-    if own.sum() <= 0:
-        return ScoreTest(float(own.sum() / max(np.linalg.norm(own), 1e-150)), 1, 1.0)
-    return projected_score(own[:, None], at.fitted, one_sided=True)
-
-
-def shape_score(at: ScoredFit) -> ScoreTest | None:
-    """The two parameters of a smooth distribution of abilities."""
-    scores = AbilityShape.of(0.0, 0.0).scores(at.nodes.points)
-    own = np.concatenate([posterior @ scores.T for _, posterior, _ in at.posteriors()])
-    return projected_score(own, at.fitted)
-
-
-def effect_score(at: ScoredFit, block: str, null: Array) -> ScoreTest | None:
-    """A block of the model that the fit does not have, at its null value."""
-    known = at.calibration
-    scale = "partial credit" if block == "threshold" else known.scale
-    effects = {**known.effects, block: null}
-    larger = place(replace(known, effects=effects, scale=scale, covariance=None), at.ratings, as_fitted=True)
-    problem = larger.problem
-    own = problem.student_scores(larger.parameters, at.nodes)[:, problem.model.blocks[block]].toarray()
-    own = own[:, (own != 0).any(axis=0)]
-    return projected_score(own, at.fitted) if own.size else None
+def _null_values(known: Calibration, ratings: Ratings) -> dict[str, Array]:
+    """Values at which each term changes nothing. Where some item never got the highest scores, it would have no
+    threshold for them: thresholds of items are not tested then."""
+    found = {SHAPE: np.zeros(2), ITEM_SLOPE: np.zeros_like(known.effects["difficulty"])}
+    shared = known.effects.get(THRESHOLD)
+    if shared is not None and len(shared) == 1:
+        highest = np.zeros(ratings.n_items, dtype=np.int64)
+        np.maximum.at(highest, ratings.item, ratings.score)
+        if (np.searchsorted(known.scores, highest) == shared.shape[1]).all():
+            found[THRESHOLD] = np.repeat(shared, len(known.labels["item"]), axis=0)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,10 +197,11 @@ class Readings:
         return bool((np.diff(self.of_student) > 1).any())
 
 
-def _rises_of_students(at: ScoredFit, readings: Readings, *, on_ability: bool) -> Array:
-    """(students,): each one's derivative of the log-likelihood in the variance, at 0."""
+def _rises_of_students(at: ScoredFit, *, on_ability: bool) -> Array:
+    """(students,): each one's derivative of the log-likelihood in the variance of an impression, at 0."""
     model, response = at.placed.problem.model.single, at.placed.problem.response.single
     ratings, t = at.placed.ratings, at.nodes.points
+    readings = Readings.of(ratings)
     predictor = model.predictor(at.placed.parameters)
     by = predictor.slope[:, None, None] if on_ability else np.ones((1, 1, 1))
     first, second = (
