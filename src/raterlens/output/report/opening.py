@@ -108,12 +108,11 @@ def shared(found: "PanelFindings") -> list[str]:
 def scale(fit: "Result") -> str:
     """Which yardstick capability is measured with, and the model, in one line."""
     reference = fit.yardstick.reference
-    known = words.YARDSTICKS.get(str(reference).split()[0])
-    against = known or (words.SLOPE if isinstance(reference, int | float) else words.RATER_YARDSTICK).format(
-        reference=reference
-    )
-    model = words.MODELS.get(fit.model, fit.model).partition(":")[0]
-    return words.SCALE.format(against=against, model=model, link=words.LINKS.get(fit.link, fit.link).lower())
+    other = words.SLOPE if isinstance(reference, int | float) else words.RATER_YARDSTICK
+    known: str = words.YARDSTICKS.get(str(reference).split()[0], other)
+    model, link = words.MODELS[fit.model].partition(":")[0], words.LINKS.get(fit.link, fit.link).lower()
+    said: str = words.SCALE.format(against=known.format(reference=reference), model=model, link=link)
+    return said
 
 
 def tally(raters: Iterable[RaterFindings]) -> Sequence[Row]:

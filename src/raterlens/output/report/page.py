@@ -271,7 +271,7 @@ def has_errors(fit: "Result") -> bool:
 
 def assumptions(fit: "Result") -> tuple[str, ...]:
     if fit.model not in words.NORMAL_FREE:
-        return words.LATENT_ASSUMPTIONS
+        return tuple(words.LATENT_ASSUMPTIONS)
     abilities, work, raters = words.ASSUMPTIONS
     if fit.config.ability == "smooth":
         abilities = words.SMOOTH_ASSUMPTION
