@@ -85,11 +85,9 @@ def _facets_panel(known: Calibration) -> Panel:
     items = spread_over(known.effects["difficulty"], MOST_ITEMS)
     mean, sd = known.effects.get("population", (0.0, 1.0))
     theta, average = mean + sd * _ABILITIES.points, known.average()
-    # (raters, categories, abilities, items) -> states with items innermost
+    # States have items innermost.
     p, q = (
-        np.stack([one.rows(raters, item).chances(theta) for item in items], axis=-1).reshape(
-            len(raters), len(known.scores), -1
-        )
+        np.moveaxis(_chances(one, raters, items, theta), 0, -1).reshape(len(raters), len(known.scores), -1)
         for one, raters in ((known, chosen), (average, _ONE))
     )
     weights = np.exp(_ABILITIES.log_weights)
@@ -123,11 +121,19 @@ def marks_less(known: Calibration) -> Array:
 
 def _over_items(known: Calibration, theta: Array) -> Array:
     """(raters, abilities): expected mean scores over all items."""
-    every, items = np.arange(len(known.effects["slope"])), range(len(known.labels["item"]))
-    found = np.zeros((len(every), len(theta)))
-    for item in items:
-        found += np.einsum("rkq,k->rq", known.rows(every, item).chances(theta), known.values)
-    return found / len(items)
+    n, n_items = len(known.effects["slope"]), len(known.labels["item"])
+    found, size = np.zeros((n, len(theta))), max(1, _MOST_NUMBERS // (n * len(known.scores) * len(theta)))
+    for first in range(0, n_items, size):
+        items = np.arange(first, min(first + size, n_items))
+        found += np.einsum("irkq,k->rq", _chances(known, np.arange(n), items, theta), known.values)
+    return found / n_items
+
+
+def _chances(known: Calibration, raters: Indices, items: Indices, theta: Array) -> Array:
+    """(items, raters, categories, abilities): probabilities of the scores."""
+    n, m = len(items), len(raters)
+    found = known.rows(np.tile(raters, n), np.repeat(items, m)).chances(theta)
+    return found.reshape(n, m, len(known.scores), -1)
 
 
 def fitted_levels(

@@ -199,7 +199,8 @@ class Calibration:
         for name in (RATER_THRESHOLD, *map(block_of, interacting_facets(effects))):
             effects.pop(name, None)
         labels = {**self.labels, "rater": pl.Series("rater", ["average"])}
-        return replace(self, labels=labels, effects=effects, covariance=None)
+        nothing: dict[str, Any] = dict.fromkeys(("covariance", "at_limit", "apart", "extreme", "limits", "spread"))
+        return replace(self, labels=labels, effects=effects, falling=np.zeros(1), **nothing)
 
     def panel(self, item: str | None = None) -> Panel:
         """The raters on an average item, or on the one named."""
