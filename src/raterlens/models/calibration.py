@@ -199,7 +199,9 @@ class Calibration:
         for name in (RATER_THRESHOLD, *map(block_of, interacting_facets(effects))):
             effects.pop(name, None)
         labels = {**self.labels, "rater": pl.Series("rater", ["average"])}
-        nothing: dict[str, Any] = dict.fromkeys(("covariance", "at_limit", "apart", "extreme", "limits", "spread"))
+        nothing: dict[str, Any] = dict.fromkeys(
+            ("covariance", "at_limit", "apart", "extreme", "limits", "spread")
+        )
         return replace(self, labels=labels, effects=effects, falling=np.zeros(1), **nothing)
 
     def panel(self, item: str | None = None) -> Panel:

@@ -127,13 +127,10 @@ class Rows:
 
     def mean_of(self, row: NDArray[np.integer], theta: Array, less: float = 0.0) -> Array:
         """(ratings,): expected scores of ratings, each of a row and of a student of this ability."""
-
-        def mean(shift: Array | float) -> Array:
-            reach = self.predictor.slope[row] * theta + shift - less
-            at = self.predictor.of_ratings(row, reach, self.response.lever)
-            return self.response.mean(at, np.zeros(1))[:, 0]
-
-        return over_readings(mean, self.halo[row])
+        reach = self.predictor.slope[row] * theta - less
+        return over_readings(
+            lambda shift: self.response.mean_of(self.predictor, row, reach + shift), self.halo[row]
+        )
 
     def given_impressions(self, u: Array) -> "Rows":
         """Each row once for every impression, which is no longer averaged over."""

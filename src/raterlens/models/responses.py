@@ -92,6 +92,10 @@ class Response:
         scores = np.arange(float(self.n_categories))
         return np.asarray(np.einsum("ckq,k->cq", self.chances(predictor, t), scores))
 
+    def mean_of(self, predictor: Predictor, row: NDArray[np.integer], reach: Array) -> Array:
+        """(ratings,): expected scores of ratings in these contexts, with so much in the predictor besides."""
+        return self.mean(predictor.of_ratings(row, reach, self.lever), np.zeros(1))[:, 0]
+
     def scores(self, predictor: Predictor, t: Array) -> Array:
         """(categories - 1, contexts, categories, nodes): derivative of each log-probability in each intercept."""
         raise NotImplementedError
@@ -212,6 +216,19 @@ class Adjacent(Response):
         p = self.probabilities(predictor, t).transpose(0, 2, 1)
         variance = p[..., None] * np.eye(self.n_categories - 1) - p[..., None] * p[..., None, :]
         return np.asarray(-counts.sum(axis=1)[..., None, None] * variance)
+
+    def mean_of(self, predictor: Predictor, row: NDArray[np.integer], reach: Array) -> Array:
+        """By odds: one exponential for all scores, where none is too large."""
+        if self.lever[-1] * np.abs(reach).max(initial=0.0) + predictor.intercepts.max() > _FAR:
+            return Response.mean_of(self, predictor, row, reach)
+        odds, weights = np.exp(reach), np.exp(predictor.intercepts.T)
+        power, total, summed = np.ones_like(odds), np.ones_like(odds), np.zeros_like(odds)
+        for score, weight in enumerate(weights, start=1):
+            power *= odds
+            own = power * weight[row]
+            total += own
+            summed += score * own
+        return summed / total
 
     def counted_scores(self, predictor: Predictor, t: Array, counts: Array) -> Array:
         expected = self.probabilities(predictor, t)
