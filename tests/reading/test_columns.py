@@ -18,7 +18,7 @@ from raterlens.reading.columns import resolve_layout
 from raterlens.reading.formats.table import table_of
 from raterlens.reading.read import read
 from raterlens.reading.read_plan import ReadPlan
-from raterlens.reading.reshape import FIELDS, is_grid, likely_pattern, split_names
+from raterlens.reading.wide_layouts import FIELDS, is_grid, likely_pattern, split_names
 from tests.support.reading_tables import LONG, assert_same, by_rows
 
 

@@ -11,14 +11,6 @@ from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import BESIDES, COLUMN_ROLES, ROW, ReadConfig
 from raterlens.reading.formats.table import Table
 from raterlens.reading.read_plan import Finding, ReadPlan
-from raterlens.reading.reshape import (
-    given_pairs,
-    likely_pattern,
-    name_columns,
-    numbered,
-    pairs_to_long,
-    to_long,
-)
 from raterlens.reading.roles import (
     ColumnSample,
     DetectedRoles,
@@ -36,7 +28,18 @@ from raterlens.reading.vocabulary import (
     stems,
     tier,
 )
-from raterlens.reading.wide_layouts import Spread, find_pairs, one_per_item, one_per_rater
+from raterlens.reading.wide_layouts import (
+    Spread,
+    find_pairs,
+    given_pairs,
+    likely_pattern,
+    name_columns,
+    numbered,
+    one_per_item,
+    one_per_rater,
+    pairs_to_long,
+    to_long,
+)
 
 ASIDE = ("piece", "draw", "group")
 MOST_DRAWS = 1000
@@ -200,11 +203,11 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
     if "rater" in found.doubtful:
         return draft
     given = {role: config.names(role) for role in ("student", "rater", "item", *BESIDES)}
-    named = {**given, **{role: (name,) for role, name in found.roles.items()}}
+    named: dict[str, Sequence[str]] = {**given, **{role: (name,) for role, name in found.roles.items()}}
     free = [name for name in table.columns if not any(name in names for names in named.values())]
     if named["rater"]:
         return draft if not found.is_open("score") else _one_per_item(draft, free, named, look)
-    if (rater := _marked_again(free, named["student"], look)) is not None:
+    if (rater := _marked_again(free, named, look)) is not None:
         seen = f"several rows of a student, told apart by {shortened(rater)}"
         question = Finding(seen, "read as the rater", (Option("rater", rater),), certain=False)
         draft = replace(draft, found=found.assign({"rater": rater}).add(question))
@@ -223,16 +226,17 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
     return replace(draft, found=rater_by_content(table.columns, found, look))
 
 
-def _marked_again(free: Sequence[str], student: Sequence[str], look: ColumnSample) -> str | None:
+def _marked_again(free: Sequence[str], named: Mapping[str, Sequence[str]], look: ColumnSample) -> str | None:
     """The only column of a few labels that differs between the rows of each student, where students have several rows:
     a table with a column of scores for each rater has one."""
-    if len(student) != 1 or student[0] not in look.profiles or look[student[0]].unique:
+    student, rows = named["student"], look.frame.height
+    if named["item"] or len(student) != 1 or student[0] not in look.profiles or look[student[0]].unique:
         return None
     labels = [name for name in free if look[name].kind == "labels" and not is_other(name)]
-    labels = [name for name in labels if 1 < look[name].distinct <= FEW * look[name].filled]
+    labels = [name for name in labels if 1 < look[name].distinct <= FEW * rows and look[name].filled == rows]
     apart = [name for name in labels if not look.frame.select(student[0], name).is_duplicated().any()]
     scores = [name for name in free if look[name].scored and not is_other(name)]
-    return apart[0] if len(apart) == 1 and len(scores) > 1 else None
+    return apart[0] if len(apart) == 1 and len(scores) > 1 and not any(map(like_rater, scores)) else None
 
 
 def _one_per_item(

@@ -8,9 +8,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NoReturn
 
-from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError
-from raterlens.base.text import Message, Option, listed, shortened
+from raterlens.base.text import listed, shortened
+from raterlens.reading.formats.table import read_text
 
 END = "*"
 MOST = 1_000_000
@@ -436,28 +436,6 @@ def parse_control(path: Path, encoding: str = "utf-8") -> Control:
     if not control.data:
         raise InputError(f"{path.name!r} has no data", "end it with Data= and the ratings, or Data = FILE")
     return control
-
-
-def read_text(path: Path, encoding: str) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path.name!r} is not {encoding}: byte 0x{error.object[error.start]:02x} at position {error.start:,} does "
-            "not belong there",
-            Message(
-                "save the file as UTF-8, or give its encoding (",
-                Option("encoding", "cp1252"),
-                " for most from Windows)",
-            ),
-            value=encoding,
-        ) from error
-    except OSError as error:
-        raise InputError(
-            f"cannot read {str(path)!r}: {reason(error)}",
-            "check the name, and that you may open it",
-            value=str(path),
-        ) from error
 
 
 def _specification(control: Control, line: Line, lines: Iterator[Line], encoding: str) -> None:

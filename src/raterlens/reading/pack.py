@@ -36,9 +36,8 @@ from raterlens.ratings.packed import (
 )
 from raterlens.reading.assemble import RowCounts, assemble, dropped_notes, items_of_columns, label_notes
 from raterlens.reading.columns import Roles, resolve_layout
-from raterlens.reading.formats.parquet import damaged
 from raterlens.reading.formats.sources import open_table
-from raterlens.reading.formats.table import Table, is_plain
+from raterlens.reading.formats.table import Table, is_plain, refusing
 from raterlens.reading.labels import Levels, combine, merge_spellings, total_rows
 from raterlens.reading.read import checked
 from raterlens.reading.read_plan import Finding, ReadPlan
@@ -91,11 +90,9 @@ def pack_ratings(
             ratings = checked(ratings, config.cut)
             atomic_write(path, lambda draft: write_ratings(ratings, draft, config.cut))
             return path
-        try:
+        with refusing(table.name, PolarsError, PanicException):
             asked = _Query.of(query, roles, plan)
             atomic_write(path, lambda draft: _stream(asked, draft, chunk))
-        except (PolarsError, PanicException) as error:
-            raise damaged(table.name, error) from error
     return path
 
 

@@ -16,9 +16,9 @@ from raterlens.reading.columns import Roles
 from raterlens.reading.formats.sources import open_table
 from raterlens.reading.formats.table import Table
 from raterlens.reading.labels import Levels, combine
-from raterlens.reading.reshape import name_columns
 from raterlens.reading.scores import ScoreCoding, given_worth, parse_scores, stripped
 from raterlens.reading.vocabulary import VERDICTS, is_missing
+from raterlens.reading.wide_layouts import name_columns
 
 Place = Callable[[int], str]
 

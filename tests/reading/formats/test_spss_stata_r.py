@@ -91,7 +91,7 @@ def test_an_spss_file_that_is_not_utf8_loses_no_letter(place: str, tmp_path: Pat
 def test_a_stata_file_in_which_a_column_lost_its_name(tmp_path: Path) -> None:
     path = FILES["dta"](FRAME.with_columns(pl.lit(1).alias("zz_extra")), tmp_path)
     path.write_bytes(path.read_bytes().replace(b"zz_extra", bytes(8)))
-    with pytest.raises(InputError, match=r"'ratings.dta' is damaged: a column has no name"):
+    with pytest.raises(InputError, match=r"'ratings.dta' is damaged or cut short \(a column has no name"):
         read(path)
 
 
@@ -114,7 +114,7 @@ def test_an_spss_file_that_claims_more_rows_than_it_has_bytes_makes_no_room_for_
     content = bytearray(path.read_bytes())
     content[83] |= 0x20  # the highest byte of the number of rows
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"said to hold 536,870,9\d\d rows, but has [0-9,]+ bytes"):
+    with pytest.raises(InputError, match=r"said to hold 536,870,9\d\d rows, in [0-9,]+ bytes"):
         read(path)
 
 
@@ -123,5 +123,5 @@ def test_a_stata_file_that_claims_more_rows_than_it_has_bytes_makes_no_room_for_
     content = path.read_bytes()
     count = content.index(b"<N>") + len(b"<N>")
     path.write_bytes(content[: count + 3] + b"\x40" + content[count + 4 :])
-    with pytest.raises(InputError, match=r"said to hold 1,073,741,8\d\d rows, but has [0-9,]+ bytes"):
+    with pytest.raises(InputError, match=r"said to hold 1,073,741,8\d\d rows, in [0-9,]+ bytes"):
         read(path)

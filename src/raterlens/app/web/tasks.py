@@ -27,9 +27,8 @@ from raterlens.reading.formats.sources import ALL_SHEETS, open_table
 from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
 from raterlens.reading.read import read_with_plan
-from raterlens.reading.reshape import likely_pattern
 from raterlens.reading.roles import ColumnSample, detect_roles
-from raterlens.reading.wide_layouts import score_columns, swapped_pattern
+from raterlens.reading.wide_layouts import likely_pattern, score_columns, swapped_pattern
 
 Say = Callable[[dict[str, Any]], None]
 

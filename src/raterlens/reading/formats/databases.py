@@ -11,11 +11,19 @@ from urllib.parse import quote
 
 import polars as pl
 
-from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
 from raterlens.config.limits import VIEW_ROWS, VIEW_SECONDS
-from raterlens.reading.formats.table import Rows, Table, choice, require, rows_of, series_of
+from raterlens.reading.formats.table import (
+    Rows,
+    Table,
+    choice,
+    damaged,
+    refusing,
+    require,
+    rows_of,
+    series_of,
+)
 
 
 def read_sqlite(path: Path, config: ReadConfig) -> Table:
@@ -23,16 +31,14 @@ def read_sqlite(path: Path, config: ReadConfig) -> Table:
     address = f"file:{quote(str(path.absolute()))}?mode=ro"
 
     def ask(query: str) -> tuple[list[str], list[tuple[object, ...]]]:
-        try:
-            with closing(sqlite3.connect(address, uri=True)) as connection:
-                return _rows(connection, query, path)
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise _damaged(path, error) from error
+        faults = (sqlite3.Error, UnicodeDecodeError)
+        with refusing(path.name, *faults), closing(sqlite3.connect(address, uri=True)) as connection:
+            return _rows(connection, query, path)
 
     _check_whole(path)
     _, found = ask("PRAGMA quick_check(1)")
     if found != [("ok",)]:
-        raise _damaged(path, sqlite3.DatabaseError(str(found[0][0]).replace("\n", " ")))
+        raise damaged(path.name, found[0][0])
     _, tables = ask(
         "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
     )
@@ -85,17 +91,12 @@ def _endless(path: Path) -> InputError:
 def read_duckdb(path: Path, config: ReadConfig) -> Table:
     """Open a table or view; its name may be left out where there is only one."""
     duckdb = require("duckdb", "duckdb", path.name)
-    try:
-        with duckdb.connect(str(path), read_only=True) as connection:
-            tables = connection.execute(
-                "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY ALL"
-            ).fetchall()
-            name = choice("table", config.table, [row[0] for row in tables], path.name)
-            columns = [
-                column[0] for column in connection.execute(f"FROM {_quoted(name)} LIMIT 0").description
-            ]
-    except duckdb.Error as error:
-        raise _damaged(path, error) from error
+    with refusing(path.name, duckdb.Error), duckdb.connect(str(path), read_only=True) as connection:
+        tables = connection.execute(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY ALL"
+        ).fetchall()
+        name = choice("table", config.table, [row[0] for row in tables], path.name)
+        columns = [column[0] for column in connection.execute(f"FROM {_quoted(name)} LIMIT 0").description]
 
     def take(wanted: Sequence[str]) -> Rows:
         # By way of a parquet file: quick, exact in types, and without a third library between the two.
@@ -116,7 +117,7 @@ def read_duckdb(path: Path, config: ReadConfig) -> Table:
         except duckdb.InterruptException as error:
             raise _endless(path) from error
         except duckdb.Error as error:
-            raise _damaged(path, error) from error
+            raise damaged(path.name, error) from error
 
     return Table(f"{path.name}::{name}", tuple(columns), take)
 
@@ -129,15 +130,8 @@ def _check_whole(path: Path) -> None:
     pages = int.from_bytes(header[28:32], "big") if header[24:28] == header[92:96] else 0
     expected = pages * (65_536 if page == 1 else page)
     if (size := path.stat().st_size) < expected:
-        raise _damaged(path, sqlite3.DatabaseError(f"cut short: {size:,} of {expected:,} bytes"))
+        raise damaged(path.name, f"{size:,} of {expected:,} bytes")
 
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _damaged(path: Path, error: Exception) -> InputError:
-    return InputError(
-        f"{path.name!r} cannot be read as a database ({reason(error)})",
-        "copy it again, or export the table as csv",
-    )

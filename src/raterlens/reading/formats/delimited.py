@@ -32,7 +32,7 @@ from raterlens.reading.formats.header_rows import (
     survey_names,
     trimmed,
 )
-from raterlens.reading.formats.table import Rows, Table, read_whole, refuse_changes
+from raterlens.reading.formats.table import Rows, Table, read_text, read_whole, refuse_changes
 from raterlens.reading.read_plan import Finding
 from raterlens.reading.vocabulary import is_identifier, is_other, usual_role
 
@@ -306,28 +306,11 @@ def _as_utf8(path: Path, encoding: str) -> Text:
         )
     if codec in ("utf-8", "utf-8-sig"):
         return read_whole(path) if path.stat().st_size <= READ_AT_ONCE else path
-    try:
-        return read_whole(path).decode(encoding).encode()
-    except UnicodeDecodeError:
-        _refuse_encoding(path, encoding)
+    return read_text(path, encoding).encode()
 
 
 def _refuse_encoding(path: Path, encoding: str) -> NoReturn:
-    data = path.read_bytes()
-    try:
-        data.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{path.name!r} is not {encoding}: byte 0x{data[error.start]:02x} at position {error.start:,} "
-            f"(line {line:,}) does not belong there",
-            Message(
-                "save the file as UTF-8, or give its encoding (",
-                Option("encoding", "cp1252"),
-                " for most files from Excel)",
-            ),
-            value=encoding,
-        ) from None
+    read_text(path, encoding)
     raise InputError(f"{path.name!r} changed while it was read", "try again once it is written")
 
 

@@ -11,11 +11,10 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from raterlens.base.errors import InputError
-from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
 from raterlens.reading.formats.delimited import encoding_of
 from raterlens.reading.formats.inspect_log import is_log, read_inspect
-from raterlens.reading.formats.table import Table, read_whole, table_of
+from raterlens.reading.formats.table import Table, decoded, read_whole, table_of
 from raterlens.reading.formats.tool_exports import (
     ANNOTATION_TOOLS,
     DOCUMENTS,
@@ -238,19 +237,9 @@ def _refuse_surrogates(content: bytes, path: Path) -> None:
 
 
 def _text(path: Path, encoding: str) -> str:
-    try:
-        content = read_whole(path)
-        _refuse_surrogates(content, path)
-        return content.decode(_codec(encoding))
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path.name!r} is not {encoding}: byte 0x{error.object[error.start]:02x} at position {error.start:,} does "
-            "not belong there",
-            Message(
-                "JSON is UTF-8 as a rule: write the file again, or give its encoding, ", Option("encoding")
-            ),
-            value=encoding,
-        ) from error
+    content = read_whole(path)
+    _refuse_surrogates(content, path)
+    return decoded(content, path.name, encoding)
 
 
 def _codec(encoding: str) -> str:

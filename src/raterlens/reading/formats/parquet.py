@@ -12,12 +12,19 @@ import numpy as np
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
 from raterlens.config.limits import LARGE_FILE, READ_AT_ONCE
 from raterlens.kernels.library import compiled_code_pays
-from raterlens.reading.formats.table import Rows, Table, check_unfolded, read_whole, refuse_changes, rows_of
+from raterlens.reading.formats.table import (
+    Rows,
+    Table,
+    check_unfolded,
+    read_whole,
+    refuse_changes,
+    refusing,
+    rows_of,
+)
 
 Record = dict[int, Any]
 DEEPEST = 16
@@ -224,6 +231,8 @@ def _at_least_0(what: str, number: int) -> int:
 MARK = b"PAR1"
 SUFFIX = ".parquet"
 AGAIN = "copy or write it again"
+FAULTS = (PolarsError, PanicException, OSError)
+"""Errors of polars where a file is damaged in a way that no check of it shows."""
 
 
 def read_parquet(path: Path, config: ReadConfig) -> Table:
@@ -265,26 +274,19 @@ def _checked_rows(file: BinaryIO, name: str) -> int:
         raise InputError(f"{name!r} is not a parquet file: it begins with {start!r}", AGAIN, value=start)
     if end != MARK:
         raise InputError(f"{name!r} is cut short: it ends with {end!r}, not {MARK!r}", AGAIN, value=end)
-    try:
+    with refusing(name, ValueError, OSError):
         rows, unpacked = check_pages(file)
-    except (ValueError, OSError) as error:
-        raise damaged(name, error) from error
     check_unfolded(name, size, max(rows, unpacked))
     return rows
 
 
 def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int, path: Path | None = None) -> Table:
     def take(wanted: Sequence[str]) -> Rows:
-        try:
-            with nullcontext() if path is None else refuse_changes(path):
-                return rows_of(lazy.select(wanted).collect().get_columns())
-        except (PolarsError, PanicException, OSError) as error:
-            raise damaged(name, error) from error
+        with refusing(name, *FAULTS), nullcontext() if path is None else refuse_changes(path):
+            return rows_of(lazy.select(wanted).collect().get_columns())
 
-    try:
+    with refusing(name, *FAULTS):
         schema = lazy.collect_schema()
-    except (PolarsError, PanicException, OSError) as error:
-        raise damaged(name, error) from error
     if n_rows < LARGE_FILE and any(dtype.is_nested() for dtype in schema.values()):
         return _spread_out(name, lazy)
     return Table(name, tuple(schema), take, query=lazy, large=n_rows >= LARGE_FILE)
@@ -294,12 +296,6 @@ def _spread_out(name: str, lazy: pl.LazyFrame) -> Table:
     """Lists and structs of judgements as flat records; an export of Argilla as such."""
     from raterlens.reading.formats.json_files import table_of_records  # JSON is seldom needed here
 
-    try:
+    with refusing(name, *FAULTS):
         records = lazy.collect().to_dicts()
-    except (PolarsError, PanicException, OSError) as error:
-        raise damaged(name, error) from error
     return table_of_records(records, name)
-
-
-def damaged(name: str, error: BaseException) -> InputError:
-    return InputError(f"{name!r} is a damaged parquet file ({reason(error)})", AGAIN)

@@ -21,6 +21,7 @@ from raterlens.reading.formats.table import (
     Table,
     check_unfolded,
     choice,
+    damaged,
     read_frame,
     require,
     rows_of,
@@ -61,9 +62,7 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
                     Message("give another encoding, for example ", Option("encoding", "latin1")),
                     value=config.codec,
                 ) from error
-            raise InputError(
-                f"{path.name!r} is damaged or cut short ({error})", "copy it again, or save it as csv"
-            ) from error
+            raise damaged(path.name, error) from error
 
     _, about = ask(False, metadataonly=True)
     # Where a file of SPSS says UTF-8 and is not, the library drops the end of a label, and says nothing.
@@ -72,9 +71,7 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
         _, about = ask(by_bytes, metadataonly=True)
 
     if None in about.column_names:
-        raise InputError(
-            f"{path.name!r} is damaged: a column has no name", "copy it again, or save it as csv"
-        )
+        raise damaged(path.name, "a column has no name")
 
     _check_rows(path, about)
 
@@ -93,12 +90,7 @@ def _check_rows(path: Path, about: Any) -> None:
         compressed = file.read(len(_ZSAV)) == _ZSAV
     most = path.stat().st_size * (_ZLIB_AT_MOST if compressed else 1)
     if (about.number_rows or 0) * about.number_columns > most:
-        raise InputError(
-            f"{path.name!r} is damaged: it is said to hold {about.number_rows:,} rows, but has "
-            f"{path.stat().st_size:,} bytes",
-            "copy it again, or save it as csv",
-            value=about.number_rows,
-        )
+        raise damaged(path.name, f"said to hold {about.number_rows:,} rows, in {path.stat().st_size:,} bytes")
     check_unfolded(path.name, path.stat().st_size, 8 * (about.number_rows or 0) * about.number_columns)
 
 
@@ -133,10 +125,7 @@ def read_r(path: Path, config: ReadConfig) -> Table:
             )  # classes of R that Python has not: the data are read all the same
             found = rdata.read_rds(path) if is_rds else rdata.read_rda(path)
     except Exception as error:  # whatever the decompressor or the parser stumbles over
-        raise InputError(
-            f"{path.name!r} is damaged or cut short, or no file of R ({type(error).__name__}: {error})",
-            "save it again with R's save() or saveRDS(), or as csv",
-        ) from error
+        raise damaged(path.name, f"{type(error).__name__}: {error}") from error
     objects: Mapping[str, Any] = {path.stem: found} if is_rds else found
     frames = {name: value for name, value in objects.items() if hasattr(value, "columns")}
     if not frames:
@@ -182,6 +171,4 @@ def _check_end(path: Path) -> None:
         modern = file.read(11) == b"<stata_dta>"
         file.seek(max(path.stat().st_size - 64, 0))
         if modern and END_OF_STATA not in file.read():
-            raise InputError(
-                f"{path.name!r} is cut short: it does not end as a Stata file does", "copy it again"
-            )
+            raise damaged(path.name, "it does not end as a Stata file does")

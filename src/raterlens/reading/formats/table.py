@@ -249,10 +249,51 @@ def refuse_changes(path: Path) -> Iterator[None]:
             )
 
 
+def damaged(name: str, why: object) -> InputError:
+    """A file that cannot be read, and why its reader says so."""
+    said = reason(why) if isinstance(why, BaseException) else str(why)
+    said = " ".join(said.removeprefix("calamine error: ").split())
+    return InputError(
+        f"{name!r} is damaged or cut short ({said})", "copy it again, or save the table as csv", value=name
+    )
+
+
+@contextmanager
+def refusing(name: str, *errors: type[BaseException]) -> Iterator[None]:
+    """Turn what a reader raises within the block into a refusal of the file."""
+    try:
+        yield
+    except errors as error:
+        raise damaged(name, error) from error
+
+
 def read_whole(path: Path) -> bytes:
     """The content of a file that nobody writes to meanwhile."""
     with refuse_changes(path):
         return path.read_bytes()
+
+
+def read_text(path: Path, encoding: str) -> str:
+    """The content of a text file without a byte order mark."""
+    return decoded(read_whole(path), path.name, encoding)
+
+
+def decoded(content: bytes, name: str, encoding: str) -> str:
+    """The text of a file; raise where it has another encoding."""
+    try:
+        return content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{name!r} is not {encoding}: byte 0x{content[error.start]:02x} at position {error.start:,} "
+            f"(line {line:,}) does not belong there",
+            Message(
+                "save the file as UTF-8, or give its encoding (",
+                Option("encoding", "cp1252"),
+                " for most files from Excel)",
+            ),
+            value=encoding,
+        ) from error
 
 
 def check_unfolded(name: str, packed: int, unfolded: int) -> None:

@@ -14,14 +14,13 @@ from xml.parsers import expat
 
 import polars as pl
 
-from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.config import ReadConfig
 from raterlens.config.limits import FAR_CELLS
 from raterlens.reading.formats.header_rows import header_row, is_upper, joined, named
 from raterlens.reading.formats.sources import ALL_SHEETS, chosen_sheet, joined_sheets
-from raterlens.reading.formats.table import Rows, Table, check_archive, choice, require
+from raterlens.reading.formats.table import Rows, Table, check_archive, choice, refusing, require
 from raterlens.reading.read_plan import Finding
 
 SPARSE = 1 / 20
@@ -204,10 +203,8 @@ def sheet_names(path: Path) -> list[str]:
     """The sheets of a workbook, in their order."""
     fastexcel = require("fastexcel", "excel", path.name)
     check_archive(path)
-    try:
+    with refusing(path.name, fastexcel.FastExcelError):
         return list(fastexcel.read_excel(path).sheet_names)
-    except fastexcel.FastExcelError as error:
-        raise _damaged(path, error) from error
 
 
 def read_workbook(path: Path, config: ReadConfig) -> Table:
@@ -215,7 +212,7 @@ def read_workbook(path: Path, config: ReadConfig) -> Table:
     the marks of one rater. Titles above the table are left out, two header rows joined."""
     fastexcel = require("fastexcel", "excel", path.name)
     check_archive(path)
-    try:
+    with refusing(path.name, fastexcel.FastExcelError):
         book = fastexcel.read_excel(path)
         names = list(book.sheet_names)
         if config.table == ALL_SHEETS:
@@ -228,8 +225,6 @@ def read_workbook(path: Path, config: ReadConfig) -> Table:
             )
             return _sheet(book, path, name)
         return chosen_sheet(_sheets(book, path, names), names, path.name)
-    except fastexcel.FastExcelError as error:
-        raise _damaged(path, error) from error
 
 
 def _sheets(book: Any, path: Path, names: Sequence[str]) -> dict[str, Table]:
@@ -279,11 +274,6 @@ def _sheet(book: Any, path: Path, name: str) -> Table:
         else []
     )
     return Table(where, tuple(header), take, findings=tuple(findings), two_headers=two)
-
-
-def _damaged(path: Path, error: Exception) -> InputError:
-    why = reason(error).removeprefix("calamine error: ")
-    return InputError(f"{path.name!r} is damaged or cut short ({why})", "copy it or save it again")
 
 
 def _others(names: Sequence[str], name: str) -> str:
