@@ -12,7 +12,7 @@ from raterlens.config import FitConfig
 from raterlens.estimation.facets_estimate import Known
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Search
-from raterlens.estimation.several_starts import ENOUGH, MOST_RATINGS
+from raterlens.estimation.several_starts import ENOUGH, STARTED_RATINGS
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.models.terms.shape import SHAPE
@@ -55,14 +55,14 @@ def test_what_was_found_is_in_the_record():
 
 def test_enough_starts_that_agree_end_the_search():
     clear = rl.simulate(students=150, raters=3, items=3, seed=1).ratings
-    assert clear.n_ratings <= MOST_RATINGS
+    assert clear.n_ratings <= STARTED_RATINGS
     record = rl.fit(clear, model="gmf", standard_errors=False, starts=50).optimiser
     assert record.starts == record.agreeing == ENOUGH
 
 
 def test_neither_many_ratings_nor_a_known_beginning_are_searched():
     many = rl.simulate(students=600, raters=3, items=2, seed=1).ratings
-    assert many.n_ratings > MOST_RATINGS
+    assert many.n_ratings > STARTED_RATINGS
     assert rl.fit(many, model="gmf", standard_errors=False).optimiser.starts == 1
     ratings = few(2)
     assert found_from(ratings, 8, begin=found_from(ratings, 1).parameters).record.starts == 1

@@ -58,7 +58,7 @@ def test_covariates_leave_raters_no_severities_of_their_own(small):
 
 
 def test_more_cells_than_are_estimated_together(small, monkeypatch):
-    monkeypatch.setattr(interaction_checks, "MOST_CELLS", 10)
+    monkeypatch.setattr(interaction_checks, "INTERACTION_CELLS", 10)
     refused(small, "15 interactions are more than the 10 that are estimated together")
 
 

@@ -167,8 +167,8 @@ def test_what_profile_does_not_know_is_named(made, options, message):
 
 def test_very_many_parameters_are_refused(made, monkeypatch):
     fit = rl.fit(made.ratings, model="gmf", standard_errors=False)
-    monkeypatch.setattr(profile_module, "_MOST_PARAMETERS", fit.n_parameters)
+    monkeypatch.setattr(profile_module, "PROFILED_PARAMETERS", fit.n_parameters)
     assert profile_module._check(fit, made.ratings) is fit.calibration
-    monkeypatch.setattr(profile_module, "_MOST_PARAMETERS", fit.n_parameters - 1)
+    monkeypatch.setattr(profile_module, "PROFILED_PARAMETERS", fit.n_parameters - 1)
     with pytest.raises(OptionError, match="would take hours"):
         profile_module._check(fit, made.ratings)

@@ -96,7 +96,7 @@ def test_a_slope_at_its_limit_has_an_interval_and_abilities_know_of_it(steep, mo
     assert row["sharpness_high"] > 0.98
     low = rl.capability.sharpness(slope=fit.calibration.limits.low)
     np.testing.assert_allclose(fit.raters["sharpness_low"], low, atol=0.06)
-    monkeypatch.setattr(module, "MOST_WORK", 0)
+    monkeypatch.setattr(module, "SLOPE_LIMIT_WORK", 0)
     without = rl.fit(made.ratings, model="gmf")
     assert without.calibration.limits is None
     more = fit.students["theta_se"].to_numpy() - without.students["theta_se"].to_numpy()
@@ -107,7 +107,7 @@ def test_a_slope_at_its_limit_has_an_interval_and_abilities_know_of_it(steep, mo
 def test_the_severity_of_a_slope_at_its_limit_is_as_uncertain_as_the_slope(steep, monkeypatch):
     made, fit = steep
     rater = int(np.flatnonzero(fit.calibration.at_limit)[0])
-    monkeypatch.setattr(module, "MOST_WORK", 0)
+    monkeypatch.setattr(module, "SLOPE_LIMIT_WORK", 0)
     without = rl.fit(made.ratings, model="gmf").raters["eta_se"].to_numpy()
     found, moved = fit.raters["eta_se"].to_numpy(), fit.calibration.limits.severity_low[rater]
     assert found[rater] == pytest.approx(np.hypot(without[rater], moved / AT_LIMIT))

@@ -38,3 +38,30 @@ TESTED_RATINGS, TESTED_PARAMETERS = 30_000, 2_000
 """Ratings beyond which assumptions are tested on those of some students, drawn at random: what is clear from fewer; and
 parameters of a fit up to which it is tested, since students' scores are projected on those of all parameters, for which
 there have to be twice as many students."""
+
+SCORE_CATEGORIES = 20
+"""Different scores up to which each is a category, unless a scale is given: with more, most thresholds rest on next to
+no ratings, and marks are taken for continuous."""
+STARTED_RATINGS = 3_000
+"""Ratings up to which a fit has several starting points. With more, second maxima were not seen, and other starts would
+cost more than they find."""
+SHAPED_RATINGS = 10_000
+"""Ratings up to which smooth abilities begin from several shapes: skewed either way, and two peaks."""
+COMPARED_RATINGS = 100_000
+"""Ratings of a sample of students on which starts of models with a true category are compared."""
+LATENT_PARAMETERS = 5_000
+"""Parameters of a model with a true category up to which it has Newton steps and standard errors: a dense matrix of
+this many takes 200 MB and seconds."""
+PROFILED_PARAMETERS = 1_500
+"""Parameters up to which likelihoods are profiled: beyond, the dense steps of the constrained search take too long."""
+THETA_ERROR_RATINGS = 100_000
+"""Ratings up to which errors of abilities include those of raters and items. With more, raters usually have enough of
+them that it is next to nothing."""
+SPREAD_RATERS, SPREAD_RATINGS = 50, 50_000
+"""Raters and ratings up to which intervals under a panel prior average over the uncertain spreads: in larger panels it
+matters little and costs much."""
+SLOPE_LIMIT_WORK = 30_000
+"""Raters times ratings up to which intervals of slopes that ran to a limit come from profile likelihood: with more
+ratings hardly any slope does."""
+INTERACTION_CELLS = 3_000
+"""Cells of an interaction up to which it is estimated: their information is a matrix, inverted some thirty times."""

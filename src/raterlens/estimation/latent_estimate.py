@@ -11,6 +11,7 @@ from scipy import sparse, special
 
 from raterlens.base.arrays import Array
 from raterlens.base.text import counted
+from raterlens.config.limits import COMPARED_RATINGS, LATENT_PARAMETERS
 from raterlens.estimation.optimiser import USUAL, Estimate, Optimum, Search, Space, maximise, newton
 from raterlens.estimation.quadrature import Grid
 from raterlens.likelihood.engines.contract import Tables
@@ -33,8 +34,6 @@ SAME_MAXIMUM = 0.1
 ENOUGH, FEW_RATINGS, _SIDE_BY_SIDE = 3, 300, 10
 # Of their ends, so many that differ by more than the second number on a rough grid are gone to on a fine one.
 _MOST_TOPS, _DIFFERENT = 3, 3e-3
-# A dense matrix of this many parameters takes 200 MB and seconds: beyond it no Newton steps, no standard errors.
-MOST_PARAMETERS = 5_000
 # Fine enough to tell maxima apart, far from the last digits.
 _ROUGH_TOLERANCE = 3e-3
 # Near enough for Newton's method.
@@ -42,8 +41,6 @@ _LOOSE_TOLERANCE = 1e-1
 _MOST_GRIDS = 6
 # Correlations of draws are settled when none moves by more.
 _SAME_CORRELATION, _MOST_CORRELATIONS = 1e-3, 20
-# Starts are compared on a sample of students with about that many ratings.
-_ENOUGH_RATINGS = 100_000
 # Information of one rating about its line and of one student-item about its predictor, averaged over a typical panel.
 _RATING, _STUDENT_ITEM = 0.1, 0.1
 # Slope of the true category on ability that the first grid is prepared for.
@@ -85,7 +82,7 @@ def estimate_latent_class(
     *,
     starts: int = 8,
     seed: int = 0,
-    enough_ratings: int = _ENOUGH_RATINGS,
+    enough_ratings: int = COMPARED_RATINGS,
     correlation: float | None = None,
 ) -> LatentClassEstimate:
     """Maximise from up to `starts` starts, fewer where ratings are many and three agree; polish the best.
@@ -228,7 +225,7 @@ class _Climb:
         """To its last digits, in few steps with the exact information; in cheap ones where that is too large."""
         stage = f"the best start, {counted(len(nodes.points), 'ability node')}"
         value = partial(self.problem.value, nodes=nodes)
-        if len(start) > MOST_PARAMETERS:
+        if len(start) > LATENT_PARAMETERS:
             return maximise(value, start, self.space, self.search, stage=stage)
         information = partial(self.problem.information, nodes=nodes)
         return newton(value, information, start, self.space, self.search, stage=stage)

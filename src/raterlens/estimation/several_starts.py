@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from raterlens.base.arrays import Array, Mask
+from raterlens.config.limits import SHAPED_RATINGS, STARTED_RATINGS
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Maximum, Task, information_scale
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.likelihood.marginal import FacetsMarginal
@@ -23,8 +24,6 @@ from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
 
-# With more ratings, second maxima were not seen, and other starts would cost more than they find.
-MOST_RATINGS = 3_000
 # So many starts that end at the best maximum are enough; but for raters with slopes of their own on so few ratings that
 # most starts may end at the same lower one. There each costs milliseconds.
 ENOUGH, FEW_RATINGS = 3, 300
@@ -215,8 +214,6 @@ def _usual(slopes: Array) -> float:
 Method: TypeAlias = Callable[[Task], FacetsEstimate]
 """A way from a task to its estimates, one climb."""
 
-# Ratings up to which all these shapes of the students' distribution are begun from: skewed either way, and two peaks.
-_MOST_SHAPED = 10_000
 _SHAPES = ((0.15, -0.02), (-0.15, -0.02), (0.0, -0.15))
 # How long a climb from one of them may be, and within how many standard errors of a maximum it may end.
 _SHAPED_STEPS, _SHAPED_NEAR = 100, 2e-3
@@ -224,7 +221,7 @@ _SHAPED_STEPS, _SHAPED_NEAR = 100, 2e-3
 
 def may_have_several(task: Task, method: str, known: Known) -> bool:
     """Where ratings are few, and no earlier fit says where to begin."""
-    few = task.ratings.n_ratings <= MOST_RATINGS and not task.problem.response.cornered
+    few = task.ratings.n_ratings <= STARTED_RATINGS and not task.problem.response.cornered
     return few and method == "mml" and task.search.starts > 1 and known.begin is None
 
 
@@ -281,7 +278,7 @@ def shaped(
     starts = [found.parameters.copy() for _ in _SHAPES]
     for start, shape in zip(starts, _SHAPES, strict=True):
         start[task.problem.model.blocks[SHAPE]] = shape
-    if task.ratings.n_ratings > _MOST_SHAPED:
+    if task.ratings.n_ratings > SHAPED_RATINGS:
         height = [found.problem.value(start, found.nodes).objective for start in starts]
         best = int(np.argmax(height))
         starts = [starts[best]] if height[best] > found.value.objective else []

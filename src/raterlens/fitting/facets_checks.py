@@ -13,6 +13,7 @@ from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
 from raterlens.config.fit_config import facets_of
+from raterlens.config.limits import INTERACTION_CELLS
 from raterlens.inference.covariance import EXPECTED, OBSERVED, check_kind
 from raterlens.likelihood.cells import readings_in
 from raterlens.models.build import Options
@@ -69,10 +70,6 @@ def check_marks(ratings: Ratings, config: FitConfig) -> None:
     )
 
 
-MOST_CELLS = 3_000
-"""Their information is a matrix that is inverted some thirty times."""
-
-
 def check_interactions(ratings: Ratings, config: FitConfig) -> None:
     """Raise where the ratings cannot show the interactions that are asked for, and on what does not go with them."""
     if config.interactions is None:
@@ -107,9 +104,9 @@ def check_interactions(ratings: Ratings, config: FitConfig) -> None:
     contexts = Contexts.of(ratings)
     terms = [Interaction.of(contexts, facet) for facet in facets_of(config.interactions)]
     cells = sum(term.size for term in terms)
-    if cells > MOST_CELLS:
+    if cells > INTERACTION_CELLS:
         raise InputError(
-            f"{cells:,} interactions are more than the {MOST_CELLS:,} that are estimated together",
+            f"{cells:,} interactions are more than the {INTERACTION_CELLS:,} that are estimated together",
             "fit without them: fit.diagnose(ratings) tests each rater on every item",
             value=cells,
             option="interactions",

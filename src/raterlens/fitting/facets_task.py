@@ -11,6 +11,7 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
+from raterlens.config.limits import SPREAD_RATERS, SPREAD_RATINGS
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.facets_estimate import ROUGH, FacetsEstimate, Known, Where, judged, settled
 from raterlens.estimation.methods import estimate
@@ -41,7 +42,7 @@ from raterlens.inference.covariance import OBSERVED, Covariance, covariance_of, 
 from raterlens.inference.covariance import covariance as inverted
 from raterlens.inference.draw_table import draw_table
 from raterlens.inference.measurement import check_measurable, largest_of, measured
-from raterlens.inference.panel_posterior import MOST_RATERS, MOST_RATINGS, over_spreads, spread_of
+from raterlens.inference.panel_posterior import over_spreads, spread_of
 from raterlens.inference.resampling import redrawn
 from raterlens.inference.slope_limits import Reach, slope_limits
 from raterlens.inference.spreads import (
@@ -174,7 +175,7 @@ class FacetsTask:
         )
         if model.drawn:
             found = over_drawn(found, self._information, search, allow_reversed=self.config.allow_reversed)
-        small = self.ratings.n_raters <= MOST_RATERS and self.ratings.n_ratings <= MOST_RATINGS
+        small = self.ratings.n_raters <= SPREAD_RATERS and self.ratings.n_ratings <= SPREAD_RATINGS
         if found.problem.prior is not None and small:
             found = over_spreads(found, self._information)
         return with_marginal(found, self._information) if model.drawn else found

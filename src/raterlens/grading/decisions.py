@@ -16,10 +16,10 @@ from scipy import special
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.text import counted
+from raterlens.config.limits import THETA_ERROR_RATINGS
 from raterlens.estimation.scoring import Placed, place
 from raterlens.grading.grades import Cut, Cuts, Graded, Grid, On, cuts_of, graded, rudner, unshrunk
 from raterlens.grading.marking import consistency_of_sets, repeat_chances
-from raterlens.inference.ability_error import MOST_RATINGS
 from raterlens.inference.expected_scores import FairResults, results_at
 from raterlens.likelihood.nodes import Moments
 from raterlens.models.calibration import Calibration
@@ -185,7 +185,7 @@ def extra_variance(fit: "Result", known: Calibration, ratings: Ratings, moments:
     population; 0 for students who were not fitted with these ratings."""
     table = fit.table("students")
     found = np.zeros(ratings.n_students)
-    if fit.method != "mml" or known.covariance is None or fit.n_ratings > MOST_RATINGS:
+    if fit.method != "mml" or known.covariance is None or fit.n_ratings > THETA_ERROR_RATINGS:
         return found
     fitted = dict(zip(table["student"].cast(pl.String), range(table.height), strict=True))
     at = np.array([fitted.get(label, -1) for label in ratings.students.cast(pl.String)])

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array
+from raterlens.config.limits import THETA_ERROR_RATINGS
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale
 from raterlens.inference.covariance import Covariance
@@ -26,8 +27,6 @@ from raterlens.likelihood.engines.contract import Matrix, about_means
 from raterlens.models.terms.students import POPULATION
 from raterlens.ratings.coded import Ratings
 
-# Ratings up to which it is worth its time. Beyond, raters usually have so many that it is next to nothing.
-MOST_RATINGS = 100_000
 _BLOCK = 4_096
 # How far a slope is from the limit that it ran to, on average and in standard errors: E|z|.
 _USUALLY = np.sqrt(2 / np.pi)
@@ -38,7 +37,7 @@ def ability_errors(
 ) -> Array:
     """(students,)"""
     posterior = found.moments.sd
-    if spread is None or ratings.n_ratings > MOST_RATINGS:
+    if spread is None or ratings.n_ratings > THETA_ERROR_RATINGS:
         return posterior
     added = _quadratic(_gradient(found), spread.matrix)
     if reach is not None:

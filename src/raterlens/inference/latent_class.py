@@ -25,8 +25,8 @@ from raterlens.base.arrays import Array, Mask
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.capability.formulas import sharpness
 from raterlens.capability.links import get_link
+from raterlens.config.limits import LATENT_PARAMETERS
 from raterlens.estimation.latent_estimate import (
-    MOST_PARAMETERS,
     SAME_MAXIMUM,
     LatentClassEstimate,
     posterior_truth,
@@ -63,7 +63,7 @@ def one_sided(found: LatentClassEstimate) -> Mask:
 
 def latent_class_covariance(found: LatentClassEstimate) -> Covariance | None:
     """Covariance of the parameters, with error rates of 0 made finite; None if there are too many."""
-    if found.model.blocks.size > MOST_PARAMETERS:
+    if found.model.blocks.size > LATENT_PARAMETERS:
         return None
     none = np.zeros((0, found.model.blocks.size))
     information = found.problem.information(*_inside(found))
@@ -420,9 +420,9 @@ def latent_class_warnings(
             "ability. Have more items, or fit each item by itself with ",
             Option("model", "dawid-skene"),
         )
-    if model.blocks.size > MOST_PARAMETERS:
+    if model.blocks.size > LATENT_PARAMETERS:
         yield (
-            f"no standard errors: {model.blocks.size:,} parameters are more than the {MOST_PARAMETERS:,} for which "
+            f"no standard errors: {model.blocks.size:,} parameters are more than the {LATENT_PARAMETERS:,} for which "
             "the full covariance is computed"
         )
     if errors.undetermined.any():

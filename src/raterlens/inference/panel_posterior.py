@@ -26,8 +26,6 @@ from raterlens.likelihood.priors import PanelPosterior, PanelPrior
 from raterlens.models.facets import Redundancy, centre, redundancy
 from raterlens.models.panel import PanelSpread
 
-# Panels for which the spreads' uncertainty matters, and can be afforded.
-MOST_RATERS, MOST_RATINGS = 50, 50_000
 # Steps of log s, in its own standard deviations and by themselves.
 _STEP, _NARROWEST, _WIDEST = 0.75, 0.15, 0.5
 # A spread whose weight is below exp(-4.5) of the best one's does not count.

@@ -22,6 +22,7 @@ from raterlens.capability.yardstick import (
     slope_of_yardstick,
     students_of,
 )
+from raterlens.config.limits import PROFILED_PARAMETERS
 from raterlens.estimation.facets_estimate import Known
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.scoring import with_scores
@@ -269,10 +270,6 @@ def _end(excess: Callable[[float], float], centre: float, guess: float, limit: f
     return float(optimize.brentq(excess, inside, outside, xtol=_CLOSE))
 
 
-# Beyond this the dense steps of the constrained search take too long.
-_MOST_PARAMETERS = 1_500
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Profiles:
     """Profile-likelihood intervals."""
@@ -409,9 +406,9 @@ def _check(fit: "Result", ratings: Ratings) -> Calibration:
             value=yardstick.reference,
             option="reference",
         )
-    if fit.n_parameters > _MOST_PARAMETERS:
+    if fit.n_parameters > PROFILED_PARAMETERS:
         raise OptionError(
-            f"profile of {fit.n_parameters:,} parameters would take hours; up to {_MOST_PARAMETERS:,} are offered",
+            f"profile of {fit.n_parameters:,} parameters would take hours; up to {PROFILED_PARAMETERS:,} are offered",
             "use the intervals in fit.raters",
             value=fit.n_parameters,
         )

@@ -14,6 +14,7 @@ import numpy as np
 
 from raterlens.base.arrays import Array
 from raterlens.capability.yardstick import LARGEST_SLOPE
+from raterlens.config.limits import SLOPE_LIMIT_WORK
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.inference.intervals import AT_LIMIT, AT_ZERO
@@ -21,8 +22,6 @@ from raterlens.inference.panel_draws import even, uneven
 from raterlens.models.panel import SlopeLimits
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 
-# Raters times ratings up to which it is worth its time; with more ratings hardly any slope runs to a limit.
-MOST_WORK = 30_000
 _FALL = 1.96
 # Of the root of the deviance, at an end of an interval.
 _CLOSE, _MOST_LOOKS = 0.1, 7
@@ -122,7 +121,11 @@ def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reac
     model, x = found.model, found.parameters
     own = model.slopes.own and model.severity.size == model.n_raters
     plain = not (ITEM_SLOPE in model or found.shared or found.problem.response.cornered)
-    if not (own and plain) or found.problem.prior is not None or model.n_raters * n_ratings > MOST_WORK:
+    if (
+        not (own and plain)
+        or found.problem.prior is not None
+        or model.n_raters * n_ratings > SLOPE_LIMIT_WORK
+    ):
         return None
     block = model.blocks["slope"]
     slope, lower = x[block], model.bounds(allow_reversed=False)[0][block]

@@ -14,6 +14,7 @@ from raterlens.base.errors import InputError
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.base.threads import BLOCK, in_blocks
+from raterlens.config.limits import SCORE_CATEGORIES
 from raterlens.kernels.library import compiled_code_pays, inside
 
 Backend = Literal["polars", "pandas", "pyarrow"]
@@ -111,8 +112,6 @@ def joined_answers(parts: "list[tuple[int, KnownAnswers | None]]") -> KnownAnswe
     )
 
 
-MOST_CATEGORIES = 20
-"""Maximum number of different scores that are categories, unless a scale is given."""
 T = TypeVar("T")
 ALL = slice(None)
 
@@ -430,8 +429,8 @@ class Ratings:
     @property
     def on_fine_scale(self) -> bool:
         """Whether there are too many different scores to treat each as a category."""
-        many = self.n_categories > MOST_CATEGORIES
-        return many and int(np.count_nonzero(self.score_counts)) > MOST_CATEGORIES
+        many = self.n_categories > SCORE_CATEGORIES
+        return many and int(np.count_nonzero(self.score_counts)) > SCORE_CATEGORIES
 
     @property
     def n_categories(self) -> int:

@@ -15,8 +15,8 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, plain_number, shortened
 from raterlens.base.threads import in_threads
 from raterlens.config import ReadConfig
+from raterlens.config.limits import SCORE_CATEGORIES
 from raterlens.config.read_config import OPEN, map_text
-from raterlens.ratings.coded import MOST_CATEGORIES
 from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.vocabulary import (
     VERDICTS,
@@ -444,7 +444,7 @@ def _stepped(
         return 1, [Finding("scores of -1 and 1", "read as fail and pass", (Option("cut", 1),))]
     if (missing := _codes_for_missing(values)) is not None:
         return 1, [missing]
-    many = len(values) > MOST_CATEGORIES and values[0] >= 0
+    many = len(values) > SCORE_CATEGORIES and values[0] >= 0
     if not percent and not (many and values[-1] <= 2 * HIGHEST) and _stray(counts):
         return 1, []
     if many and (values[-1] > HIGHEST or not _whole_numbers(values)):
