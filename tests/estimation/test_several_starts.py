@@ -9,10 +9,11 @@ from benchmarks.truth.independent_optimum import KINDS, compared
 from benchmarks.truth.small_designs import drawn
 from raterlens.capability.links import get_link
 from raterlens.config import FitConfig
+from raterlens.config.limits import STARTED_RATINGS
 from raterlens.estimation.facets_estimate import Known
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Search
-from raterlens.estimation.several_starts import ENOUGH, STARTED_RATINGS
+from raterlens.estimation.several_starts import ENOUGH
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.models.terms.shape import SHAPE

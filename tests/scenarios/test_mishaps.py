@@ -23,14 +23,14 @@ def table(tmp_path: Path) -> Path:
 
 
 def broken(error: BaseException) -> Callable[..., None]:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     return fail
 
 
 def test_a_bug_says_how_to_report_it(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    monkeypatch.setattr(fit_command, "read_config", broken(RuntimeError("unlucky")))
+    monkeypatch.setattr(fit_command, "request_of", broken(RuntimeError("unlucky")))
     monkeypatch.delenv("RATERLENS_DEBUG", raising=False)
     assert main(["fit", str(table)]) == FAILED
     message = capsys.readouterr().err
@@ -45,7 +45,7 @@ def test_a_bug_says_how_to_report_it(table: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_full_disk_is_not_called_a_bug(
     table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr(fit_command, "read_config", broken(OSError(28, "No space left on device")))
+    monkeypatch.setattr(fit_command, "request_of", broken(OSError(28, "No space left on device")))
     assert main(["fit", str(table)]) == FAILED
     message = capsys.readouterr().err
     assert "No space left on device" in message
@@ -63,7 +63,7 @@ def test_a_full_disk_is_not_called_a_bug(
 def test_too_little_memory_is_not_called_a_bug(
     error: Exception, table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr(fit_command, "read_config", broken(error))
+    monkeypatch.setattr(fit_command, "request_of", broken(error))
     assert main(["fit", str(table)]) == FAILED
     assert capsys.readouterr().err.startswith("raterlens: not enough memory")
 
@@ -71,7 +71,7 @@ def test_too_little_memory_is_not_called_a_bug(
 def test_a_library_that_panics_is_one_message(
     table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr(fit_command, "read_config", broken(PanicException("index out of bounds")))
+    monkeypatch.setattr(fit_command, "request_of", broken(PanicException("index out of bounds")))
     monkeypatch.delenv("RATERLENS_DEBUG", raising=False)
     assert main(["fit", str(table)]) == FAILED
     assert "PanicException: index out of bounds" in capsys.readouterr().err
@@ -93,7 +93,7 @@ def test_an_address_space_of_one_gibibyte(words: list[str], code: int, table: Pa
 
 
 def test_interrupt(table: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    monkeypatch.setattr(fit_command, "read_config", broken(KeyboardInterrupt()))
+    monkeypatch.setattr(fit_command, "request_of", broken(KeyboardInterrupt()))
     assert main(["fit", str(table)]) == INTERRUPTED
     assert capsys.readouterr().err == "raterlens: interrupted\n"
 
