@@ -15,7 +15,7 @@ from raterlens.base.arrays import Array
 from raterlens.config import FitConfig, HaloKind
 from raterlens.fitting.assumptions import CLEAR, p_of_ratio
 from raterlens.fitting.fit import Fit, fitted
-from raterlens.simulation import writing_assessment as writing
+from raterlens.simulation import example as writing
 from raterlens.simulation.example import load_example
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.figures import two_kinds

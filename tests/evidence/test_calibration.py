@@ -25,7 +25,7 @@ from benchmarks.studies.calibration import (
     page,
     percentile,
 )
-from raterlens.simulation import writing_assessment as assessment
+from raterlens.simulation import example as assessment
 from raterlens.studies import paper
 from raterlens.studies.study import Results, Task
 

@@ -7,8 +7,9 @@ import pytest
 import raterlens as rl
 from raterlens.config import FitConfig
 from raterlens.fitting import assumptions
-from raterlens.fitting.assumptions import CLEAR, AbilityTest, p_of_ratio, p_of_variances
+from raterlens.fitting.assumptions import CLEAR, p_of_ratio
 from raterlens.fitting.fit import fit_with_assumptions
+from raterlens.fitting.likelihood_ratios import AbilityTest, p_of_variances
 from tests.support.ability_shapes import ratings_of
 
 STEPS = [-1.0, 0.0, 1.0]
@@ -93,11 +94,12 @@ def test_nothing_is_added_to_what_the_plain_model_drew(plain):
     assert fit.assumptions["assumption"].to_list() == [
         "panel prior",
         "rater x item",
+        "assignment",
         "halo",
         "item slopes",
         "ability shape",
     ]
-    assert fit.assumptions["taken"].to_list() == [True, True, False, False, False]
+    assert fit.assumptions["taken"].to_list() == [True, True, False, False, False, False]
     named = rl.fit(plain, model="gmf", assumptions="adapt")
     assert named.loglik == pytest.approx(fit.loglik, abs=1e-9)
 

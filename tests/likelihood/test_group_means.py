@@ -65,7 +65,7 @@ def read(table: pl.DataFrame) -> rl.Ratings:
 )
 def test_gradient_and_information_agree_with_differences(link, scale, high, halo) -> None:
     ratings = read(schools(24, high=high)[0])
-    options = Options(facets_spec("gmf"), get_link(link), scale, halo=halo, groups=True)
+    options = Options(facets_spec("gmf"), get_link(link), scale, halo=halo, groups="each")
     model, response = build(ratings, options)
     problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
     x = somewhere(model)
@@ -116,7 +116,7 @@ def test_the_likelihood_is_that_of_plain_loops_and_means_are_found() -> None:
 
 def test_a_panel_prior_says_nothing_of_where_abilities_are_counted_from() -> None:
     ratings = read(schools(60)[0])
-    model, response = build(ratings, Options(facets_spec("gmf"), get_link("logit"), groups=True))
+    model, response = build(ratings, Options(facets_spec("gmf"), get_link("logit"), groups="each"))
     prior = PanelPrior.of(model)
     assert prior is not None
     problem = marginal(ratings, model, response, pseudo_ratings(model, 2, raters=False)).under(prior)
@@ -188,3 +188,76 @@ def test_groups_that_no_rater_links_are_centred_apart() -> None:
 def test_what_does_not_go_with_groups_is_refused(options: dict[str, str]) -> None:
     with pytest.raises(RaterlensError, match="does not go with"):
         rl.fit(read(schools(40)[0]), "gmf", **options)
+
+
+def test_groups_on_a_line_have_its_likelihood() -> None:
+    table, _ = schools(240, sd=1.0)
+    numbered = table.with_columns(grade=2020 + table["school"].str.slice(1).cast(int) / 2)
+    named = {"student": "student", "rater": "rater", "item": "item", "score": "score"}
+    ratings = rl.read(numbered, **named, group="grade")
+    options = Options(facets_spec("gmf"), get_link("logit"), groups="linear")
+    model, response = build(ratings, options)
+    problem = marginal(ratings, model, response, pseudo_ratings(model, 2))
+    x = somewhere(model)
+    assert_gradient(lambda y: problem.value(y, NODES), x)
+    expected = by_differences(problem, x, NODES)
+    np.testing.assert_allclose(
+        in_full(problem.information(x, NODES)), expected, atol=1e-5 * np.abs(expected).max()
+    )
+    line = rl.fit(ratings, "gmf", group_means="linear", **PLAIN)
+    each, none = (rl.fit(ratings, "gmf", group_means=how, **PLAIN) for how in ("each", "none"))
+    assert none.loglik < line.loglik < each.loglik
+    assert line.n_parameters == none.n_parameters + 1
+    means = line.table("groups")["mean"].to_numpy()
+    np.testing.assert_allclose(np.diff(means, 2), 0, atol=1e-9)
+    np.testing.assert_allclose(line.score(ratings)["theta"], line.students["theta"], atol=1e-8)
+    with pytest.raises(RaterlensError, match="no numbers"):
+        rl.fit(read(table), "gmf", group_means="linear")
+
+
+def test_fair_across_groups_leaves_out_what_a_group_says(tmp_path) -> None:
+    ratings = read(schools(240, sd=1.5)[0])
+    within = rl.fit(ratings, "gmf", **PLAIN)
+    across = rl.fit(ratings, "gmf", fair="across", **PLAIN)
+    np.testing.assert_allclose(across.raters["eta"], within.raters["eta"], atol=1e-9)
+    # By Bayes' rule with the population of all students together.
+    t = np.linspace(-9, 9, 1201)
+    means = within.table("groups")["mean"].to_numpy()
+    share = np.mean(np.exp(-((t[:, None] - means) ** 2) / 2), axis=1)
+    effects, labels = within.calibration.effects, within.calibration.labels
+    one = ratings.student == 5
+    rater, item = (
+        places_of(labels[name], each) for name, each in (("rater", ratings.raters), ("item", ratings.items))
+    )
+    s = np.multiply.outer(effects["slope"][rater[ratings.rater[one]]], t)
+    s -= (effects["severity"][rater[ratings.rater[one]]] + effects["difficulty"][item[ratings.item[one]]])[
+        :, None
+    ]
+    posterior = share * np.exp(special.log_expit(np.where(ratings.score[one, None] == 1, s, -s)).sum(axis=0))
+    assert across.students["theta"][5] == pytest.approx(float(posterior @ t / posterior.sum()), abs=1e-6)
+    across.save(tmp_path / "fit.json")
+    np.testing.assert_allclose(
+        rl.load(tmp_path / "fit.json").score(ratings)["theta"], across.students["theta"], atol=1e-8
+    )
+
+
+def places_of(known, labels) -> np.ndarray:
+    return np.array([known.to_list().index(label) for label in labels])
+
+
+def test_students_of_different_raters_are_told_apart_without_a_column() -> None:
+    named = {"student": "student", "rater": "rater", "item": "item", "score": "score"}
+    table, _ = schools(400, sd=1.3, seed=3)
+    fit = rl.fit(rl.read(table, **named, beside="school"))
+    (found,) = fit.assumptions.filter(assumption="assignment").iter_rows(named=True)
+    assert found["taken"]
+    assert "'school'" in found["words"]
+    assert fit.config.group_means == "raters"
+    assert fit.table("spreads").filter(pl.col("term") == "group")["p"].item() < 0.01
+    ratings = rl.read(table, **named)
+    np.testing.assert_allclose(fit.score(ratings)["theta"], fit.students["theta"], atol=1e-8)
+    warned = rl.fit(ratings, "gmf", **PLAIN)
+    assert any(each.startswith("Students of different raters differ") for each in warned.warnings)
+    alike, _ = schools(400, sd=0.0, seed=3)
+    fit = rl.fit(rl.read(alike, **named))
+    assert not fit.assumptions.filter(assumption="assignment")["taken"].item()

@@ -7,7 +7,7 @@ from scipy import integrate, special, stats
 import raterlens as rl
 from raterlens import capability
 from raterlens.capability.links import get_link
-from raterlens.simulation import writing_assessment as assessment
+from raterlens.simulation import example as assessment
 from raterlens.studies import paper
 from raterlens.studies.paper import simulate_study1, simulate_writing
 

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from raterlens.simulation import writing_assessment as writing
+from raterlens.simulation import example as writing
 from raterlens.simulation.simulate import simulate
 from raterlens.studies import study2, study_noise
 from raterlens.studies import study_covariates as covariates

@@ -8,8 +8,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from raterlens.base.errors import RaterlensError
-from raterlens.simulation import writing_assessment as assessment
-from raterlens.simulation import writing_assessment as writing
+from raterlens.simulation import example as assessment
+from raterlens.simulation import example as writing
 from raterlens.studies import paper
 from raterlens.studies.study import Task
 from raterlens.studies.study_writing import STUDY, check_data, load, page, replicate, resample

@@ -62,9 +62,9 @@ CASES = {
     "ordered, halo": case(categories=4, halo="rater"),
     "ordered, halo, pieces": case(categories=4, halo="rater", pieces=True),
     "graded, halo, pieces": case("tfm", "probit", "graded", 3, halo="common", pieces=True),
-    "groups": case(groups=True),
-    "groups, halo": case(groups=True, halo="common"),
-    "groups, probit": case(link="probit", groups=True),
+    "groups": case(groups="each"),
+    "groups, halo": case(groups="each", halo="common"),
+    "groups, probit": case(link="probit", groups="each"),
     "shape, halo": case(smooth=True, halo="common"),
     "shape, probit": case(link="probit", smooth=True),
     "item slopes, halo": case(item_slopes=True, halo="rater", scale="partial credit", categories=3),
@@ -72,12 +72,12 @@ CASES = {
     "item slopes, probit, pieces": case(link="probit", item_slopes=True, pieces=True),
     "probit rater model, halo": case("probit", "probit", halo="common"),
     "known": case(known=True),
-    "known, probit, groups": case(link="probit", known=True, groups=True),
+    "known, probit, groups": case(link="probit", known=True, groups="each"),
     "known, graded": case(link="probit", scale="graded", categories=3, known=True),
     "known, partial credit": case(scale="partial credit", categories=3, known=True),
     "rater thresholds": case(categories=4, rater_thresholds="free"),
     "rater thresholds, graded, groups": case(
-        link="probit", scale="graded", categories=4, rater_thresholds="drawn", groups=True
+        link="probit", scale="graded", categories=4, rater_thresholds="drawn", groups="each"
     ),
     "rater thresholds, halo, pieces": case(categories=3, rater_thresholds="drawn", halo="rater", pieces=True),
 }

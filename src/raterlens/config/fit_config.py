@@ -27,6 +27,8 @@ HaloKind = Literal["none", "common", "rater", "ability"]
 SharedKind = Literal["auto", "yes", "no"]
 Repeats = Literal["draws", "separate"]
 AbilityKind = Literal["normal", "smooth"]
+GroupMeansKind = Literal["each", "linear", "raters", "none"]
+Fair = Literal["within", "across"]
 Assumptions = Literal["adapt", "warn", "ignore"]
 MOST_STARTS = 1000
 STANDARD_MODEL = "gmf"
@@ -155,6 +157,19 @@ class FitConfig:
         "that never differ count as one. separate: they are independent ratings.",
     )
     """Treatment of draws (`ReadConfig.draw`)."""
+    group_means: GroupMeansKind | None = option(
+        None,
+        "Mean ability of groups of students (--population-by). each: every group has its own. linear: it rises with "
+        "the column's number, such as a grade. raters: students marked by the same raters are a group. none: all "
+        "students are alike. Default: each where a column is named; else none, unless the data decide.",
+    )
+    """None: each where groups are named, and else by the policy about assumptions."""
+    fair: Fair = option(
+        "within",
+        "Abilities, decisions and fair results with what a student's group says (within), or as if nothing were known "
+        "of it (across).",
+    )
+    """Whether abilities rest on the student's group besides the student's own ratings."""
     interactions: str | Sequence[str] | None = option(
         None,
         "Let raters differ from item to item (rater:item) or with a further facet (rater:topic); several with commas.",
@@ -273,6 +288,8 @@ class FurtherOptions(TypedDict, total=False):
     allow_reversed: bool
     halo: str | None
     repeats: str
+    group_means: str | None
+    fair: str
     interactions: Any
     trusted: Any
     shared: bool | str

@@ -21,7 +21,6 @@ from raterlens.models.registry import facets_spec
 from raterlens.models.term import Term
 from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.draws import DRAW
-from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.halo import PIECE
 from raterlens.models.terms.known import KnownAnswers
 from raterlens.models.terms.shape import SHAPE
@@ -29,7 +28,7 @@ from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.models.terms.students import POPULATION, Population
 from raterlens.models.terms.thresholds import Thresholds
 from raterlens.ratings.coded import Codes, Ratings, level_table
-from raterlens.ratings.groupings import counted_once
+from raterlens.ratings.groupings import counted_once, with_sets_of_raters
 
 _MOST_ROUNDS = 8
 # Error of the log-likelihood per student, on average, that a test does not notice.
@@ -84,19 +83,23 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
         scores = tuple(range(ratings.n_categories))
     every = with_scores(ratings, scores)
     coded = counted_once(every) if calibration.repeats == "draws" else every
-    pieces, groups = PIECE in calibration.effects, GROUP_MEAN in calibration.effects
+    if calibration.group_means == "raters":
+        coded = with_sets_of_raters(coded)
+    pieces = PIECE in calibration.effects
     if pieces and coded.piece is None:
         raise InputError(
             "the fit tells pieces of work apart, and these ratings name none",
             Message("read them with ", Option("piece")),
         )
-    if groups and coded.group is None:
+    if calibration.group_means != "none" and coded.group is None:
         raise InputError(
             "the fit has a mean ability for each group of students, and these ratings name no groups",
             Message("read them with ", Option("group")),
         )
     smooth, draws = SHAPE in calibration.effects, _drawing(calibration, coded)
-    options = calibration.options(smooth=smooth, pieces=pieces, groups=groups, draws=draws)
+    options = calibration.options(
+        smooth=smooth, pieces=pieces, groups=calibration.group_means, fair=calibration.fair, draws=draws
+    )
     if as_fitted:
         options = replace(options, spec=facets_spec(calibration.model))
     model, response = build(coded, options, len(scores), known_highest(calibration, coded))
@@ -146,6 +149,8 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
     for term in model.terms:
         table = calibration.effects[term.name]
         for axis, facet in enumerate(term.levels):
+            if facet == "group":
+                table = np.append(table, 0.0)  # of sets of raters that the fit has not seen
             table = np.take(table, level_places(calibration, ratings, facet), axis=axis)
         _check_known(term, table, ratings, calibration.scores)
         found.append(term.parameters(table))
@@ -194,10 +199,18 @@ def level_places(calibration: Calibration, ratings: Ratings, facet: str) -> Code
     labels |= {facet_name(one.name): one.labels for one in ratings.facets}
     if ratings.group is not None:
         labels["group"] = ratings.group.labels
+    if facet == "group" and calibration.group_means == "raters":
+        return _sets_known(labels[facet], calibration.labels[facet])
     name = facet if facet in labels else facet_name(facet)
     further = name.removeprefix("facet ")
     what = f"{name}s" if further == name else f"levels of facet {further!r}"
     return places_of(labels[name], calibration.labels[name], what)
+
+
+def _sets_known(sets: pl.Series, known: pl.Series) -> Codes:
+    """Where each set of raters stands among the known ones; the place after them where it is new, with a mean of 0."""
+    place = {label: number for number, label in enumerate(known.cast(pl.String))}
+    return np.array([place.get(label, len(place)) for label in sets], dtype=np.int32)
 
 
 def known_highest(calibration: Calibration, ratings: Ratings) -> Indices | None:

@@ -111,6 +111,11 @@ def fit(
         lets them share the rater's reading of it, by as much as the ratings show for each rater, and counts answers
         that never differ as one; `"separate"` takes them for independent ratings. For method `mml` and every link but
         `log`; by others they are independent, which a warning says.
+    group_means
+        Mean ability of the groups that `rl.read(group=...)` names: `"each"` has its own, `"linear"`: on a line in the
+        group's number, or `"none"`. `"raters"`: students marked by the same raters are a group.
+    fair
+        `"within"`: abilities, decisions and fair results include what a student's group says; `"across"`: they do not.
     interactions
         Raters who differ from item to item, or between levels of a further facet: `("rater", "item")`,
         `("rater", "topic")`, or a list of such terms, each of which may be written `"rater:item"`. What a rater adds

@@ -20,7 +20,7 @@ from scipy import special
 
 from raterlens.base.arrays import limit_blas_threads
 from raterlens.base.errors import RaterlensError
-from raterlens.base.text import Message, Option
+from raterlens.base.text import Message, Option, listed
 from raterlens.capability.population import AbilityShape
 from raterlens.config import FitConfig
 from raterlens.config.fit_config import facets_of
@@ -42,6 +42,7 @@ from raterlens.inference.result import Result, differences
 from raterlens.likelihood.cells import readings_in
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import MODELS, FacetsSpec
+from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.halo import IMPRESSION, PIECE
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.rater_interactions import ITEM
@@ -94,6 +95,8 @@ class Candidate:
     """Candidates beside which alone it is added, as far as the ratings could show them."""
     last: bool = False
     """Whether it is tested only where nothing else is wrong: whatever is looks like it."""
+    by_score: bool = False
+    """Whether the score test decides, without a likelihood ratio, from NEAR on: taking it in costs next to nothing."""
 
     def outcome(self, statistic: float, p: float, *, taken: bool = False) -> Outcome:
         seen = self.seen.format(p=p_words(p))
@@ -150,7 +153,8 @@ def result_under_policy(ratings: Ratings, config: FitConfig, run: Run) -> Result
             walk.outcomes.insert(0, Outcome("all", None, None, False, f"No term was added: {why}."))
         more = policy == "warn" and why is None
         said = [
-            _advice(one, p, alone=not (one.needs and _ordered(ratings)), more=more) for one, p in walk.clear
+            _advice(one, outcome, alone=not (one.needs and _ordered(ratings)), more=more)
+            for one, outcome in walk.clear
         ]
         return replace(_recorded(found, walk.outcomes), warnings=(*found.warnings, *said))
 
@@ -227,8 +231,8 @@ class _Walk:
         self.run = replace(run, on_stage=None, start=None)
         self.outcomes: list[Outcome] = []
         self.added: dict[str, Any] = {}
-        self.clear: list[tuple[Candidate, float]] = []
-        """With the p-values of candidates that are seen and not added."""
+        self.clear: list[tuple[Candidate, Outcome]] = []
+        """Candidates that are seen and not added."""
         self._wrong: list[str] = []
 
     def through(self, found: Earlier, candidates: Iterable[Candidate]) -> None:
@@ -244,6 +248,8 @@ class _Walk:
             if score is None:
                 continue
             outcome, larger = self._decided(one, score, found)
+            if one.term == GROUP_MEAN and (outcome.taken or score.p < CLEAR):
+                outcome = replace(outcome, words=outcome.words + _columns_proposed(at))
             self.outcomes.append(outcome)
             if outcome.taken and larger is not None:
                 found, at = larger, None
@@ -252,7 +258,7 @@ class _Walk:
             elif outcome.p is None or outcome.p < PROMISING:
                 self._wrong.append(one.name)
             if outcome.p is not None and outcome.p < CLEAR and not outcome.taken:
-                self.clear.append((one, outcome.p))
+                self.clear.append((one, outcome))
 
     def _scored(self, found: Earlier) -> ScoredFit:
         """The fit with everything that may be tested in it; of many ratings on those of some students, at least twice
@@ -274,6 +280,9 @@ class _Walk:
             outcome = one.outcome(statistic, p)
             why = f" It is added only beside {_and(blocking)}, which the model does not have."
             return (replace(outcome, words=outcome.words + why) if p < CLEAR else outcome), None
+        if one.by_score:
+            taken = self.add and p < NEAR
+            return one.outcome(statistic, p, taken=taken), self._larger(one, found) if taken else None
         if p < NEAR and (self.add or self.ratings.n_ratings <= CONFIRMED_RATINGS):
             larger, statistic, p = self._ratio(one, found)
         return one.outcome(statistic, p, taken=self.add and p < CLEAR), larger
@@ -289,12 +298,15 @@ class _Walk:
 
     def _ratio(self, one: Candidate, found: Earlier) -> tuple[_Trial, float, float]:
         """The fit with the candidate, and its likelihood ratio with the p-value."""
-        another = one.last or "scale" in one.options or found.config.covariates is not None
-        config = found.config.changed(**one.options, standard_errors=False, reference=None)
-        larger = _Trial.of(config, self.ratings, replace(self.run, start=None if another else found))
+        larger = self._larger(one, found)
         ratio, df = 2 * (larger.loglik - found.loglik), larger.n_parameters - found.n_parameters
         p = p_of_ratio(ratio, df, variance="halo" in one.options) if larger.converged else 1.0
         return larger, ratio, p
+
+    def _larger(self, one: Candidate, found: Earlier) -> _Trial:
+        another = one.last or "scale" in one.options or found.config.covariates is not None
+        config = found.config.changed(**one.options, standard_errors=False, reference=None)
+        return _Trial.of(config, self.ratings, replace(self.run, start=None if another else found))
 
 
 def _testable(found: Earlier, ratings: Ratings) -> bool:
@@ -361,9 +373,14 @@ def _spread_words(name: str, found: Result) -> str:
     )
 
 
-def _advice(one: Candidate, p: float, *, alone: bool, more: bool) -> str:
+def _columns_proposed(at: ScoredFit) -> str:
+    found = [column.name for column in at.placed.ratings.beside if at.differs_by(column) < CLEAR]
+    return f" They differ by {listed(found)}: better name that column as their group." if found else ""
+
+
+def _advice(one: Candidate, outcome: Outcome, *, alone: bool, more: bool) -> str:
     """Say what is missed and what to do: `alone`: the term helps without others; `more`: others can be added."""
-    said = f"{one.seen.format(p=p_words(p))}. {one.missed}"
+    said = outcome.words.removesuffix(".")
     if not alone:
         let = Message(f"{said}. Use ", Option("assumptions", "adapt"), " to let the data decide")
         return let if more else said
@@ -394,7 +411,7 @@ def _shows_halo(ratings: Ratings) -> bool:
 def _may_have_halo(ratings: Ratings, config: FitConfig, *, on_ability: bool) -> bool:
     """On the ability scale, where it predicts better, unless pieces, groups or draws take its place there."""
     plain = config.ability != "smooth" and config.covariance == "observed"
-    plain = plain and ratings.piece is None and ratings.group is None and ratings.draw is None
+    plain = plain and ratings.piece is None and not _has_groups(ratings, config) and ratings.draw is None
     unsaid = config.halo is None and config.scale != "continuous"
     return plain == on_ability and unsaid and ratings.known is None and _shows_halo(ratings)
 
@@ -425,8 +442,21 @@ def _may_have_item_slopes(ratings: Ratings, config: FitConfig) -> bool:
 
 
 def _may_have_a_shape(ratings: Ratings, config: FitConfig) -> bool:
-    said = (config.ability, config.anchors, config.covariates, config.trusted, ratings.known, ratings.group)
-    return all(one is None for one in said) and config.halo != "ability"
+    said = (config.ability, config.anchors, config.covariates, config.trusted, ratings.known)
+    unsaid = all(one is None for one in said) and not _has_groups(ratings, config)
+    return unsaid and config.halo != "ability"
+
+
+def _has_groups(ratings: Ratings, config: FitConfig) -> bool:
+    """Whether groups of students have means."""
+    return config.group_means == "raters" or (ratings.group is not None and config.group_means != "none")
+
+
+def _may_differ_by_raters(ratings: Ratings, config: FitConfig) -> bool:
+    """Whether students of different raters may be different, and groups of them may have means."""
+    said = (config.group_means, config.anchors, config.trusted, config.covariates, ratings.group, ratings.piece)
+    unsaid = all(one is None for one in said) and config.ability != "smooth" and config.shared != "yes"
+    return unsaid and ratings.known is None and len(ratings.marked_pairs()) < ratings.n_students * ratings.n_raters
 
 
 PANEL, CREDIT, RATER_ITEM, HALO = "panel prior", "partial credit", "rater x item", "halo"
@@ -472,6 +502,16 @@ _ON_ABILITY = Candidate(
 )
 
 TESTED = (
+    Candidate(
+        "assignment",
+        {"group_means": "raters"},
+        _may_differ_by_raters,
+        GROUP_MEAN,
+        "Students of different raters differ in ability ({p})",
+        "Raters of weak students look severe, and those of able ones lenient",
+        Option("group_means", "none"),
+        by_score=True,
+    ),
     _ON_ABILITY,
     replace(
         _ON_ABILITY,

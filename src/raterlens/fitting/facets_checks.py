@@ -11,7 +11,7 @@ from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
-from raterlens.config import FitConfig
+from raterlens.config import FitConfig, GroupMeansKind
 from raterlens.config.fit_config import facets_of
 from raterlens.config.limits import INTERACTION_CELLS
 from raterlens.inference.covariance import EXPECTED, OBSERVED, check_kind
@@ -21,7 +21,7 @@ from raterlens.models.registry import MODELS, FacetsSpec, facets_spec
 from raterlens.models.term import Contexts
 from raterlens.models.terms.rater_interactions import ITEM, Interaction
 from raterlens.models.terms.shared_bias import ENOUGH_KNOWN
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Facet, Ratings
 from raterlens.ratings.design import components
 from raterlens.ratings.groupings import inconsistent_raters, one_each, read_once
 from raterlens.ratings.packed import StoredRatings
@@ -197,11 +197,18 @@ def check_impressions(ratings: Ratings, config: FitConfig) -> None:
     )
 
 
-def group_means(ratings: Ratings, config: FitConfig) -> bool:
-    """Whether groups of students have means of their own: wherever groups are named. Raises on options that do not go
+def group_means(ratings: Ratings, config: FitConfig) -> GroupMeansKind:
+    """By what groups of students have means: each its own wherever groups are named. Raises on options that do not go
     with it, and where there is a single group."""
     if ratings.group is None:
-        return False
+        if config.group_means == "linear" or config.fair == "across":
+            asked = Option("fair", "across") if config.fair == "across" else Option("group_means", "linear")
+            raise OptionError(
+                Message(asked, " without groups of students"),
+                Message("name their column with ", Option("group")),
+                option="group_means",
+            )
+        return "none"
     name = ratings.group.name
     if len(ratings.group.labels) < 2:
         raise InputError(
@@ -220,7 +227,23 @@ def group_means(ratings: Ratings, config: FitConfig) -> bool:
             (Option("shared", config.shared), config.shared == "yes"),
         ),
     )
-    return True
+    if config.group_means == "linear":
+        _check_numbers(ratings.group)
+    return config.group_means or "each"
+
+
+def _check_numbers(group: Facet) -> None:
+    numbers = group.labels.cast(pl.Float64, strict=False)
+    if strange := group.labels.filter(~numbers.is_finite().fill_null(value=False)).to_list():
+        raise InputError(
+            Message(
+                Option("group_means", "linear"),
+                f": {group.name!r} has {listed(strange)}, which are no numbers",
+            ),
+            Message("correct them, or use ", Option("group_means", "each")),
+            value=strange,
+            option="group_means",
+        )
 
 
 def drawing_raters(ratings: Ratings, config: FitConfig) -> Mask | None:

@@ -14,7 +14,7 @@ from raterlens.config import FitConfig
 from raterlens.config.limits import SPREAD_RATERS, SPREAD_RATINGS
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.facets_estimate import ROUGH, FacetsEstimate, Known, Where, judged, settled
-from raterlens.estimation.methods import estimate
+from raterlens.estimation.methods import estimate, on_scale, sharp_moments
 from raterlens.estimation.optimiser import Search
 from raterlens.estimation.scoring import with_scores
 from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
@@ -242,6 +242,10 @@ class FacetsTask:
         calibration, reach = self.calibration(estimate, covariance), self._reach(estimate, covariance)
         if reach is not None:
             calibration = replace(calibration, limits=reach.limits)
+        if self.config.fair == "across":
+            problem, x = estimate.problem.across_groups(), estimate.parameters
+            moments = on_scale(problem.model, x, sharp_moments(problem, x, estimate.moments))
+            estimate = replace(estimate, problem=problem, moments=moments)
         if not self.config.standard_errors:  # they were needed only for how large the largest slope is
             covariance, calibration = None, replace(calibration, covariance=None)
         errors = estimate.moments.sd
@@ -337,6 +341,8 @@ class FacetsTask:
             scores=self.scores,
             score_step=self.ratings.score_step,
             repeats=self.config.repeats,
+            group_means=self.options.groups,
+            fair=self.config.fair,
             labels={
                 "rater": ratings.raters,
                 "item": ratings.items,

@@ -23,6 +23,7 @@ from raterlens.models.covariates import covariate_columns
 from raterlens.models.registry import COMMON, MODELS, FacetsSpec
 from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.groupings import with_sets_of_raters
 from raterlens.ratings.packed import StoredRatings
 
 
@@ -106,6 +107,10 @@ def checked(config: FitConfig, ratings: Ratings, run: Run) -> tuple[FitConfig, R
     if config.repeats == "separate" and ratings.draw is not None:
         whole = ratings.in_memory() if isinstance(ratings, StoredRatings) else ratings
         ratings = replace(whole, draw=None)
+    if config.group_means == "none":
+        ratings = replace(ratings, group=None)
+    elif config.group_means == "raters":
+        ratings = with_sets_of_raters(ratings)
     return config, ratings
 
 

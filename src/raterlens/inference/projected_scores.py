@@ -28,16 +28,19 @@ from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.cells import reading_columns
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.calibration import Calibration
+from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.halo import HALO, IMPRESSION
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.thresholds import THRESHOLD
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Facet, Ratings
 
 # What is left of a direction, relative, below which it is one that the fit has absorbed.
 _ABSORBED = 1e-6
 # Of the normal equations, whose columns have length 1: fitted parameters may be redundant.
 _RIDGE = 1e-10
+# Raters whose students are looked at.
+_MOST_RATERS = 300
 
 
 class ScoreTest(NamedTuple):
@@ -88,6 +91,34 @@ def projected_score(own: Array, left: Array, n_fitted: int, *, one_sided: bool =
     return ScoreTest(statistic, df, float(special.fdtrc(df, spare, statistic / df)))
 
 
+def variance_score(left: Array, n_fitted: int) -> ScoreTest | None:
+    """Test the variance that parameters have in common, from what a projection leaves of students' scores in them.
+
+    With S the sums of the scores, the sum of S² is a sum of chi-squared variables weighted by the eigenvalues of the
+    covariance of S; its upper tail follows from three moments (Imhof, 1961).
+    """
+    spare = len(left) - n_fitted
+    if spare <= 0:
+        return None
+    total, spread = left.sum(axis=0), left.T @ left * (len(left) / spare)
+    one, two, three = (float(np.trace(np.linalg.matrix_power(spread, power))) for power in (1, 2, 3))
+    if three <= 0:
+        return None
+    df = two**3 / three**2
+    value = (float(total @ total) - one) * np.sqrt(df / two) + df
+    p = float(special.chdtrc(df, value)) if value > 0 else 1.0
+    return ScoreTest(-float(special.ndtri(max(p, 1e-300))), 1, p)
+
+
+def _shares_of_raters(ratings: Ratings) -> sparse.csr_array:
+    """(students, raters): each student has the mean of what the students of its raters have in common. By the design
+    alone; of many raters those with most students."""
+    student, rater = np.divmod(ratings.marked_pairs(), ratings.n_raters)
+    shape = (ratings.n_students, ratings.n_raters)
+    found = sparse.csr_array((1 / np.bincount(student)[student], (student, rater)), shape=shape)
+    return sparse.csr_array(found[:, np.argsort(-found.sum(axis=0), kind="stable")[:_MOST_RATERS]])
+
+
 @dataclass(frozen=True, eq=False)
 class ScoredFit:
     """A fit on ratings with terms that it does not have at their null values: one pass over the students tells how the
@@ -125,12 +156,33 @@ class ScoredFit:
         at = ScoredFit(placed, nodes, own, sparse.csr_array(fitted))
         for name in wanted & {HALO, IMPRESSION}:
             own[name] = _rises_of_students(at, on_ability=name == IMPRESSION)[:, None]
+        if GROUP_MEAN in wanted:
+            own[GROUP_MEAN] = (sparse.diags_array(at.mean_abilities) @ _shares_of_raters(ratings)).toarray()
         return at
+
+    @cached_property
+    def mean_abilities(self) -> Array:
+        """(students,): their scores in the mean of their distribution."""
+        return np.concatenate([posterior @ self.nodes.points for _, posterior, _ in self.posteriors()])
+
+    def differs_by(self, column: Facet) -> float:
+        """The p-value of a test whether groups of students differ in ability; 1 where students are in several, or there
+        are hardly more students than groups."""
+        student = self.placed.ratings.student
+        codes = column.codes[np.unique(student, return_index=True)[1]]
+        n, number = len(codes), len(column.labels)
+        if not 1 < number <= n / 2 or (codes[student] != column.codes).any():
+            return 1.0
+        own = self.mean_abilities[:, None] * (codes[:, None] == np.arange(number))
+        found = variance_score(projection_left(own, self.fitted), self._n_fitted)
+        return 1.0 if found is None else found.p
 
     def test(self, name: str) -> ScoreTest | None:
         """Test one of the terms; None where it was not among them, or cannot be tested."""
         if name not in self.own:
             return None
+        if name == GROUP_MEAN:
+            return variance_score(self._left[name], self._n_fitted)
         own, variance = self.own[name], name in (HALO, IMPRESSION)
         if variance and own.sum() <= 0:
             return ScoreTest(float(own.sum() / max(np.linalg.norm(own), 1e-150)), 1, 1.0)

@@ -28,7 +28,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.terms.draws import DRAW, Draws
-from raterlens.models.terms.group_means import GROUP_MEAN
+from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.halo import HALO
 from raterlens.models.terms.known import KNOWN
 from raterlens.models.terms.shape import SHAPE
@@ -79,7 +79,8 @@ def _scores(
     if SHAPE in model:
         ability = model.shape(parameters).at(special.ndtr(ability))
     if GROUP_MEAN in model:
-        ability = ability + parameters[model.blocks[GROUP_MEAN]][ratings.student_groups]
+        means = model.term(GROUP_MEAN, GroupMeans).design @ parameters[model.blocks[GROUP_MEAN]]
+        ability = ability + means[ratings.student_groups]
     predictor = model.predictor(parameters)
     score = np.empty(ratings.n_ratings, dtype=np.int16)
     contexts = model.contexts.places(ratings)

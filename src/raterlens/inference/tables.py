@@ -156,13 +156,16 @@ def _student_tables(
         tables["pieces"] = _piece_table(ratings, found)
         tables["piece effect"] = _piece_effect(found, spread)
     if GROUP_MEAN in found.model and ratings.group is not None:
-        at, students = blocks[GROUP_MEAN], found.model.term(GROUP_MEAN, GroupMeans).n_students
+        at, term = blocks[GROUP_MEAN], found.model.term(GROUP_MEAN, GroupMeans)
+        known = None if spread is None else in_full(spread.matrix[at, at])
         tables["groups"] = pl.DataFrame(
             {
                 "group": ratings.group.labels.cast(pl.String),
-                "n": students.astype(np.int64),
-                "mean": x[at],
-                "mean_se": se[at],
+                "n": term.n_students.astype(np.int64),
+                "mean": term.design @ x[at],
+                "mean_se": np.full(term.n_groups, np.nan)
+                if known is None
+                else np.sqrt(np.einsum("gk,kl,gl->g", term.design, known, term.design)),
             }
         )
     if SHAPE in found.model:

@@ -163,6 +163,13 @@ class FacetsMarginal(ABC):
         other.prior = prior
         return other
 
+    def across_groups(self) -> Self:
+        """The same problem with students distributed like all of them together, whatever their group."""
+        other = copy(self)
+        other.model = self.model.across_groups()
+        other._latest = other._known = None
+        return other
+
     def with_drawn(self, drawn: DrawnPrior) -> Self:
         """The same problem with another prior of its drawn terms."""
         other = copy(self)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.capability.links import Link
-from raterlens.config import HaloKind
+from raterlens.config import Fair, GroupMeansKind, HaloKind
 from raterlens.models.facets import FacetsModel
 from raterlens.models.marks import Marks
 from raterlens.models.registry import FacetsSpec
@@ -48,8 +48,10 @@ class Options:
     """Whether a student's pieces of work differ."""
     interactions: tuple[str, ...] = ()
     """Facets that raters interact with, `item` among them."""
-    groups: bool = False
-    """Whether groups of students have means of their own."""
+    groups: GroupMeansKind = "none"
+    """Whether groups of students have means, and by what."""
+    fair: Fair = "within"
+    """Whether abilities rest on what a student's group says."""
     rater_thresholds: Literal["none", "drawn", "free"] = "none"
     """Whether raters have thresholds of their own around those of all, from a distribution or each by itself."""
     draws: Mask | None = None
@@ -69,7 +71,9 @@ def build(
     `n_categories` where the model has more of them than these ratings show, and `known_highest` (items,) where an item
     is known to have higher scores.
     """
-    groups = GroupMeans.of(ratings) if options.groups else None
+    groups = None
+    if options.groups != "none":
+        groups = GroupMeans.of(ratings, options.groups, across=options.fair == "across")
     response = response_of(n_categories or ratings.n_categories, ratings.score_step, options)
     return on_rows(Contexts.of(ratings), response, options, known_highest, groups), response
 

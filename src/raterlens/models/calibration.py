@@ -16,7 +16,7 @@ from raterlens.base.errors import choose
 from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.index import NEARBY, OwnCurves
 from raterlens.capability.links import get_link
-from raterlens.config import HaloKind
+from raterlens.config import Fair, GroupMeansKind, HaloKind
 from raterlens.models.build import Options, on_rows, response_of
 from raterlens.models.facets import FacetsModel
 from raterlens.models.marks import Marks
@@ -90,6 +90,10 @@ class Calibration:
 
     repeats: str = "draws"
     """Treatment of repeated answers: as draws, or as separate ratings."""
+    group_means: GroupMeansKind = "none"
+    """By what groups of students have means."""
+    fair: Fair = "within"
+    """Whether abilities rest on what a student's group says."""
 
     @property
     def values(self) -> Array:
@@ -308,7 +312,8 @@ class Calibration:
     @staticmethod
     def from_plain(content: dict[str, Any]) -> "Calibration":
         # Files without a word on repeated answers are of a release that took them for separate ratings.
-        known: dict[str, Any] = {"repeats": "separate", **content}
+        groups = "each" if "group" in content["effects"] else "none"
+        known: dict[str, Any] = {"repeats": "separate", "group_means": groups, **content}
         for name, read in _READ.items():
             if known.get(name) is not None:
                 known[name] = read(known[name])

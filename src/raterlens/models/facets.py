@@ -200,11 +200,17 @@ class FacetsModel:
                 return at, found
         return None
 
+    def across_groups(self) -> "FacetsModel":
+        """Without what the group of a student says."""
+        terms = (replace(term, across=True) if isinstance(term, GroupMeans) else term for term in self.terms)
+        return replace(self, terms=tuple(terms))
+
     def between_variance(self, parameters: Array) -> float:
         """Variance of the means of groups, over all students; 0 if there are none."""
         if GROUP_MEAN not in self:
             return 0.0
-        means, n = parameters[self.blocks[GROUP_MEAN]], self.term(GROUP_MEAN, GroupMeans).n_students
+        term = self.term(GROUP_MEAN, GroupMeans)
+        means, n = term.design @ parameters[self.blocks[GROUP_MEAN]], term.n_students
         return float(np.average((means - np.average(means, weights=n)) ** 2, weights=n))
 
     @property

@@ -22,6 +22,8 @@ COMMON = frozenset(
         "method",
         "link",
         "repeats",
+        "group_means",
+        "fair",
         "starts",
         "seed",
         "standard_errors",

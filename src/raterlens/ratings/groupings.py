@@ -82,6 +82,34 @@ def with_draws(ratings: Ratings) -> Ratings:
     return replace(ratings, draw=Facet(DRAW, again.astype(np.int32), labels))
 
 
+def with_sets_of_raters(ratings: Ratings) -> Ratings:
+    """The same ratings, students in groups by who marked them.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> ratings = rl.read({"student": [1, 1, 2, 3], "rater": ["A", "B", "A", "A"], "score": [1, 0, 1, 0]})
+    >>> found = with_sets_of_raters(ratings)
+    >>> found.group.labels.to_list(), found.student_groups.tolist()
+    (['A', 'A + B'], [1, 0, 0])
+    """
+    student, rater = np.divmod(ratings.marked_pairs(), ratings.n_raters)
+    keys = np.random.default_rng(1).integers(2**63, size=ratings.n_raters)  # sums of which tell sets apart
+    key = np.zeros(ratings.n_students, np.int64)
+    np.add.at(key, student, keys[rater])
+    _, shown_by, of_student = np.unique(key, return_index=True, return_inverse=True)
+    begin = np.searchsorted(student, [shown_by, shown_by + 1])
+    names = ratings.raters.cast(pl.String).to_list()
+    labels = [" + ".join(names[each] for each in rater[first:end]) for first, end in begin.T]
+    order = np.argsort(labels)
+    place = np.argsort(order).astype(np.int32)[of_student]
+    group = Facet(SET_OF_RATERS, place[ratings.student], pl.Series([labels[each] for each in order]))
+    return replace(ratings, group=group)
+
+
+SET_OF_RATERS = "set of raters"
+
+
 class Questions(NamedTuple):
     """Ratings by what was asked: a student's work (or one piece of it), rated by a rater on an item."""
 

@@ -1,6 +1,6 @@
 """Who rates whom on which item. A new design is a function that returns a `Plan`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from raterlens.base.errors import OptionError
 from raterlens.base.text import shortened
+from raterlens.ratings.coded import Facet
 from raterlens.reading.labels import Levels, code
 
 
@@ -21,11 +22,16 @@ class Plan:
     student: Levels
     rater: Levels
     item: Levels
+    group: NDArray[np.int32] | None = None
+    """(students,): the code of each one's group."""
+
+    def facet_of_groups(self) -> Facet:
+        """The groups of the students of all ratings."""
+        assert self.group is not None
+        return Facet("group", self.group[self.student.codes], numbered("G", int(self.group.max()) + 1))
 
 
-def crossed(
-    students: int, raters: int, items: int, raters_per_student: int | None, random: Generator
-) -> Plan:
+def dealt(students: int, raters: int, items: int, raters_per_student: int | None, random: Generator) -> Plan:
     """Every student has `raters_per_student` raters, each of whom scores all items.
 
     Raters are dealt in laps: in each lap a fresh order of all raters is dealt to as many students as it takes to use
@@ -46,6 +52,40 @@ def crossed(
     dealt = orders[:, np.arange(students_in_lap * per_student) % raters].reshape(-1, per_student)[:students]
     dealt.sort(axis=1)
     return _essays(np.repeat(np.arange(students, dtype=np.int32), per_student), dealt.ravel(), items)
+
+
+def in_groups(
+    students: int, raters: int, items: int, groups: int, own: int, crossed: float, random: Generator
+) -> Plan:
+    """Students and raters belong to groups in turn. Every student has `own` raters of its group, and a share of them
+    another rater besides, of any other group."""
+    _check_sizes(students, raters, items)
+    check_count("groups", groups, 2)
+    check_count("raters_per_student", own, 1)
+    if own > raters // groups:
+        what = f"{raters} raters in {groups} groups, of whom {own} mark a student of their group"
+        raise OptionError(what, "add raters, or lower groups", value=groups, option="groups")
+    if not 0 <= crossed <= 1:
+        raise OptionError(
+            f"crossed is {crossed!r}", "give a share from 0 to 1", value=crossed, option="crossed"
+        )
+    group, of_rater = np.arange(students) % groups, np.arange(raters) % groups
+    first = random.random((students, raters)) + (
+        group[:, None] != of_rater
+    )  # those of the own group come first
+    chosen = np.argsort(first, axis=1)[:, :own]
+    others = np.argsort(random.random((students, raters)) + (group[:, None] == of_rater), axis=1)[:, :1]
+    marked = np.zeros((students, raters), dtype=bool)
+    np.put_along_axis(marked, chosen, values=True, axis=1)
+    again = random.permutation(students)[: round(crossed * students)]
+    marked[again, others[again, 0]] = True
+    student, rater = np.nonzero(marked)
+    if not marked.any(axis=0).all():
+        raise OptionError(
+            f"{students} students leave some rater without one", "add students", option="students"
+        )
+    plan = _essays(student.astype(np.int32), rater.astype(np.int32), items)
+    return replace(plan, group=group.astype(np.int32))
 
 
 def linked(students: int, raters: int, items: int, common_students: int) -> Plan:
@@ -100,7 +140,8 @@ def written(design: Any) -> Plan:
         if (level.codes < 0).any():
             what = f"the design's {column.name} is missing in a row"
             raise OptionError(what, "fill it in, or drop the row", option="design")
-    return Plan(*levels)
+    student, rater, item = levels
+    return Plan(student, rater, item)
 
 
 def check_count(name: str, value: int, least: int) -> None:

@@ -19,7 +19,7 @@ from raterlens.capability.population import Normal
 from raterlens.config import Scale
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import readings_of
-from raterlens.simulation.designs import Plan, crossed, linked, written
+from raterlens.simulation.designs import Plan, dealt, in_groups, linked, written
 
 # --------------------------------------------------------------------------------------------------------- draws
 
@@ -53,6 +53,12 @@ class Truth:
     """HRM: how strongly the true category follows ability; 0 for Dawid-Skene, where it does not."""
     halo: Array = field(default_factory=lambda: np.zeros(1))
     """τ, per rater: the spread of what all scores of a reading share besides ability."""
+    own_thresholds: Array | None = None
+    """(raters, steps): how far each rater's thresholds are from those of all."""
+    group_means: Array | None = None
+    """Mean ability per group of students, 0 on average over students."""
+    population: Normal = field(default_factory=Normal)
+    """All students together, as near as a normal distribution comes."""
 
     @property
     def sigma(self) -> float:
@@ -79,11 +85,17 @@ class Truth:
             return capability.hrm(criterion=self.severity, slope=self.slope, link=self.link)
         if self.sigma == 0:
             return np.zeros_like(self.slope)
-        if self.thresholds is not None or self.halo.any():
-            curve = curve_of(get_link(self.link), self.thresholds, graded=self.scale == "graded")
-            students = Normal()
+        students = self.population
+        if self.thresholds is not None or self.halo.any() or self.group_means is not None:
+            link, graded = get_link(self.link), self.scale == "graded"
+            curve = curve_of(link, self.thresholds, graded=graded)
             most = students.densest if self.model == "probit" else students.best(curve, np.array(self.sigma))
-            return students.rate(curve, self.slope, self.severity, self.halo**2) / most
+            if self.own_thresholds is None or self.thresholds is None:
+                return students.rate(curve, self.slope, self.severity, self.halo**2) / most
+            own = [curve_of(link, self.thresholds + more, graded=graded) for more in self.own_thresholds]
+            raters = zip(own, self.slope, self.severity, self.halo**2, strict=True)
+            rates = [students.rate(curve, *(np.array([x]) for x in values)) for curve, *values in raters]
+            return np.concatenate(rates) / most
         if self.model == "probit":
             return capability.probit(noise=1 / self.slope, threshold=self.severity / self.slope)
         return capability.gmf(rho=self.rho, eta=self.severity, sigma=self.sigma, link=self.link)
@@ -100,7 +112,7 @@ def facets(plan: Plan, truth: Truth, random: Generator, impressions: Generator) 
     if truth.thresholds is None:
         chance = np.exp(get_link(truth.link).log_pass(predictor))
         return (random.random(len(chance)) < chance).astype(np.int16)
-    return _ordered(predictor, item, truth, random)
+    return _ordered(predictor, rater, item, truth, random)
 
 
 def _halo(plan: Plan, truth: Truth, random: Generator) -> Array:
@@ -112,10 +124,13 @@ def _halo(plan: Plan, truth: Truth, random: Generator) -> Array:
     return np.asarray(truth.halo[rater] * random.standard_normal(number)[reading])
 
 
-def _ordered(predictor: Array, item: NDArray[np.int32], truth: Truth, random: Generator) -> Scores:
+def _ordered(
+    predictor: Array, rater: NDArray[np.int32], item: NDArray[np.int32], truth: Truth, random: Generator
+) -> Scores:
     """Adjacent categories: log P(k) − log P(k − 1) = S − τ_k. Graded: P(score ≥ k) = F(S − τ_k)."""
     assert truth.thresholds is not None
     tau = np.broadcast_to(truth.thresholds, (len(truth.difficulty), truth.thresholds.shape[1]))[item]
+    tau = tau if truth.own_thresholds is None else tau + truth.own_thresholds[rater]
     steps = predictor[:, None] - tau
     if truth.scale == "graded":
         at_least = np.exp(get_link(truth.link).log_pass(steps))
@@ -181,6 +196,8 @@ class Parameters:
     thresholds: ArrayLike | None
     scale: str
     halo: ArrayLike = 0.0
+    threshold_spread: float = 0.0
+    group_spread: float = 0.0
 
     def __post_init__(self) -> None:
         """All that can be checked before the design is known."""
@@ -200,6 +217,13 @@ class Parameters:
         if self.model in LATENT_CLASS and np.any(np.asarray(self.halo) != 0):
             what = f"halo is given, but model {self.model!r} has none"
             raise _wrong("halo", self.halo, what, "use model 'gmf' or 'tfm'")
+        for name in ("threshold_spread", "group_spread"):
+            value = getattr(self, name)
+            if not np.isfinite(value) or value < 0:
+                raise _wrong(name, value, f"{name} is {value!r}", "give a number of at least 0")
+        if self.threshold_spread and self.thresholds is None:
+            what = f"threshold_spread is {self.threshold_spread!r}, but ratings are pass or fail"
+            raise _wrong("threshold_spread", self.threshold_spread, what, "give thresholds")
         if self.thresholds is None:
             return
         if self.model not in ("gmf", "tfm"):
@@ -221,15 +245,39 @@ class Parameters:
             tau = self._threshold_rows(n_items)
             difficulty = difficulty + tau.mean(axis=1)
             tau = tau - tau.mean(axis=1, keepdims=True)
+        means, ability = (
+            None,
+            _values("ability", self.ability, "student", streams[3].normal(0.0, 1.0, n_students)),
+        )
+        population = Normal()
+        if plan.group is not None:
+            size = np.bincount(plan.group)
+            means = self.group_spread * streams[5].standard_normal(len(size))
+            means -= size @ means / size.sum()
+            ability = ability + means[plan.group]
+            population = Normal(0.0, float(np.sqrt(1 + size @ means**2 / size.sum())))
         return self._centred(
             apart,
             line,
             difficulty,
-            ability=_values("ability", self.ability, "student", streams[3].normal(0.0, 1.0, n_students)),
+            ability=ability,
             thresholds=tau,
             scale=self.scale,
             halo=self._halo(n_raters),
+            own_thresholds=self._own_thresholds(n_raters, tau, streams[4]),
+            group_means=means,
+            population=population,
         )
+
+    def _own_thresholds(self, n_raters: int, shared: Array | None, random: Generator) -> Array | None:
+        """Those of each rater sum to 0: anything else is severity."""
+        if shared is None or not self.threshold_spread:
+            return None
+        own = self.threshold_spread * random.standard_normal((n_raters, shared.shape[1]))
+        own -= own.mean(axis=1, keepdims=True)
+        if self.scale == "graded":
+            return np.sort(shared + own, axis=1) - shared
+        return own
 
     def _halo(self, n_raters: int) -> Array:
         spread = _values("halo", self.halo, "rater", np.zeros(n_raters))
@@ -345,6 +393,8 @@ def simulate(
     items: int = 5,
     raters_per_student: int | None = None,
     common_students: int | None = None,
+    groups: int | None = None,
+    crossed: float = 0.3,
     design: Any = None,
     model: str = "gmf",
     link: str | None = None,
@@ -360,6 +410,8 @@ def simulate(
     thresholds: ArrayLike | None = None,
     scale: str = "rating scale",
     halo: ArrayLike = 0.0,
+    threshold_spread: float = 0.0,
+    group_spread: float = 0.7,
     seed: int | Sequence[int] = 0,
 ) -> Simulated:
     r"""Draw ratings from any of the models that can be fitted.
@@ -384,8 +436,11 @@ def simulate(
         all raters.
     common_students
         Instead: how many students every rater rates; each of the others has a single rater.
+    groups, crossed
+        Instead: so many groups of students, such as schools, each with raters of its own. A student has
+        `raters_per_student` raters (one by default) of its group, and this share of students another one besides.
     design
-        Instead of these five: a dataframe with the columns student, rater and item, or three arrays of
+        Instead of these seven: a dataframe with the columns student, rater and item, or three arrays of
         labels or codes, one row per rating. Arrays of parameters follow the sorted labels.
     model
         ``gmf``; ``tfm``, in which all raters share one slope; ``probit``; ``hrm``; or ``dawid-skene``, which is
@@ -413,6 +468,10 @@ def simulate(
     halo
         :math:`\\tau`, one for all raters or one per rater (not for the HRM): the spread of what all scores of a student
         by a rater share besides ability. Where the same item occurs again, it is of the next reading.
+    threshold_spread
+        Standard deviation of each rater's own thresholds around those of all.
+    group_spread
+        Standard deviation of the mean abilities of groups; 1 within them.
     seed
         A number, or several (of a study and a replication, say). The same seed gives the same ratings.
 
@@ -464,10 +523,15 @@ def simulate(
         thresholds=thresholds,
         scale=scale,
         halo=halo,
+        threshold_spread=threshold_spread,
+        group_spread=group_spread,
     )
-    layout, *values, chance, impressions = _streams(seed)
-    plan = _plan(design, students, raters, items, raters_per_student, common_students, layout)
-    truth = parameters.truth(plan, values)
+    layout, *values, chance, impressions, own, means = _streams(seed)
+    if groups is not None and design is None and common_students is None:
+        plan = in_groups(students, raters, items, groups, raters_per_student or 1, crossed, layout)
+    else:
+        plan = _plan(design, students, raters, items, raters_per_student, common_students, layout)
+    truth = parameters.truth(plan, [*values, own, means])
     ratings = Ratings(
         student=plan.student.codes,
         rater=plan.rater.codes,
@@ -477,6 +541,7 @@ def simulate(
         raters=plan.rater.labels.alias("rater"),
         items=plan.item.labels.alias("item"),
         notes=(f"simulated: {model}, {truth.link} link, seed {seed}",),
+        group=None if plan.group is None else plan.facet_of_groups(),
     )
     return Simulated(ratings, truth)
 
@@ -493,7 +558,7 @@ def _plan(
     if design is not None:
         return written(design)
     if common_students is None:
-        return crossed(students, raters, items, raters_per_student, random)
+        return dealt(students, raters, items, raters_per_student, random)
     if raters_per_student is not None:
         raise OptionError(
             f"raters_per_student is {raters_per_student} and common_students is {common_students}, which are different "
@@ -506,10 +571,10 @@ def _plan(
 
 
 def _streams(seed: int | Sequence[int]) -> list[Generator]:
-    """Independent streams: for the design, the raters' two parameters, the items, the students, the ratings and the
-    impressions."""
+    """Independent streams: for the design, the raters' two parameters, the items, the students, the ratings, the
+    impressions, raters' own thresholds and the means of groups."""
     try:
-        return [default_rng(child) for child in SeedSequence(seed).spawn(7)]
+        return [default_rng(child) for child in SeedSequence(seed).spawn(9)]
     except (TypeError, ValueError, OverflowError):
         raise OptionError(
             f"seed is {shortened(seed)}",

@@ -8,7 +8,7 @@ import polars as pl
 
 from raterlens.base.arrays import Array
 from raterlens.ratings.coded import Ratings
-from raterlens.simulation import writing_assessment as writing
+from raterlens.simulation import example as writing
 from raterlens.simulation.example import load_example
 from raterlens.simulation.simulate import Simulated, simulate
 

@@ -16,7 +16,7 @@ from raterlens.base.arrays import Array
 from raterlens.base.text import number
 from raterlens.config import FitConfig, Method
 from raterlens.fitting.fit import fitted
-from raterlens.simulation import writing_assessment as writing
+from raterlens.simulation import example as writing
 from raterlens.studies.figures import BLUE, VERMILION
 from raterlens.studies.paper import REPLICATIONS, simulate_writing
 from raterlens.studies.study import (

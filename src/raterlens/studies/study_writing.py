@@ -21,7 +21,7 @@ from raterlens.fitting.fit import Fit, fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.formats.sources import open_table
 from raterlens.reading.read import read
-from raterlens.simulation import writing_assessment as writing
+from raterlens.simulation import example as writing
 from raterlens.studies import paper
 from raterlens.studies.figures import BLUE, two_kinds
 from raterlens.studies.study import Results, Study, Task, table

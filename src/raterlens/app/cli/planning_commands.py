@@ -47,6 +47,17 @@ class SimulatedDesign:
     common_students: int | None = option(
         None, "Instead: students rated by every rater; the others have one rater each."
     )
+    groups: int | None = option(
+        None,
+        "Instead: groups of students, such as schools, each marked by raters of its own (one per student).",
+    )
+    crossed: float = option(0.3, "With groups: share of students whom another rater marks as well.")
+    group_spread: float = option(
+        0.7, "With groups: standard deviation of their mean abilities; 1 within them."
+    )
+    threshold_spread: float = option(
+        0.0, "With several categories: standard deviation of each rater's own thresholds around those of all."
+    )
     model: str = option("gmf", f"{one_of(SIMULATED)}.")
     link: str | None = option(None, f"{one_of(get_args(LinkName))}; the model's own by default.")
     seed: int = option(0, "The same seed gives the same ratings.")

@@ -1,6 +1,6 @@
 """Students who were not assigned at random: each group of them, such as a school, has a mean of its own.
 
-    theta_n ~ N(m_g, 1)  for a student n of group g
+    theta_n ~ N(m_g, 1)  for a student n of group g,      m_g free, drawn from N(0, s²), or linear in a number
 
 Raters who mark weak schools would else be taken for severe. Groups that no rater links to the others are confounded
 with the severities of their raters: they are centred apart.
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from scipy import special
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.models.term import People, Term
@@ -29,19 +31,26 @@ LARGEST_MEAN = 5.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupMeans(Term):
-    """m_g, of groups of students."""
+    """m = D x, of groups of students: x are the means themselves, or the slope and the place of a line."""
 
     n_students: Array
     """(groups,): students of each."""
     linked: Indices
-    """(groups,): which are linked to each other by raters."""
+    """(groups,): which are linked to each other by raters; all of them where they are on a line."""
     rater_linked: Indices
     """(raters,): to which of these each rater belongs."""
     drawn: bool
+    numbers: Array | None = None
+    """(groups,): what means are linear in, counted from about their middle; None where each group has its own."""
+    middle: float = 0.0
+    across: bool = False
+    """Whether students are distributed like all of them together, whatever their group."""
     name: str = GROUP_MEAN
 
     @staticmethod
-    def of(ratings: Ratings) -> "GroupMeans":
+    def of(ratings: Ratings, kind: str = "each", *, across: bool = False) -> "GroupMeans":
+        """`kind`: each group's own mean, drawn where there are many of them or they are sets of `raters`; or a `linear`
+        function of its label."""
         assert ratings.group is not None
         n, groups, pairs = ratings.n_raters, len(ratings.group.labels), []
         students = np.zeros(groups)
@@ -50,17 +59,31 @@ class GroupMeans(Term):
             assert part.student_groups is not None
             pairs.append(np.unique(part.rater.astype(np.int64) * groups + part.group.codes))
             students += np.bincount(part.student_groups, minlength=groups)
+        if kind == "linear":
+            number = ratings.group.labels.cast(pl.Float64).to_numpy()
+            middle = float(np.average(number, weights=students))
+            every, raters = np.zeros(groups, np.int64), np.zeros(n, np.int64)
+            return GroupMeans(students, every, raters, False, number - middle, middle, across)
         rater, group = np.divmod(np.unique(np.concatenate(pairs)), groups)
         _, found = components(n + groups, rater, group + n)
-        return GroupMeans(students, found[n:], found[:n], groups > FEW_GROUPS)
+        return GroupMeans(
+            students, found[n:], found[:n], kind == "raters" or groups > FEW_GROUPS, across=across
+        )
+
+    @property
+    def design(self) -> Array:
+        """(groups, parameters)"""
+        if self.numbers is None:
+            return np.eye(self.n_groups)
+        return np.column_stack([self.numbers, np.ones(self.n_groups)])
 
     @property
     def size(self) -> int:
-        return len(self.n_students)
+        return self.n_groups if self.numbers is None else 2
 
     @property
     def n_groups(self) -> int:
-        return self.size
+        return len(self.n_students)
 
     @property
     def weights(self) -> Array:
@@ -70,21 +93,29 @@ class GroupMeans(Term):
 
     def people(self, x: Array, points: Array) -> People:
         """log phi(t - m) / phi(t) = m t - m² / 2"""
-        away = points - x[:, None]
+        if self.numbers is None:
+            mean, by, parameter = x, np.ones((self.size, 1)), np.arange(self.size)[:, None]
+        else:
+            mean, by = self.design @ x, self.design
+            parameter = np.tile(np.arange(self.size), (self.n_groups, 1))
+        ratio = np.multiply.outer(mean, points) - mean[:, None] ** 2 / 2
+        if self.across:
+            share = np.log(self.n_students / self.n_students.sum())
+            ratio = np.broadcast_to(special.logsumexp(ratio + share[:, None], axis=0), ratio.shape)
         return People(
-            np.multiply.outer(x, points) - x[:, None] ** 2 / 2,
-            away[:, None],
-            np.arange(self.size)[:, None],
-            lambda counts: -np.diag(counts.sum(axis=1)),
+            ratio,
+            by[:, :, None] * (points - mean[:, None])[:, None],
+            parameter,
+            lambda counts: -(self.design.T * counts.sum(axis=1)) @ self.design,
             np.zeros(self.size),
             1.0,
         )
 
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
-        return np.maximum(0.5 * self.n_students, 0.5)
+        return np.maximum(0.5 * self.n_students @ self.design**2, 0.5)
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        most = np.full(self.size, LARGEST_MEAN)
+        most = LARGEST_MEAN / np.maximum(np.abs(self.design).max(axis=0), 1e-9)
         return -most, most
 
     def redundancies(self, model: "FacetsModel", parameters: Array) -> Iterator[tuple[Array, Array]]:
@@ -95,12 +126,20 @@ class GroupMeans(Term):
         for link in np.unique(self.linked):
             groups, raters = self.linked == link, self.rater_linked == link
             share = np.where(groups, self.n_students, 0.0)
+            alike = groups.astype(float) if self.numbers is None else np.array([0.0, 1.0])
             severity = model.severity.invert(np.where(raters, slopes, 0.0))
             yield (
-                model.vector(**{self.name: share / share.sum()}),
-                model.vector(**{self.name: groups.astype(float), "severity": severity}),
+                model.vector(**{self.name: share @ self.design / share.sum()}),
+                model.vector(**{self.name: alike, "severity": severity}),
             )
 
     @property
     def levels(self) -> tuple[str, ...]:
-        return ("group",)
+        return () if self.numbers is not None else ("group",)
+
+    def table(self, x: Array) -> Array:
+        """The means, or the line's slope and its height at 0."""
+        return x if self.numbers is None else np.array([x[0], x[1] - self.middle * x[0]])
+
+    def parameters(self, table: Array) -> Array:
+        return table if self.numbers is None else np.array([table[0], table[1] + self.middle * table[0]])

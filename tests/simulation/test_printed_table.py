@@ -2,7 +2,7 @@
 
 from scipy import integrate, special, stats
 
-from raterlens.simulation import writing_assessment as writing
+from raterlens.simulation import example as writing
 
 
 def test_the_table_is_the_printed_one():
