@@ -7,9 +7,8 @@ import pytest
 import raterlens as rl
 from raterlens.config import FitConfig
 from raterlens.fitting import assumptions
-from raterlens.fitting.assumptions import CLEAR, p_of_ratio
+from raterlens.fitting.assumptions import CLEAR, AbilityTest, p_of_ratio, p_of_variances
 from raterlens.fitting.fit import fit_with_assumptions
-from raterlens.fitting.likelihood_ratios import AbilityTest, p_of_variances
 from tests.support.ability_shapes import ratings_of
 
 STEPS = [-1.0, 0.0, 1.0]

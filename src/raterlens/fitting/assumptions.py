@@ -454,9 +454,20 @@ def _has_groups(ratings: Ratings, config: FitConfig) -> bool:
 
 def _may_differ_by_raters(ratings: Ratings, config: FitConfig) -> bool:
     """Whether students of different raters may be different, and groups of them may have means."""
-    said = (config.group_means, config.anchors, config.trusted, config.covariates, ratings.group, ratings.piece)
+    said = (
+        config.group_means,
+        config.anchors,
+        config.trusted,
+        config.covariates,
+        ratings.group,
+        ratings.piece,
+    )
     unsaid = all(one is None for one in said) and config.ability != "smooth" and config.shared != "yes"
-    return unsaid and ratings.known is None and len(ratings.marked_pairs()) < ratings.n_students * ratings.n_raters
+    return (
+        unsaid
+        and ratings.known is None
+        and len(ratings.marked_pairs()) < ratings.n_students * ratings.n_raters
+    )
 
 
 PANEL, CREDIT, RATER_ITEM, HALO = "panel prior", "partial credit", "rater x item", "halo"
