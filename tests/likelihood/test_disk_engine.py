@@ -11,7 +11,7 @@ from raterlens.inference.covariance import in_full
 from raterlens.likelihood.cells import essays, ungrouped
 from raterlens.likelihood.engines.contract import Tables
 from raterlens.likelihood.engines.disk import DiskEngine, Part
-from raterlens.likelihood.engines.selection import bind
+from raterlens.likelihood.marginal import bind
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.term import Contexts
 from raterlens.ratings.packed import StoredRatings, open_packed

@@ -17,7 +17,7 @@ from raterlens.likelihood.engines.compiled import CompiledEngine
 from raterlens.likelihood.engines.contract import CellScores, Engine, Tables, about_means
 from raterlens.likelihood.engines.disk import DiskEngine, Part, among
 from raterlens.likelihood.engines.numpy import NumpyEngine
-from raterlens.likelihood.engines.selection import bind, engine_for
+from raterlens.likelihood.marginal import bind, engine_for
 from raterlens.likelihood.nodes import NestedNodes, Nodes
 from raterlens.models.term import Contexts
 from raterlens.ratings.coded import Codes

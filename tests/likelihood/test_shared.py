@@ -10,8 +10,9 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.optimiser import Search, Space
 from raterlens.estimation.shared_estimate import fit_shared
 from raterlens.inference.covariance import in_full
+from raterlens.likelihood.forms import ACCURACY, SharedResponse
 from raterlens.likelihood.nodes import ProductNodes
-from raterlens.likelihood.shared import ACCURACY, Ridge, SharedResponse
+from raterlens.likelihood.priors import Ridge
 from raterlens.models.responses import Adjacent, Graded, Linked, Predictor
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from tests.support.facets_models import assert_gradient, by_differences, ordered, with_facet, with_some_known
@@ -85,11 +86,11 @@ def test_the_ridge_does_not_say_which_way_the_truth_lies() -> None:
     slope, bias = model.blocks["slope"], model.blocks[BIAS]
     turned = x.copy()
     turned[slope], turned[bias] = 0.6 * x[slope] - 0.8 * x[bias], 0.8 * x[slope] + 0.6 * x[bias]
-    ridge = Ridge(0.7, own_slopes=True)
-    value, gradient = ridge.value(model, x)
+    ridge = Ridge(model, 0.7, own_slopes=True)
+    value, gradient = ridge.value(x)
     assert value < 0
-    assert ridge.value(model, turned)[0] == pytest.approx(value)
-    assert gradient == pytest.approx(-(ridge.information(model) @ x))
+    assert ridge.value(turned)[0] == pytest.approx(value)
+    assert gradient == pytest.approx(-(ridge.added(np.zeros((len(x), len(x))), x) @ x))
 
 
 @pytest.mark.parametrize(
@@ -135,16 +136,22 @@ BIASES = np.array([0.7, -0.3])
 def test_each_node_is_the_response_with_what_is_shared_in_its_intercepts(response) -> None:
     steps = response.n_categories - 1
     predictor = Predictor(np.array([1.2, 0.4]), np.array([0.3, -0.2])[:, None] - np.arange(steps))
-    shared = SharedResponse(response, BIASES, PRODUCT.z)
+    shared = SharedResponse(response, PRODUCT.z)
+    both = Predictor(predictor.slope, np.column_stack([predictor.intercepts, BIASES]))
     counts = np.random.default_rng(1).random((2, response.n_categories, len(PRODUCT.points)))
     found = [
-        shared.log_prob(predictor, PRODUCT.points),
-        shared.scores(predictor, PRODUCT.points),
-        shared.curvature(predictor, PRODUCT.points, counts),
+        shared.log_prob(both, PRODUCT.points),
+        shared.scores(both, PRODUCT.points),
+        shared.curvature(both, PRODUCT.points, counts),
     ]
     for q in (0, 7, len(PRODUCT.points) - 1):
-        shift = np.outer(PRODUCT.z[q] * BIASES, response.lever)
+        z, lever = PRODUCT.z[q], response.lever
+        shift = np.outer(z * BIASES, lever)
         at, t = Predictor(predictor.slope, predictor.intercepts + shift), PRODUCT.points[[q]]
+        scores, bend = response.scores(at, t)[..., 0], response.curvature(at, t, counts[..., [q]])[:, 0]
         np.testing.assert_allclose(found[0][..., q], response.log_prob(at, t)[..., 0])
-        np.testing.assert_allclose(found[1][..., q], response.scores(at, t)[..., 0])
-        np.testing.assert_allclose(found[2][:, q], response.curvature(at, t, counts[..., [q]])[:, 0])
+        np.testing.assert_allclose(found[1][:-1, ..., q], scores)
+        np.testing.assert_allclose(found[1][-1, ..., q], z * np.tensordot(lever, scores, 1))
+        np.testing.assert_allclose(found[2][:, q, :-1, :-1], bend)
+        np.testing.assert_allclose(found[2][:, q, -1, :-1], z * bend @ lever, atol=1e-12)
+        np.testing.assert_allclose(found[2][:, q, -1, -1], z**2 * bend @ lever @ lever)

@@ -114,7 +114,7 @@ def test_every_dataframe_gives_the_same_digits(table):
 
 def test_one_thread_and_two_give_the_same_digits(monkeypatch):
     table = rl.simulate(students=400, raters=6, items=2, raters_per_student=3, seed=3).ratings
-    monkeypatch.setattr("raterlens.likelihood.engines.selection.large_fit", lambda counts: True)
+    monkeypatch.setattr("raterlens.likelihood.marginal.large_fit", lambda counts: True)
     found = []
     for cores in (1, 2):
         for module in ("likelihood.engines.compiled", "base.threads"):

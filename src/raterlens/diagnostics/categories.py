@@ -185,9 +185,10 @@ def _usual(model: Expectation) -> Array:
 def _measures(model: Expectation) -> Array:
     """(contexts, nodes): the predictor. Thresholds add up to 0, so the mean over the steps has none of them; steps to
     scores that an item does not have are left out."""
-    lever = model.response.lever
-    there = model.predictor.intercepts > IMPOSSIBLE
+    lever = model.response.single.lever
+    intercepts = model.predictor.intercepts[:, : len(lever)]
+    there = intercepts > IMPOSSIBLE
     summed = lever[-1] > 1  # adjacent categories: the intercept of a score is the sum of its steps
-    steps = np.diff(model.predictor.intercepts, prepend=0.0) if summed else model.predictor.intercepts
+    steps = np.diff(intercepts, prepend=0.0) if summed else intercepts
     base = np.where(there, steps, 0.0).sum(axis=1) / there.sum(axis=1)
     return np.asarray(np.multiply.outer(model.predictor.slope, model.nodes.points) + base[:, None])

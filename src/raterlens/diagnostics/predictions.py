@@ -1,7 +1,7 @@
 """Predictions of a fitted model: all that diagnostics ask of a model."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,8 @@ from raterlens.base.threads import in_background
 from raterlens.capability.links import get_link
 from raterlens.estimation.scoring import Placed, place, places_of
 from raterlens.inference.result import Result
+from raterlens.likelihood.forms import SharedMarginal
 from raterlens.likelihood.nodes import Moments, Nodes, nodes_for
-from raterlens.likelihood.shared import SharedMarginal, SharedResponse
 from raterlens.likelihood.true_category import NO_ABILITY, as_known, known_categories
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
@@ -95,7 +95,10 @@ def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], G
     known, predictor = model.known_slope, model.predictor(placed.parameters)
     if isinstance(placed.problem, SharedMarginal):
         nodes: Nodes = placed.problem.settled_nodes(placed.parameters)
-        response = placed.problem.at_nodes(placed.parameters, nodes)
+        response, predictor = (
+            placed.problem.at_nodes(nodes),
+            placed.problem.model.predictor(placed.parameters),
+        )
     else:
         widest = _WIDEST_STEP if known is None else min(_WIDEST_STEP, 1 / known)
         nodes = _nodes(placed.abilities(), widest)
@@ -108,10 +111,9 @@ def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], G
     prior = placed.problem.log_prior(placed.parameters, nodes)
     contexts = model.contexts
     if known is not None:
-        prior = prior + _told(coded, model, placed.problem.response.single, predictor, nodes.points)
+        plain = model.predictor(placed.parameters)
+        prior = prior + _told(coded, model, placed.problem.response.single, plain, nodes.points)
         predictor, contexts = predictor.first(model.n_rated), model.contexts.rated
-        if isinstance(response, SharedResponse):
-            response = replace(response, bias=response.bias[: model.n_rated])
     return Expectation(
         ratings=coded,
         contexts=contexts,

@@ -21,10 +21,10 @@ from raterlens.estimation.methods import on_scale, sharp_nodes
 from raterlens.inference.covariance import Covariance, in_full
 from raterlens.inference.intervals import RaterEstimates, Standards
 from raterlens.inference.measurement import RATER_COLUMNS
+from raterlens.likelihood.forms import SharedMarginal
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import PanelPrior
 from raterlens.likelihood.readings import HaloMarginal
-from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import FacetsModel, redundancy
@@ -373,10 +373,11 @@ def misled(found: FacetsEstimate) -> dict[str, Array]:
     problem, nodes = found.problem, found.nodes
     assert isinstance(problem, SharedMarginal)
     assert isinstance(nodes, ProductNodes)
-    model, x = problem.model, found.parameters
+    model, x = problem.model.single, found.parameters
+    loading = model.design("loading")
     shared = problem.shared_moments(x, nodes)
-    others = np.flatnonzero(np.diff(problem.loading.indptr))
-    predictor, bias = model.predictor(x), (problem.loading @ x)[others]
+    others = np.flatnonzero(np.diff(loading.indptr))
+    predictor, bias = model.predictor(x), (loading @ x)[others]
     total = np.zeros(len(shared.mean))
     for context, b in zip(others, bias, strict=True):
         with_it, without = (
@@ -392,8 +393,8 @@ def _mean_score(
 ) -> Array:
     """(students,): as a share of the highest."""
     reach = predictor.slope[context] * theta + shift
-    at = predictor.of_ratings(np.full(len(theta), context), reach, problem.response.lever)
-    chance = np.exp(problem.response.log_prob(at, np.zeros(1))[..., 0])
+    at = predictor.of_ratings(np.full(len(theta), context), reach, problem.response.single.lever)
+    chance = np.exp(problem.response.single.log_prob(at, np.zeros(1))[..., 0])
     return np.asarray(chance @ np.arange(chance.shape[1]) / (chance.shape[1] - 1))
 
 

@@ -1,5 +1,6 @@
-"""The marginal likelihood of ratings that share nothing but ability, and the choice among all forms of it."""
+"""The marginal likelihood of ratings that share nothing but abilities, one or two, and the choice among all forms."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -7,23 +8,22 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array
-from raterlens.likelihood.cells import essays, ungrouped
+from raterlens.likelihood.cells import Grouping, essays, rating_cells, ungrouped
 from raterlens.likelihood.derivatives import (
     cell_scores,
     cell_terms,
     context_terms,
     slope_reach,
 )
-from raterlens.likelihood.engines.contract import CellScores, Expected, Tables
-from raterlens.likelihood.engines.selection import bind, large_fit
-from raterlens.likelihood.marginal import KEPT, Derivatives, FacetsMarginal
-from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.priors import Pseudo
+from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Tables
+from raterlens.likelihood.engines.numpy import NumpyEngine
+from raterlens.likelihood.marginal import KEPT, Derivatives, FacetsMarginal, large_fit
+from raterlens.likelihood.nodes import Moments, Nodes, ProductNodes, nodes_for
+from raterlens.likelihood.priors import Pseudo, Ridge
 from raterlens.likelihood.readings import HaloMarginal
-from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.build import as_modelled
 from raterlens.models.facets import FacetsModel
-from raterlens.models.outcomes import with_outcomes
+from raterlens.models.outcomes import Widened, with_outcomes
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.halo import HALO
@@ -63,33 +63,25 @@ def marginal(
 class CellMarginal(FacetsMarginal):
     """Any response: a cell is a context with a score."""
 
-    def __init__(
-        self,
-        ratings: Ratings,
-        model: FacetsModel,
-        response: Response,
-        pseudo: Pseudo,
-        client: "Client | None" = None,
-    ) -> None:
-        super().__init__(ratings, model, response, pseudo)
-        grouping = partial(ungrouped, n_categories=response.n_categories, n_groups=model.n_groups)
-        self.engine, _ = bind(ratings, model.contexts, grouping, client, pieces=model.nested is not None)
+    def _grouping(self) -> Grouping:
+        return partial(ungrouped, n_categories=self.response.n_categories, n_groups=self.model.n_groups)
 
     def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
-        log_prob = self.response.log_prob(self.model.predictor(parameters), nodes.points)
+        log_prob = self.at_nodes(nodes).log_prob(self.model.predictor(parameters), nodes.points)
         return Tables(log_prob.reshape(-1, len(nodes.points)))
 
     def _derivatives(self, parameters: Array, expected: Expected, nodes: Nodes) -> Derivatives:
         predictor = self.model.predictor(parameters)
         counts = expected.counts.reshape(len(self.model.contexts), self.response.n_categories, -1)
-        d_slope, d_intercepts = self.response.summed_scores(predictor, nodes.points, counts)
+        d_slope, d_intercepts = self.at_nodes(nodes).summed_scores(predictor, nodes.points, counts)
         return Derivatives(expected.loglik, d_slope, d_intercepts, counts)
 
     def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
         predictor, jacobian = self.model.predictor(parameters), self.jacobian(parameters)
-        found = cell_terms(self.response, predictor, nodes.points)
+        response = self.at_nodes(nodes)
+        found = cell_terms(response, predictor, nodes.points)
         members = sparse.eye_array(len(found.context), format="csr")
-        reach = slope_reach(self.response, predictor)
+        reach = slope_reach(response, predictor)
         return cell_scores(members, found, jacobian, [(jacobian, nodes.points)], reach)
 
 
@@ -107,16 +99,7 @@ class EssayMarginal(FacetsMarginal):
         pseudo: Pseudo,
         client: "Client | None" = None,
     ) -> None:
-        super().__init__(ratings, model, response, pseudo)
-        grouping = partial(
-            essays,
-            slope_of_context=model.slope_of_context,
-            n_categories=response.n_categories,
-            n_groups=model.n_groups,
-        )
-        self.engine, kinds = bind(ratings, model.contexts, grouping, client, pieces=model.nested is not None)
-        assert kinds is not None
-        self.kinds = kinds
+        super().__init__(ratings, model, response, pseudo, client)
         members = self.kinds.members
         # Ratings of each context with each score above zero: the part of the log-likelihood without ability.
         self._totals = self.kinds.given[:, 1:]
@@ -132,6 +115,14 @@ class EssayMarginal(FacetsMarginal):
             # Sparse matrices take longer to begin with than small ones take to be multiplied.
             self._members = members.toarray() if np.prod(members.shape) <= _SMALL else members
             self._kinds_of_contexts = self._members.T
+
+    def _grouping(self) -> Grouping:
+        return partial(
+            essays,
+            slope_of_context=self.model.slope_of_context,
+            n_categories=self.response.n_categories,
+            n_groups=self.model.n_groups,
+        )
 
     def for_scores(self, parameters: Array, nodes: Nodes) -> FacetsMarginal:
         """With single ratings as cells, where essays are of too many kinds."""
@@ -183,3 +174,142 @@ class EssayMarginal(FacetsMarginal):
             return counts, by_ability, passes[:, None]
         counts = np.asarray(self._kinds_of_contexts @ of_kinds)
         return counts, *self.response.given(predictor, points, counts)
+
+
+# ----------------------------------------------------------------------------------------------------
+# A second ability that raters share (models/terms/shared_bias.py): nodes of both abilities are just more nodes, and how
+# much a context loads on the second one is an intercept that counts z times at the node (t, z).
+
+# The first grid; narrower where known answers make curves steep.
+_ROUGH, _ROUGH_REACH, _STEEP = 0.6, 4.5, 2.0
+# The log-likelihood is then off by less than this, relative.
+ACCURACY = 1e-6
+_REACH, MOST_ROUNDS = 6.0, 5
+# A posterior's width does not tell how steep its flanks are.
+_WIDEST = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class SharedResponse(Response):
+    """A response on nodes of both abilities: S = slope t + intercepts + bias z, for nodes (t, z). The bias is the last
+    intercept."""
+
+    response: Response
+    z: Array
+    """(nodes,), in runs of the same value"""
+
+    bounded_turns = False  # two abilities: no slope tells how fast scores change
+
+    @property
+    def single(self) -> Response:
+        return self.response
+
+    @property
+    def n_categories(self) -> int:
+        return self.single.n_categories
+
+    @property
+    def lever(self) -> Array:
+        return np.append(self.single.lever, 0.0)
+
+    @property
+    def steepness(self) -> float:
+        return self.single.steepness
+
+    def log_prob(self, predictor: Predictor, t: Array) -> Array:
+        found = [self.single.log_prob(at, t[run]) for at, run in self._runs(predictor)]
+        return np.concatenate(found, axis=-1)
+
+    def scores(self, predictor: Predictor, t: Array) -> Array:
+        own = [self.single.scores(at, t[run]) for at, run in self._runs(predictor)]
+        found = np.concatenate(own, axis=-1)
+        return np.concatenate([found, self.z * np.tensordot(self.single.lever, found, 1)[None]])
+
+    def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        own = [self.single.curvature(at, t[run], counts[..., run]) for at, run in self._runs(predictor)]
+        # Derivatives of the single response's intercepts in all of these, at each node.
+        steps = len(self.single.lever)
+        through = np.broadcast_to(np.eye(steps, steps + 1), (len(self.z), steps, steps + 1)).copy()
+        through[..., -1] = np.multiply.outer(self.z, self.single.lever)
+        return np.asarray(through.swapaxes(1, 2) @ np.concatenate(own, axis=1) @ through)
+
+    def _runs(self, predictor: Predictor) -> list[tuple[Predictor, slice]]:
+        begin, bias = np.flatnonzero(np.diff(self.z, prepend=np.nan) != 0), predictor.intercepts[:, -1]
+        plain, found = Predictor(predictor.slope, predictor.intercepts[:, :-1]), []
+        for first, last in zip(begin, [*begin[1:], len(self.z)], strict=True):
+            at = plain.shifted(self.z[first] * bias, self.single.lever)
+            found.append((at, slice(int(first), int(last))))
+        return found
+
+
+class SharedMarginal(CellMarginal):
+    """A facets model with a shared dimension on data."""
+
+    def __init__(
+        self,
+        ratings: Ratings,
+        model: FacetsModel,
+        response: Response,
+        pseudo: Pseudo,
+        ridge: Ridge | None = None,
+    ) -> None:
+        both = SharedResponse(response, np.empty(0))
+        super().__init__(as_modelled(ratings, model), Widened.by(model, "loading"), both, pseudo)
+        self.ridge = ridge
+
+    def _bound(self, client: "Client | None") -> tuple[Engine, None]:
+        counts = rating_cells(self.ratings, self.model.contexts, self.response.n_categories)
+        return NumpyEngine(counts, finite=True), None
+
+    def at_nodes(self, nodes: Nodes) -> SharedResponse:
+        return SharedResponse(self.response.single, _both(nodes).z)
+
+    @property
+    def nests(self) -> bool:
+        return False
+
+    def own_nodes(self, parameters: Array) -> ProductNodes:
+        """A grid of both abilities that a finer one changes nothing of."""
+        return self.settled_nodes(parameters)
+
+    def shared_moments(self, parameters: Array, nodes: ProductNodes) -> Moments:
+        """Moments of each student on the shared dimension."""
+        return self.engine.moments(self.tables(parameters, nodes), nodes.turned())
+
+    def rough_nodes(self) -> ProductNodes:
+        known = self.model.known_slope
+        step = _ROUGH if known is None else min(_ROUGH, _STEEP / known)
+        return ProductNodes.of((step, _ROUGH), _ROUGH_REACH)
+
+    def nodes_at(self, parameters: Array, nodes: ProductNodes) -> ProductNodes:
+        """A grid that follows the posteriors as they are seen on another one."""
+        wanted = ACCURACY * max(1.0, float(self.n_students))
+        steps = []
+        for moments, step in (
+            (self.moments(parameters, nodes), nodes.steps[0]),
+            (self.shared_moments(parameters, nodes), nodes.steps[1]),
+        ):
+            seen = Moments(moments.mean, np.maximum(moments.sd, step / 4))
+            steps.append(min(nodes_for(seen, wanted).step, _WIDEST))
+        known = self.model.known_slope
+        steep = np.inf if known is None else _STEEP / known
+        return ProductNodes.of((min(steps[0], steep), steps[1]), _REACH)
+
+    def settled_nodes(self, parameters: Array) -> ProductNodes:
+        """A grid that a finer one changes nothing of."""
+        nodes = self.nodes_at(parameters, self.rough_nodes())
+        loglik = self.engine.evaluate(self.tables(parameters, nodes), nodes).loglik
+        for _ in range(MOST_ROUNDS):
+            finer = nodes.finer()
+            before, loglik = loglik, self.engine.evaluate(self.tables(parameters, finer), finer).loglik
+            if abs(loglik - before) <= ACCURACY * abs(loglik):
+                break
+            nodes = finer
+        return nodes
+
+
+def _both(nodes: Nodes) -> ProductNodes:
+    """Nodes of both abilities."""
+    if not isinstance(nodes, ProductNodes):
+        raise TypeError(f"nodes of two abilities expected, not {type(nodes).__name__}")
+    return nodes

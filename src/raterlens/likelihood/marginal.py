@@ -14,21 +14,28 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
-from raterlens.likelihood.cells import rating_cells
+from raterlens.kernels.library import compiled_code_pays
+from raterlens.likelihood.cells import Grouping, Kinds, grouped_by, rating_cells
 from raterlens.likelihood.derivatives import context_curvature, placed_at
-from raterlens.likelihood.engines.by_piece import fine_enough, points_of
+from raterlens.likelihood.engines.by_piece import PieceEngine, fine_enough, points_of
 from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Matrix, Tables, Weighting
+from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.nodes import Moments, Nodes
-from raterlens.likelihood.priors import DrawnPrior, PanelPrior, Pseudo
+from raterlens.likelihood.priors import DrawnPrior, PanelPrior, Pseudo, Ridge
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response
+from raterlens.models.term import Contexts
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.packed import StoredRatings
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +75,6 @@ class Derivatives:
     """In the variance of the piece effect, where the model has one."""
     readings: Array | None = None
     """(kinds, nodes): expected readings of each kind, where they share an impression."""
-    d_bias: Array | None = None
-    """(contexts,): in how much they load on a shared dimension, where there is one."""
 
 
 # Sum of weights about a mean, but for rounding.
@@ -81,7 +86,6 @@ KEPT = 2**20
 class FacetsMarginal(ABC):
     """A facets model on data. Subclasses say what a cell is."""
 
-    engine: Engine
     sums: bool = False
     """Whether cells leave sums of scores out, so that tables know nothing of intercepts of the scores given."""
     checkpoint: Journal | None = None
@@ -90,13 +94,33 @@ class FacetsMarginal(ABC):
     """Prior of raters in general, as part of the objective."""
     drawn: DrawnPrior | None = None
     """How much raters differ between items or levels, another such part."""
+    ridge: Ridge | None = None
+    """What draws raters to each other where they share a second ability."""
     _latest: tuple[Array, Nodes, Derivatives] | None = None
     """Where it was last evaluated, for who asks more of the same place."""
     _known: tuple[Array, Array, Tables] | None = None
     """Parameters and nodes of the last tables, and these."""
 
-    def __init__(self, ratings: Ratings, model: FacetsModel, response: Response, pseudo: Pseudo) -> None:
+    def __init__(
+        self,
+        ratings: Ratings,
+        model: FacetsModel,
+        response: Response,
+        pseudo: Pseudo,
+        client: "Client | None" = None,
+    ) -> None:
         self.ratings, self.model, self.response, self.pseudo = ratings, model, response, pseudo
+        self.engine, self._kinds = self._bound(client)
+
+    def _bound(self, client: "Client | None") -> "tuple[Engine, Kinds | None]":
+        model = self.model
+        return bind(self.ratings, model.contexts, self._grouping(), client, pieces=model.nested is not None)
+
+    @property
+    def kinds(self) -> Kinds:
+        """The kinds of cells, where these are groups of ratings."""
+        assert self._kinds is not None
+        return self._kinds
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
         """The model's Jacobian; not to be changed."""
@@ -178,7 +202,7 @@ class FacetsMarginal(ABC):
 
     def with_priors(self, information: Matrix, parameters: Array) -> Matrix:
         """The information of the ratings, and of what is known besides them."""
-        for prior in (self.prior, self.drawn):
+        for prior in (self.prior, self.drawn, self.ridge):
             information = information if prior is None else prior.added(information, parameters)
         return information
 
@@ -186,7 +210,7 @@ class FacetsMarginal(ABC):
         kept = self.checkpoint
         found = self._value(parameters, nodes) if kept is None else kept.value(parameters, nodes, self._value)
         # Outside of what a checkpoint keeps: spreads change on the way.
-        for prior in (self.prior, self.drawn):
+        for prior in (self.prior, self.drawn, self.ridge):
             if prior is not None:
                 extra, extra_gradient = prior.value(parameters)
                 found = Value(found.loglik, found.objective + extra, found.gradient + extra_gradient)
@@ -237,7 +261,7 @@ class FacetsMarginal(ABC):
         """(parameters, parameters): second derivatives of what is maximised, expected over what is not seen."""
         found = self.derivatives(parameters, nodes)
         predictor, inner = self.model.predictor(parameters), self.inner(parameters, nodes)
-        curvature = context_curvature(self.response, predictor, inner, found.counts)
+        curvature = context_curvature(self.at_nodes(inner), predictor, inner, found.counts)
         return self._in_parameters(parameters, nodes, curvature, found)
 
     def _in_parameters(
@@ -256,6 +280,10 @@ class FacetsMarginal(ABC):
             return sparse.csr_array(second)
         own = people[1].curvature(found.everyone) - np.diag(people[1].ridge)
         return sparse.csr_array(second + placed_at(own, people[0], model.blocks.size))
+
+    def at_nodes(self, nodes: Nodes) -> Response:
+        """The response, which knows of further coordinates that nodes have."""
+        return self.response
 
     def own_nodes(self, parameters: Array) -> Nodes | None:
         """The grid that this likelihood asks for; None where it follows from the posteriors of one ability."""
@@ -309,6 +337,10 @@ class FacetsMarginal(ABC):
     # -- by the kind of cells -------------------------------------------------------------------------------
 
     @abstractmethod
+    def _grouping(self) -> Grouping:
+        """Which ratings are a cell."""
+
+    @abstractmethod
     def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
         """Log-probabilities of the cells of ratings."""
 
@@ -336,3 +368,50 @@ def _without(second: sparse.csr_array, missing: Matrix) -> Matrix:
     row = np.repeat(np.arange(len(missing)), np.diff(second.indptr))
     missing[row, second.indices] -= second.data
     return missing
+
+
+# ----------------------------------------------------------------------------------------------------
+# Which engine for which data: compiled code where it pays, readable code everywhere else.
+
+# Nodes and evaluations of a typical fit: it goes over each nonzero count that often.
+_PASSES = 40 * 25
+
+
+def large_fit(n_counts: int) -> bool:
+    """Whether a fit with this many nonzero counts is worth compiled code."""
+    return compiled_code_pays(n_counts * _PASSES)
+
+
+def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -> Engine:
+    """An engine on these counts and sums; both kinds give the same numbers."""
+    if not large_fit(counts.nnz):
+        return NumpyEngine(counts, sums)
+    from raterlens.likelihood.engines.compiled import CompiledEngine  # may be missing
+
+    return CompiledEngine(counts, sums, arrange=True)
+
+
+def bind(
+    ratings: Ratings,
+    contexts: Contexts,
+    grouping: Grouping,
+    client: "Client | None" = None,
+    *,
+    pieces: bool = False,
+) -> tuple[Engine, Kinds | None]:
+    """An engine on these ratings, and what kinds its cells are; on the workers of a Dask client, where there is one.
+
+    `pieces`: a student's pieces of work differ.
+    """
+    if client is not None:
+        from raterlens.likelihood.engines.dask import on_cluster  # an optional package
+
+        return on_cluster(client, ratings, contexts, grouping, pieces=pieces)
+    if isinstance(ratings, StoredRatings):
+        from raterlens.likelihood.engines.disk import by_parts  # may be missing
+
+        return by_parts(ratings, contexts, grouping, pieces=pieces)
+    found, student = grouped_by(ratings, contexts, grouping, pieces)
+    if student is not None:
+        return PieceEngine(found.counts, found.sums, student, engine_for), found.kinds
+    return engine_for(found.counts, found.sums), found.kinds

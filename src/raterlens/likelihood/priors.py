@@ -39,6 +39,7 @@ from raterlens.models.panel import PanelSpread
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.per_rater import Effect
+from raterlens.models.terms.shared_bias import BIAS
 
 HALF_A_RATING = 0.5
 PSEUDO_NODES = Nodes.equally_spaced(-6.0, 6.0, 0.4)
@@ -432,6 +433,42 @@ class DrawnPrior:
         if isinstance(information, np.ndarray):
             return np.asarray(information + np.diag(own))
         return sparse.csr_array(information + sparse.diags_array(own))
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """Raters are drawn to each other in the plane of slope and bias, by a normal penalty of a standard deviation.
+
+    Alike in all directions: which of them is the truth, known answers and trusted raters alone shall tell. If slopes
+    alone were drawn to each other, what all raters follow to the same degree would be taken for the truth. Where
+    slopes are not the raters' own, biases are drawn to 0.
+    """
+
+    model: FacetsModel
+    spread: float
+    own_slopes: bool
+
+    def value(self, parameters: Array) -> tuple[float, Array]:
+        gradient = -(self._information @ parameters)
+        return float(gradient @ parameters) / 2, gradient
+
+    def added(self, information: Matrix, parameters: Array) -> Matrix:
+        """The information of the ratings, and the prior's."""
+        return np.asarray(information + self._information)
+
+    def own_information(self, parameters: Array) -> Array:
+        """(parameters,): the diagonal of what it adds."""
+        return np.diag(self._information)
+
+    @cached_property
+    def _information(self) -> Array:
+        """(parameters, parameters): minus its second derivative."""
+        blocks = self.model.blocks
+        found = np.zeros((blocks.size,) * 2)
+        for name in ("slope", BIAS) if self.own_slopes else (BIAS,):
+            at, n = blocks[name], blocks.sizes[name]
+            found[at, at] = (np.eye(n) - self.own_slopes / n) / self.spread**2
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,13 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.kernels.library import compiled_code_pays
-from raterlens.likelihood.cells import Kinds, distinct_rows, readings
+from raterlens.likelihood.cells import Grouping, Kinds, distinct_rows, readings
 from raterlens.likelihood.derivatives import (
     context_curvature,
     score_rows,
     slope_reach,
 )
 from raterlens.likelihood.engines.contract import CellScores, Expected, Tables
-from raterlens.likelihood.engines.selection import bind
 from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
@@ -152,16 +151,10 @@ class HaloMarginal(FacetsMarginal):
         pseudo: Pseudo,
         client: "Client | None" = None,
     ) -> None:
-        super().__init__(ratings, model, response, pseudo)
         self.adjacent = response if isinstance(response, Adjacent) and model.one_slope_per_rater else None
         """The response, where log-probabilities depend on the sum of the scores alone."""
         self.sums = self.adjacent is not None
-        grouped = partial(
-            readings, n_categories=response.n_categories, by_total=self.sums, n_groups=model.n_groups
-        )
-        self.engine, kinds = bind(ratings, model.contexts, grouped, client, pieces=model.nested is not None)
-        assert kinds is not None
-        self.kinds = kinds
+        super().__init__(ratings, model, response, pseudo, client)
         self._averaged: tuple[Array, Array, Averaged] | None = None
         self.example = self._contexts_of(self.kinds)
         """(kinds,): one of its contexts."""
@@ -174,6 +167,14 @@ class HaloMarginal(FacetsMarginal):
         self._of_set = sparse.csr_array(
             (np.ones(len(self.rater)), (self.set_of_kind, np.arange(len(self.rater)))),
             shape=(self.item_sets.shape[0], len(self.rater)),
+        )
+
+    def _grouping(self) -> Grouping:
+        return partial(
+            readings,
+            n_categories=self.response.n_categories,
+            by_total=self.sums,
+            n_groups=self.model.n_groups,
         )
 
     @cached_property

@@ -11,7 +11,7 @@ has no lever, and of a model that adds it: any likelihood takes them as it takes
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -336,8 +336,16 @@ def _given(predictor: Predictor, rows: Indices, stretch: Array, shift: Array, le
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnModel(FacetsModel):
-    """A facets model whose contexts have x = log q as one intercept more."""
+class Widened(FacetsModel):
+    """A facets model whose contexts have one intercept more, on which ability has no lever."""
+
+    further: Literal["draw", "loading"] = "draw"
+    """The predictor that it is."""
+
+    @staticmethod
+    def by(model: FacetsModel, further: Literal["draw", "loading"]) -> "Widened":
+        """`model` with this predictor as an intercept."""
+        return Widened(model.contexts, model.terms, np.append(model.lever, 0.0), further)
 
     @cached_property
     def single(self) -> FacetsModel:
@@ -345,8 +353,8 @@ class DrawnModel(FacetsModel):
 
     @cached_property
     def _own(self) -> sparse.csr_array:
-        """(contexts, parameters): of x"""
-        return self.design("draw")
+        """(contexts, parameters): of that intercept"""
+        return self.design(self.further)
 
     def predictor(self, parameters: Array) -> Predictor:
         plain = self.single.predictor(parameters)
@@ -376,7 +384,7 @@ class DrawnModel(FacetsModel):
 
 def with_outcomes(
     ratings: Ratings, model: FacetsModel, response: Response
-) -> tuple[Ratings, DrawnModel, Outcomes]:
+) -> tuple[Ratings, Widened, Outcomes]:
     """One rating for all answers to a question, with the model and the response that it has."""
     term, contexts, k = model.term(DRAW, Draws), model.contexts, response.n_categories
     asked = questions(ratings)
@@ -389,7 +397,7 @@ def with_outcomes(
     drawn = np.append(term.some, False)[contexts.rater]  # known answers are of a rater beyond all others
     return (
         one_each,
-        DrawnModel(contexts, model.terms, np.append(model.lever, 0.0)),
+        Widened.by(model, "draw"),
         Outcomes(response, term.flattening, patterns, drawn),
     )
 
