@@ -338,7 +338,7 @@ class FacetsMarginal(ABC):
 
     @abstractmethod
     def _grouping(self) -> Grouping:
-        """Which ratings are a cell."""
+        """Groups of ratings that are one cell each."""
 
     @abstractmethod
     def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
