@@ -95,7 +95,7 @@ class FacetsMarginal(ABC):
     drawn: DrawnPrior | None = None
     """How much raters differ between items or levels, another such part."""
     ridge: Ridge | None = None
-    """What draws raters to each other where they share a second ability."""
+    """Prior that draws raters to each other where they share a second ability."""
     _latest: tuple[Array, Nodes, Derivatives] | None = None
     """Where it was last evaluated, for who asks more of the same place."""
     _known: tuple[Array, Array, Tables] | None = None
