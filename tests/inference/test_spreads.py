@@ -194,6 +194,8 @@ def test_raters_who_use_the_scale_in_their_own_ways_are_found(scale):
     own = fit.calibration.effects["rater threshold"]
     assert np.corrcoef(own[:, 1] - own[:, 0], wide)[0, 1] > 0.9
     np.testing.assert_allclose(fit.score(ratings)["theta"], fit.students["theta"], atol=1e-8)
+    ranked = fit.compare_raters().raters  # by each rater's own curve
+    assert (ranked["rank_low"] <= ranked["rank_high"]).all()
 
 
 def own_scales(seed: int, students: int = 150) -> tuple[rl.Ratings, np.ndarray]:

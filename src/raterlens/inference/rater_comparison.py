@@ -133,14 +133,14 @@ def _drawn(panel: Panel, on: Measured, origin: Measure, index: Index) -> Iterato
     step = max(1, _BLOCK // n)
     for first in range(0, _DRAWS, step):
         size = min(step, _DRAWS - first)
-        moved = np.asarray(root @ random.standard_normal((2 * n, size))).T
-        a = on.a + moved[:, :n]
-        eta = on.eta + moved[:, n:] - moved[:, n:] @ origin.weights[:, None]
+        moved = np.asarray(root @ random.standard_normal((2 * n, size)))
+        a = on.a[:, None] + moved[:n]
+        eta = on.eta[:, None] + moved[n:] - origin.weights @ moved[n:]
         slope = a if reversible else np.maximum(a, 0.0)
         if on.limits is not None:
-            within = within_limits(on, slice(None), a.T, eta.T, random.standard_normal((n, size)))
-            slope, eta = (part.T for part in within)
-        yield index.kappa(slope, eta, np.full_like(a, on.sigmas[0]), on.halos)
+            slope, eta = within_limits(on, slice(None), a, eta, random.standard_normal((n, size)))
+        halo = np.reshape(on.halos, (-1, 1))
+        yield index.kappa(slope, eta, np.full_like(a, on.sigmas[0]), halo).T
 
 
 def ratings_needed(given: NDArray[np.int64], own: Array, total: Array, target: float) -> Array:
