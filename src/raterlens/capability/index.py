@@ -362,28 +362,18 @@ class Index:
     ) -> tuple[Array, Array]:
         """(raters,) each: capability if the rater used the scale as the panel does, all else being equal, less what it
         is; and the standard error of that."""
-        assert self.own is not None
-        halo, shared, best = np.broadcast_to(halo, a.shape), self._by(self.curve), self.best(sigma)
-        lost, error = np.empty(len(a)), np.full(len(a), np.nan)
-        for place, curve in enumerate(self.own.curves):
-            one = [place]
+        shared, best, halos = self._by(self.curve), self.best(sigma), np.broadcast_to(halo, a.shape)
+        lost = (shared.rate(a, eta, halos) - self.rate(a, eta, halos)) / best
 
-            def cost(by: Curve, of_slope: float, of_severity: float, one: list[int] = one) -> float:
-                there = a[one] + of_slope, eta[one] + of_severity, halo[one]
-                return float(((shared.rate(*there) - self._by(by).rate(*there)) / best[one])[0])
+        def cost(by: Index, slope: Array, severity: Array, place: int) -> list[Array]:
+            there = slope, severity, halos[place]
+            return [(shared.rate(*there) - by.rate(*there)) / best[place]]
 
-            lost[place] = cost(curve, 0.0, 0.0)
-            if self.own.covariance is None:
-                continue
-            half = NEARBY / 2
-            rise = [
-                cost(curve, half, 0.0) - cost(curve, -half, 0.0),
-                cost(curve, 0.0, half) - cost(curve, 0.0, -half),
-                *(cost(above, 0.0, 0.0) - cost(below, 0.0, 0.0) for below, above in self.own.nearby[place]),
-            ]
-            gradient = np.array(rise) / NEARBY
-            error[place] = np.sqrt(max(gradient @ self.own.covariance[place] @ gradient, 0.0))
-        return lost, error
+        if self.own is None or self.own.covariance is None:
+            return lost, np.full(len(a), np.nan)
+        gradient = self._own_gradients(cost, a, eta)[:, 0]
+        variance = np.einsum("ri,rij,rj->r", gradient, self.own.covariance, gradient)
+        return lost, np.sqrt(np.maximum(variance, 0.0))
 
     def _at(self, value: Callable[..., Array], a: Array, eta: Array, halo: Array | float) -> Array:
         """A value at each slope and severity; for many draws of each rater, by a table of it where it is smooth."""
@@ -391,37 +381,34 @@ class Index:
             return value(a, eta, halo)
         return read_off(partial(value, halo=0.0), a, np.broadcast_to(eta, np.shape(a)))
 
-    def widening(self, values: "Callable[[Index, Array, Array], list[Array]]", a: Array, eta: Array) -> Array:
+    def widening(self, values: "OwnValues", a: Array, eta: Array) -> Array:
         """(values, raters): how many times larger the standard error of each value is than with thresholds that are
-        known, where raters have their own; 1 where not.
-
-        `values`: of an index, slopes and severities.
-        """
-        n = len(values(self, a, eta))
+        known, where raters have their own; 1 where not."""
         if self.own is None or self.own.covariance is None:
-            return np.ones((n, len(a)))
-        found = np.ones((n, len(a)))
-        side = NEARBY / 2 * np.array([-1.0, 1.0, 0.0, 0.0])
-        for place, (curve, nearby) in enumerate(zip(self.own.curves, self.own.nearby, strict=True)):
-            here, known = (a[[place]], eta[[place]]), self.own.covariance[place]
-            moved = np.stack(values(self._by(curve), here[0] + side, here[1] + np.roll(side, 2)))
-            by = [
-                *((moved[:, 1::2] - moved[:, ::2]) / NEARBY).T,
-                *(_slope_of(values, [(self._by(each), *here) for each in pair]) for pair in nearby),
-            ]
-            gradient = np.stack(by, axis=1)  # (values, 2 + contrasts)
-            whole = np.einsum("vi,ij,vj->v", gradient, known, gradient)
-            fixed = np.einsum("vi,ij,vj->v", gradient[:, :2], known[:2, :2], gradient[:, :2])
-            found[:, place] = np.sqrt(np.clip(whole / np.maximum(fixed, 1e-12), _LEAST, _MOST))
-        return found
+            return np.ones((1, len(a)))
+        by, known = self._own_gradients(values, a, eta), self.own.covariance
+        whole = np.einsum("rvi,rij,rvj->vr", by, known, by)
+        fixed = np.einsum("rvi,rij,rvj->vr", by[..., :2], known[:, :2, :2], by[..., :2])
+        return np.asarray(np.sqrt(np.clip(whole / np.maximum(fixed, 1e-12), _LEAST, _MOST)))
 
+    def _own_gradients(self, values: "OwnValues", a: Array, eta: Array) -> Array:
+        """(raters, values, 2 + contrasts): derivatives in each rater's slope, severity and own use of the scale."""
+        assert self.own is not None
+        side, found = NEARBY / 2 * np.array([-1.0, 1.0, 0.0, 0.0]), []
+        for place, (curve, nearby) in enumerate(zip(self.own.curves, self.own.nearby, strict=True)):
+            here = a[[place]], eta[[place]]
+            moved = np.stack(values(self._by(curve), here[0] + side, here[1] + np.roll(side, 2), place))
+            ends = [
+                np.stack([values(self._by(each), *here, place) for each in pair], axis=1)[..., 0]
+                for pair in nearby
+            ]
+            rises = [high - low for low, high in (moved[:, :2].T, moved[:, 2:].T, *(end.T for end in ends))]
+            found.append(np.stack(rises, axis=1) / NEARBY)
+        return np.stack(found)
+
+
+OwnValues = Callable[[Index, Array, Array, int], list[Array]]
+"""Values that follow from an index, slopes, severities and the place of the rater whose they are."""
 
 # Of a ratio of variances.
 _LEAST, _MOST = 0.25, 25.0
-
-
-def _slope_of(
-    values: "Callable[[Index, Array, Array], list[Array]]", pair: list[tuple[Index, Array, Array]]
-) -> Array:
-    below, above = (np.concatenate(values(*each)) for each in pair)
-    return np.asarray((above - below) / NEARBY)

@@ -151,7 +151,7 @@ def _widening(on: Measured, index: Index, values: "Values") -> Array | None:
         return None
     sigma = on.sigmas[:1]
 
-    def of(one: Index, a: Array, eta: Array) -> list[Array]:
+    def of(one: Index, a: Array, eta: Array, _: int) -> list[Array]:
         return list(values(one, a, eta, np.broadcast_to(sigma, a.shape), 0.0))
 
     return index.widening(of, on.a, on.eta)
