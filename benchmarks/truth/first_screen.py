@@ -1,15 +1,19 @@
 """Recompute the first screen from files: `python -m benchmarks.truth.first_screen`.
 
 Five data sets (the demo, writing-like essays, half bands, scores 1 to 5, raters who share no students) go through the
-command. Every number of the report's first screen is then recomputed from raters.csv, students.csv and the ratings
-alone, by a few lines that share nothing with the package, and compared with what the page says.
+command. Numbers of the report's first screen are then recomputed from raters.csv, students.csv, the estimates in
+fit.json and the ratings alone, by a few lines that share nothing with the package, and compared with what the page
+says: counts, verdicts, capabilities with their intervals, agreement as seen and as expected, reliability, what an
+average student can expect, and whose result would change. Not recomputed are p-values and the interval of that number.
 """
 
+import json
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -64,9 +68,12 @@ def expected_phrases(table: pl.DataFrame, folder: Path) -> list[str]:
     for scores in work:
         equal = np.equal.outer(scores, scores)
         same, pairs = same + int(equal.sum()) - len(scores), pairs + len(scores) * (len(scores) - 1)
-    if pairs:
-        phrases.append(f"Two raters agreed on work that both marked {100 * same / pairs:.0f} %")
     linked = pairs > 0
+    if linked:
+        phrases.append(f"Two raters agreed on work that both marked {100 * same / pairs:.0f} %")
+        phrases += modelled_phrases(table, json.loads((folder / "fit.json").read_text())["calibration"])
+        tally = raters["verdict"].value_counts()
+        phrases += [f"{row['count']} {row['verdict']}" for row in tally.iter_rows(named=True)]
     if "would_change" in students.columns and linked:
         changed = int(students["would_change"].sum())
         if changed:
@@ -79,6 +86,89 @@ def expected_phrases(table: pl.DataFrame, folder: Path) -> list[str]:
     else:
         phrases.append("Raters cannot be compared")
     return phrases
+
+
+def modelled_phrases(table: pl.DataFrame, known: dict[str, Any]) -> list[str]:
+    """What follows from the estimates in fit.json: agreement as expected, reliability, and what an average student can
+    expect. A score's chance is proportional to exp of the sum of a t - b - d - g - tau over the steps up to it: slope,
+    severity, difficulty, what the rater adds on the item, thresholds."""
+    theta = np.linspace(-5, 5, 201)
+    normal = np.exp(-(theta**2) / 2)
+    normal /= normal.sum()
+    effects = {name: np.array(values, float) for name, values in known["effects"].items()}
+    n_raters, n_items = len(effects["slope"]), len(effects["difficulty"])
+    steps = len(known["scores"]) - 1
+    item = effects.get("threshold", np.zeros((n_items, steps)))
+    own = effects.get("rater threshold", np.zeros((n_raters, steps)))
+    added = effects.get("interaction item", np.zeros((n_raters, n_items)))
+
+    def chances(slope: Any, severity: Any, own: Any, added: Any) -> np.ndarray:
+        """(raters, items, abilities, scores)"""
+        at = (
+            np.multiply.outer(slope, theta)[:, None]
+            - (severity[:, None] + effects["difficulty"] + added)[..., None]
+        )
+        each = at[..., None] - (np.broadcast_to(item, (n_items, steps)) + own[:, None])[:, :, None]
+        logs = np.concatenate([np.zeros((*at.shape, 1)), each.cumsum(axis=-1)], axis=-1)
+        found = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return np.asarray(found / found.sum(axis=-1, keepdims=True))
+
+    p = chances(effects["slope"], effects["severity"], own, added)
+    mean = {name: effects[name].mean(keepdims=True) for name in ("slope", "severity")}
+    average = chances(mean["slope"], mean["severity"], np.zeros((1, steps)), np.zeros((1, n_items)))
+    k = int(np.median(table.group_by("student").agg(pl.col("rater").n_unique())["rater"]))
+
+    def reliability(p: np.ndarray) -> float:
+        score = np.arange(steps + 1)
+        expected = p @ score
+        luck = float(((p @ score**2 - expected**2).mean(axis=(0, 1)) * normal).sum()) / n_items
+        of_rater = expected.mean(axis=1)
+        true = of_rater.mean(axis=0)
+        variance = float(normal @ (true - normal @ true) ** 2)
+        between = float(normal @ of_rater.var(axis=0))
+        return variance / (variance + between / k + luck / k)
+
+    counted = f"{k} rater{'s' * (k > 1)}"
+    values = known["score_step"] * np.array(known["scores"])
+    gets = (p[:, :, len(theta) // 2] @ values).mean(axis=1)
+    low, high = int(gets.argmin()), int(gets.argmax())
+    names = known["labels"]["rater"]
+    span = f"{gets[low]:.3g} to {gets[high]:.3g}" if steps > 1 else f"{gets[low]:.0%} to {gets[high]:.0%}"
+    span = span.replace("%", "", 1).replace("%", " %") if steps == 1 else span
+    agreed = expected_agreement(table, known, np.log(p), normal)
+    return [
+        f"{agreed:.0%} expected by the model".replace("%", " %"),
+        f"Reliability of a mean score from {counted} {reliability(p):.2f}",
+        f"{reliability(average):.2f} if all were alike",
+        f"can expect {span} with {names[low]} and {names[high]}"
+        if steps > 1
+        else f"chance to pass {span} with {names[low]} and {names[high]}",
+    ]
+
+
+def expected_agreement(
+    table: pl.DataFrame, known: dict[str, Any], logs: np.ndarray, normal: np.ndarray
+) -> float:
+    """The chance that two ratings of a work are the same, over the posterior of its student: mean over all pairs."""
+    place = {
+        name: {label: at for at, label in enumerate(known["labels"][name])} for name in ("rater", "item")
+    }
+    coded = table.with_columns(
+        *(pl.col(name).cast(pl.String).replace_strict(place[name]) for name in place),
+        score=((pl.col("score") / known["score_step"]).round().cast(int)).replace_strict(
+            {score: at for at, score in enumerate(known["scores"])}
+        ),
+    )
+    total = pairs = 0.0
+    for _, rows in coded.group_by("student"):
+        rater, item, score = (rows[name].to_numpy() for name in ("rater", "item", "score"))
+        posterior = normal * np.exp(logs[rater, item, :, score].sum(axis=0))
+        posterior /= posterior.sum()
+        p = np.exp(logs[rater, item])
+        same = np.einsum("aqk,bqk,q->ab", p, p, posterior)
+        both = (item[:, None] == item) & (rater[:, None] != rater)
+        total, pairs = total + float(same[both].sum()), pairs + int(both.sum())
+    return total / pairs
 
 
 def main() -> int:
