@@ -1,21 +1,217 @@
-"""The rater network: raters joined by shared students. Raters without links cannot be compared."""
+"""The rater network: raters joined by shared students. Raters without links cannot be compared.
+
+Each connected group is laid out by itself (the slowest modes of its Laplacian put raters near those with whom they
+share students; then neighbours are pushed apart until they can be told apart), and the groups are set side by side,
+the largest first. No random numbers; work linear in the links, but for the neighbour searches.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import minimum_spanning_tree, reverse_cuthill_mckee
+from scipy.spatial import cKDTree
 
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.layers import ROLES, Axis, Layer, Marks, Names, Segments, Stroke
 from raterlens.base.picture import Panel, Picture
 from raterlens.base.style import SHAPES, Mark, mark
 from raterlens.base.text import counted, distinct
-from raterlens.diagnostics.network import MOST_LINKS, Network
-from raterlens.diagnostics.network import network as laid_out
+from raterlens.inference.result import Result
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.design import connected_groups
 
 if TYPE_CHECKING:
     from raterlens.ratings.coded import Ratings
+
+
+MOST_LINKS = 2_000
+"""Beyond this lines hide each other."""
+
+# Modes that differ by less say nothing.
+_LEVEL = 1e-6
+# Each rater is pushed away from this many nearest ones, this many times.
+_NEIGHBOURS, _ROUNDS = 8, 60
+_GOLDEN = np.pi * (3 - np.sqrt(5))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """Nodes and links (polars), ready to draw."""
+
+    raters: pl.DataFrame
+    """rater, n (ratings), students, group (connected, 1 first), x, y (neighbours about 1 apart), kappa if fitted"""
+    links: pl.DataFrame
+    """rater, other, students (that both rated), and the ends x, y, x2, y2: the strongest links first"""
+    n_links: int
+    """Number of all pairs of raters who share students, drawn or not"""
+
+    @property
+    def note(self) -> str:
+        """Note on what the picture leaves out; empty if nothing is."""
+        if self.links.height == self.n_links:
+            return ""
+        return f"the {self.links.height:,} strongest of {self.n_links:,} links are shown"
+
+
+def laid_out(ratings: Ratings, fit: Result | None = None, most: int = MOST_LINKS) -> Network:
+    """Raters as points and shared students as links.
+
+    Every rater keeps the strongest link, and groups stay whole, however few links are drawn.
+
+    Parameters
+    ----------
+    fit
+        Where given, its kappa is added to the raters.
+    most
+        Links to keep beyond those that hold the groups together.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> drawn = laid_out(rl.load_example())
+    >>> drawn.raters.columns, drawn.links.columns
+    (['rater', 'n', 'students', 'group', 'x', 'y'], ['rater', 'other', 'students', 'x', 'y', 'x2', 'y2'])
+    """
+    shared = shared_students(ratings)
+    students = shared.diagonal().astype(np.int64)
+    shared = sparse.csr_array(shared - sparse.diags_array(shared.diagonal(), format="csr"))
+    shared.eliminate_zeros()
+    group = connected_groups(ratings).rater
+    row, column, weight = _strongest(shared, most)
+    place = _side_by_side(group, shared)
+    raters = pl.DataFrame(
+        {
+            "rater": ratings.raters,
+            "n": np.bincount(ratings.rater, minlength=ratings.n_raters),
+            "students": students,
+            "group": group + 1,
+            "x": place[:, 0],
+            "y": place[:, 1],
+        }
+    )
+    if fit is not None:
+        kappa = fit.table("raters").select(pl.col("rater").cast(pl.String), "kappa")
+        key = raters.select(pl.col("rater").cast(pl.String))
+        raters = raters.with_columns(
+            key.join(kappa, on="rater", how="left", maintain_order="left")["kappa"].cast(pl.Float64)
+        )
+    ends = {"x": place[row, 0], "y": place[row, 1], "x2": place[column, 0], "y2": place[column, 1]}
+    links = pl.DataFrame(
+        {
+            "rater": ratings.raters.gather(row),
+            "other": ratings.raters.gather(column),
+            "students": weight.astype(np.int64),
+            **ends,
+        }
+    )
+    return Network(raters, links, shared.nnz // 2)
+
+
+def _strongest(shared: sparse.csr_array, most: int) -> tuple[Indices, Indices, Array]:
+    """The links that hold groups together (a maximum spanning forest) and the strongest of the others."""
+    upper = sparse.triu(shared, k=1).tocoo()
+    rank = np.lexsort((upper.col, upper.row, -upper.data))
+    row, column, weight = (part[rank] for part in (upper.row, upper.col, upper.data))
+    if len(row) <= most:
+        return row, column, weight
+    # Ranks as lengths: the shortest tree takes the strongest links, and no two are the same.
+    # 32-bit places: SciPy before 1.15 finds no tree with others.
+    places = (row.astype(np.int32), column.astype(np.int32))
+    lengths = sparse.csr_array((np.arange(1.0, len(row) + 1), places), shape=shared.shape)
+    tree = np.sort(minimum_spanning_tree(lengths).data).astype(np.int64) - 1
+    kept = np.union1d(tree, np.arange(most))
+    return row[kept], column[kept], weight[kept]
+
+
+# ------------------------------------------------------------------------------------------------- where to draw
+
+
+def _side_by_side(group: NDArray[np.int32], shared: sparse.csr_array) -> Array:
+    """Every group in a disc whose area follows its number of raters; discs in rows, the largest first."""
+    place = np.empty((len(group), 2))
+    order = np.argsort(group, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(group))[:-1])
+    radius = np.array([0.5 + 0.6 * np.sqrt(len(one) - 1) for one in members])
+    width = max(2 * radius.max(), np.sqrt(1.3 * np.sum((2 * radius + 1) ** 2)))
+    x = y = height = 0.0
+    for one, r in zip(members, radius, strict=True):
+        if x > 0 and x + 2 * r > width:
+            x, y, height = 0.0, y - height - 1.0, 0.0
+        place[one] = [x + r, y - r] + r * _disc(shared[one][:, one])
+        x, height = x + 2 * r + 1.0, max(height, 2 * r)
+    return np.asarray(place - (place.max(axis=0) + place.min(axis=0)) / 2)
+
+
+def _disc(shared: sparse.csr_array) -> Array:
+    """Positions within a disc of radius 1."""
+    n = shared.shape[0]
+    if n == 1:
+        return np.zeros((1, 2))
+    if n == 2:
+        return np.array([[-1.0, 0.0], [1.0, 0.0]])
+    at = _spread(_modes(shared))
+    at = at - at.mean(axis=0)
+    return np.asarray(at / np.sqrt((at**2).sum(axis=1)).max())
+
+
+def _modes(shared: sparse.csr_array) -> Array:
+    """The two slowest modes of the normalised Laplacian beside the constant one: raters who share students lie close.
+
+    By orthogonal iteration from an order in which neighbours follow each other: rough, which does for a picture, and
+    the same every time. On a ring where there is nothing to tell raters apart by.
+    """
+    n = shared.shape[0]
+    degree = np.sqrt(np.asarray(shared.sum(axis=1), np.float64))
+    scale = sparse.diags_array(1 / degree)
+    walk = scale @ shared @ scale
+    order = np.argsort(reverse_cuthill_mckee(shared, symmetric_mode=True))
+    turn = np.pi * (order + 0.5) / n
+    ring = np.stack([np.cos(2 * turn), np.sin(2 * turn)], axis=1)
+    block = np.column_stack([ring, np.cos(turn), np.cos(3 * turn)])[:, : n - 1]
+    constant = degree / np.linalg.norm(degree)
+    for _ in range(_ROUNDS):
+        block = (block + walk @ block) / 2
+        block, _ = np.linalg.qr(block - np.outer(constant, constant @ block))
+    values, vectors = np.linalg.eigh(block.T @ (walk @ block))
+    if np.ptp(values) < _LEVEL:
+        return ring
+    at = (block @ vectors[:, -2:]) / degree[:, None]
+    at = at * np.where(at[np.abs(at).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)
+    # A trace of the ring keeps raters apart who share the same students.
+    return np.asarray(at / np.maximum(at.std(axis=0), 1e-12) + 0.05 * ring)
+
+
+def _spread(at: Array) -> Array:
+    """From the crowded middle outwards: ranks of the distance become areas; then the nearest push each other away."""
+    n = len(at)
+    distance, angle = np.hypot(*at.T), np.arctan2(at[:, 1], at[:, 0])
+    rank = np.argsort(np.argsort(distance, kind="stable"), kind="stable")
+    radius = np.sqrt(rank + 0.5)
+    at = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    wanted = 1.6
+    neighbours = min(_NEIGHBOURS, n - 1)
+    nudge = 1e-3 * np.stack([np.cos(_GOLDEN * np.arange(n)), np.sin(_GOLDEN * np.arange(n))], axis=1)
+    for step in np.linspace(0.5, 0.05, _ROUNDS):
+        apart, near = cKDTree(at + nudge).query(at + nudge, k=neighbours + 1)
+        gap = (at + nudge)[:, None] - (at + nudge)[near]
+        push = np.maximum(wanted - apart, 0.0) / np.maximum(apart, 1e-6)
+        at = at + step * (push[:, :, None] * gap)[:, 1:].sum(axis=1) / 2
+    return np.asarray(at)
+
+
+def shared_students(ratings: Ratings) -> sparse.csr_array:
+    """(raters, raters): students that two raters share; on the diagonal, those of one."""
+    student, rater = np.divmod(ratings.marked_pairs(), ratings.n_raters)
+    shape = (ratings.n_raters, ratings.n_students)
+    seen = sparse.csr_array((np.ones(len(rater)), (rater, student)), shape=shape)
+    return sparse.csr_array(seen @ seen.T)
+
 
 SEVERAL, SINGLE = "several students in common", "one student in common"
 OTHERS = "other groups"
