@@ -89,9 +89,9 @@ def expected_phrases(table: pl.DataFrame, folder: Path) -> list[str]:
 
 
 def modelled_phrases(table: pl.DataFrame, known: dict[str, Any]) -> list[str]:
-    """Phrases that follow from the estimates in fit.json: agreement as expected, reliability, and what an average student can
-    expect. A score's chance is proportional to exp of the sum of a t - b - d - g - tau over the steps up to it: slope,
-    severity, difficulty, what the rater adds on the item, thresholds."""
+    """Phrases that follow from the estimates in fit.json: agreement as expected, reliability, and the scores that an
+    average student can expect. A score's chance is proportional to exp of the sum of a t - b - d - g - tau over the
+    steps up to it: slope, severity, difficulty, what the rater adds on the item, thresholds."""
     theta = np.linspace(-5, 5, 201)
     normal = np.exp(-(theta**2) / 2)
     normal /= normal.sum()
