@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from itertools import accumulate
 from typing import Any
 
@@ -193,12 +194,15 @@ def detect_scale(
     of one column."""
     if plan.config.best is None and raters is not None and are_ranks(columns[0], raters):
         plan = plan.add([_ranks(columns[0])])
-    coding, found = scale_of(columns, names, plan.config)
+    tally = cache(
+        partial(_tally, columns)
+    )  # counting the scores of a large table takes a tenth of reading it
+    coding, found = scale_of(columns, names, plan.config, tally)
     plan = plan.add(found)
     if any(finding.options for finding in found):
-        coding, _ = scale_of(columns, names, plan.config)
+        coding, _ = scale_of(columns, names, plan.config, tally)
     if plan.config.best == "low":
-        highest = max((float(key) for key in _tally(columns) if isinstance(key, float)), default=0.0)
+        highest = max((float(key) for key in tally() if isinstance(key, float)), default=0.0)
         coding = replace(coding, turned=highest)
     return coding, plan
 
@@ -248,32 +252,36 @@ def _classes(names: Collection[str], counts: Mapping[Any, int], config: ReadConf
 
 
 def scale_of(
-    columns: Sequence[pl.Series], names: Collection[str], config: ReadConfig
+    columns: Sequence[pl.Series],
+    names: Collection[str],
+    config: ReadConfig,
+    tally: Callable[[], Tally] | None = None,
 ) -> tuple[ScoreCoding, list[Finding]]:
     """How the scores in these columns are coded, and what is to be said about it; `names` are those of the columns
-    that were in the file."""
+    that were in the file, `tally` counts them."""
+    count = tally or partial(_tally, columns)
     if config.map is None and not config.edges() and all(_whole(column, config) for column in columns):
         # The name comes first: counting the scores of a large table takes longer than reading them.
         found = []
         if config.cut is None and _named_as_grades(names):
-            found = _german_grades(names, _tally(columns), config)
+            found = _german_grades(names, count(), config)
         elif config.cut is None and any({*plain(name).split("_")} & known("codes") for name in names):
-            found = _classes(names, _tally(columns), config)
+            found = _classes(names, count(), config)
         return ScoreCoding(cut=config.cut), found
-    tally = _tally(columns)
-    texts = {key for key in tally if isinstance(key, str)}
+    occurring = count()
+    texts = {key for key in occurring if isinstance(key, str)}
     worth, by_number = given_worth(config.worth(), texts)
-    findings: list[Finding] = _said_missing(tally, texts - set(worth))
+    findings: list[Finding] = _said_missing(occurring, texts - set(worth))
     texts = {text for text in texts if text in worth or not is_missing(text)}
     numbers, found = _written_numbers(texts - set(worth))
     findings += found
     words = texts - set(worth) - set(numbers)
-    amid = {float(key) for key in tally if isinstance(key, float)} | {*filter(None, numbers.values())}
+    amid = {float(key) for key in occurring if isinstance(key, float)} | {*filter(None, numbers.values())}
     meant, found = _worded(words, names, amid)
     findings += found
     worth |= numbers | meant
     counts: dict[float, int] = {}
-    for key, times in tally.items():
+    for key, times in occurring.items():
         value = by_number.get(key, key) if isinstance(key, float) else worth.get(key)
         if isinstance(value, int | float):
             counts[float(value)] = counts.get(float(value), 0) + times

@@ -74,6 +74,11 @@ def names_of(role: str) -> frozenset[str]:
     return known(f"{role}, first", role)
 
 
+def _either(*sections: str) -> str:
+    """A pattern that every word of these sections fits, as `plain` has it."""
+    return "|".join(map(re.escape, sorted(known(*sections))))
+
+
 @cache
 def said(*sections: str) -> frozenset[str]:
     """The words of these sections in small letters, with their signs."""
@@ -149,23 +154,11 @@ def usual_role(name: str) -> str | None:
     return next((role for role in ROLES if forms & names_of(role)), None)
 
 
-_RATERS = re.compile(
-    r"[rjaw]_?\d+|(rater|judge|annotator|marker|grader|scorer|coder|examiner|assessor|reviewer|evaluator|expert|teacher|"
-    r"prufer|pruefer|bewerter|korrektor|gutachter|correcteur|examinateur|juge|evaluateur|evaluador|corrector|juez|"
-    r"examinador|valutatore|correttore|giudice|avaliador|corretor|juiz|beoordelaar|worker|user|llm|model|"
-    r"human)_?(\d+|[a-z])?"
-)
-_PEOPLE = re.compile(
-    unicodedata.normalize("NFKD", r".+(老师|老師|教师|教師|教授|先生|评委|評審|선생님|교수님?)")
-)
-_MODELS = re.compile(
-    r"(gpt|chatgpt|claude|llama|gemini|gemma|mistral|mixtral|qwen|deepseek|phi|command_r|grok|o1|o3|o4|palm|yi|nova|"
-    r"sonnet|opus|haiku|human|falcon|vicuna|prometheus|cohere|kimi|glm|nemotron)([_\d].*|[a-z]?)"
-)
+_RATERS = re.compile(rf"[rjaw]_?\d+|({_either('rater, first', 'rater', 'numbered raters')})_?(\d+|[a-z])?")
+_PEOPLE = re.compile(rf".+({_either('titles')})")
+_MODELS = re.compile(rf"({_either('models')})([_\d].*|[a-z]?)")
 _ITEMS = re.compile(
-    r"[qitck]_?\d+[a-z]?|(item|question|task|criterion|crit|part|aufgabe|frage|kriterium|teil|critere|exercice|pregunta|tarea|"
-    r"criterio|domanda|compito|esercizio|questao|tarefa|vraag|opdracht|dimension|aspect|trait|section|problem|ex)"
-    r"_?(\d+[a-z]?|[ivx]+)"
+    rf"[qitck]_?\d+[a-z]?|({_either('item, first', 'item', 'numbered items')})_?(\d+[a-z]?|[ivx]+)"
 )
 _SIGNS = ("ø", "Ø", "Σ", "∑", "μ", "x̄")
 

@@ -88,7 +88,7 @@ READING = (
     *("markers", "duplicates", "encoding", "as_written"),
 )
 FITTING = (
-    *("assumptions", "method", "link", "scale", "prior", "halo", "ability"),
+    *("assumptions", "method", "link", "scale", "prior", "halo", "ability", "repeats"),
     *("trusted", "interactions", "item_slopes", "allow_reversed"),
 )
 DECISIONS = ("decide", "remark")
