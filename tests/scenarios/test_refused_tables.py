@@ -121,7 +121,7 @@ FILES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
     "parquet with nonsense inside": (
         "x.parquet",
         b"PAR1" + b"\x07" * 50 + b"PAR1",
-        ("damaged parquet", "write it again"),
+        ("is damaged or cut short", "copy it again"),
     ),
     "unknown extension": ("x.docx", b"PK", ("'.docx'", ".csv, .tsv, .txt, .parquet", "save the table")),
     "no extension": ("ratings", GOOD.encode(), ("unknown extension ''", ".csv")),

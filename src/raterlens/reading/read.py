@@ -15,7 +15,8 @@ from raterlens.ratings.groupings import set_aside
 from raterlens.ratings.packed import SUFFIX, open_packed, open_ratings
 from raterlens.reading.assemble import assemble
 from raterlens.reading.columns import resolve_layout
-from raterlens.reading.formats.sources import located, open_table, unreadable
+from raterlens.reading.formats.sources import located, open_table
+from raterlens.reading.formats.table import unreadable
 from raterlens.reading.read_plan import ReadPlan
 
 

@@ -23,13 +23,12 @@ from typing import IO, Any
 
 import polars as pl
 
-from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError, choose
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
 from raterlens.ratings.packed import SUFFIX as PACKED
 from raterlens.reading.formats.parquet import read_folder
-from raterlens.reading.formats.table import Rows, Table, read_frame, require, suffix_of, unfold
+from raterlens.reading.formats.table import Rows, Table, read_frame, require, suffix_of, unfold, unreadable
 from raterlens.reading.formats.tool_exports import FLAT
 from raterlens.reading.read_plan import Finding
 from raterlens.reading.vocabulary import (
@@ -277,12 +276,6 @@ def located(source: str | os.PathLike[str], config: ReadConfig) -> tuple[Path, R
     if within and Path(file).exists():
         return Path(file), config.changed(table=table)
     raise InputError(f"no such file: {file or str(path)!r}", _hint(Path(file or path)), value=str(path))
-
-
-def unreadable(path: Path, error: OSError) -> InputError:
-    return InputError(
-        f"cannot read {str(path)!r}: {reason(error)}", "check that you may open it", value=str(path)
-    )
 
 
 def is_control_file(path: Path, config: ReadConfig) -> bool:

@@ -275,7 +275,16 @@ def read_whole(path: Path) -> bytes:
 
 def read_text(path: Path, encoding: str) -> str:
     """The content of a text file without a byte order mark."""
-    return decoded(read_whole(path), path.name, encoding)
+    try:
+        return decoded(read_whole(path), path.name, encoding)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"cannot read {str(path)!r}: {reason(error)}", "check that you may open it", value=str(path)
+    )
 
 
 def decoded(content: bytes, name: str, encoding: str) -> str:
