@@ -1,9 +1,9 @@
 """Panels that share a bias, with some known answers: `python -m benchmarks.truth.known_answers --panels 40`.
 
-12 judges of 300 answers, 60 of them known. Log-slopes are drawn from N(log 1.5, 0.3²), severities from N(0, 0.5²);
-every other judge follows a second ability by the strength given. 50 % of the answers are right, or 24 %, and judges
-pass fewer then. `--data judges.csv` (columns pair, judge, order_swapped, prefers_second, truth) ranks real LLM judges
-by their accuracy on answers that were held out, instead.
+12 judges of 300 answers, 60 of them known (`--known`). Log-slopes are drawn from N(log 1.5, 0.3²), severities from
+N(0, 0.5²); every other judge follows a second ability by the strength given. 50 % of the answers are right, or 24 %,
+and judges pass fewer then. `--data judges.csv` (columns pair, judge, order_swapped, prefers_second, truth) ranks real
+LLM judges by their accuracy on answers that were held out, instead.
 
 Root mean squared errors are of kappa with `reference="perfect", origin="absolute"`, against
 
@@ -39,7 +39,7 @@ class Panel(NamedTuple):
     bias: Array
 
 
-def draw(strength: float, share: float, seed: int) -> Panel:
+def draw(strength: float, share: float, seed: int, known: int = KNOWN) -> Panel:
     random = np.random.default_rng([seed, int(100 * strength), int(100 * share)])
     theta, zeta = random.standard_normal((2, ANSWERS))
     slope = 1.5 * np.exp(0.3 * random.standard_normal(JUDGES))
@@ -48,7 +48,7 @@ def draw(strength: float, share: float, seed: int) -> Panel:
     s = np.outer(theta, slope) + np.outer(zeta, bias) - severity
     score = (random.random(s.shape) < special.expit(s)).astype(int)
     right = theta > special.ndtri(1 - share)
-    gold = [int(each) if place < KNOWN else None for place, each in enumerate(right)]
+    gold = [int(each) if place < known else None for place, each in enumerate(right)]
     columns = {
         "student": np.repeat(np.arange(ANSWERS), JUDGES),
         "rater": np.tile([f"judge {place:02}" for place in range(JUDGES)], ANSWERS),
@@ -77,9 +77,9 @@ def alone(table: pl.DataFrame) -> Array:
     return np.array(found)
 
 
-def outcome(strength: float, share: float, seed: int) -> dict[str, float]:
+def outcome(strength: float, share: float, seed: int, known: int) -> dict[str, float]:
     """Errors and coverage on one panel."""
-    made = draw(strength, share, seed)
+    made = draw(strength, share, seed, known)
     plain = rl.fit(made.table.drop("gold"), standard_errors=False, **{"model": "gmf"} | SCALE)
     ratings = rl.read(made.table, known="gold")
     one = rl.fit(ratings, shared=False, standard_errors=False, **{"model": "gmf"} | SCALE)
@@ -106,11 +106,11 @@ def outcome(strength: float, share: float, seed: int) -> dict[str, float]:
     }
 
 
-def lines(panels: int) -> Iterator[str]:
+def lines(panels: int, known: int) -> Iterator[str]:
     """A row for each strength and share of right answers, with Monte-Carlo standard errors of the ratios."""
     for share in SHARES:
         for strength in STRENGTHS:
-            rows = pl.DataFrame([outcome(strength, share, seed) for seed in range(panels)])
+            rows = pl.DataFrame([outcome(strength, share, seed, known) for seed in range(panels)])
             mean = rows.mean().row(0, named=True)
             words = [f"{name} {mean[name]:.3f}" for name in ("alone", "plain", "one", "auto", "two")]
             for other in ("alone", "one", "plain"):
@@ -120,7 +120,9 @@ def lines(panels: int) -> Iterator[str]:
             better = np.mean(((rows["auto"] < rows["alone"]) & (rows["auto"] < rows["one"])).to_numpy())
             words += [f"better than both {better:.0%}", f"found {mean['found']:.0%}"]
             words += [f"covers kappa {mean['cover kappa']:.1%}", f"bias {mean['cover bias']:.1%}"]
-            yield f"{share:.0%} right, strength {strength:g}, {panels} panels: " + ", ".join(words)
+            yield f"{known} known, {share:.0%} right, strength {strength:g}, {panels} panels: " + ", ".join(
+                words
+            )
 
 
 def on_judges(path: Path, draws: int, known: int) -> Iterator[str]:
@@ -158,30 +160,27 @@ def on_judges(path: Path, draws: int, known: int) -> Iterator[str]:
         yield f"{name}: median rank correlation {np.median(each):.3f}, from {min(each):.3f} to {max(each):.3f}"
 
 
-def wrong_labels(share: float, panels: int) -> Iterator[str]:
-    """Errors of kappa where this share of the known answers is wrong, by the slope that known answers are given."""
-    for strength in (0.0, 2.0):
+def wrong_labels(share: float, panels: int, known: int) -> Iterator[str]:
+    """Errors of kappa where all known answers are right, where this share of them is wrong, and without any."""
+    for strength in (0.0, 1.0, 2.0):
         errors: dict[str, list[float]] = {}
         for seed in range(panels):
-            made, random = draw(strength, 0.5, seed), np.random.default_rng([seed, 9])
+            made, random = draw(strength, 0.5, seed, known), np.random.default_rng([seed, 9])
             wrong = np.zeros(ANSWERS, dtype=bool)
-            wrong[random.choice(KNOWN, round(share * KNOWN), replace=False)] = True
+            wrong[random.choice(known, round(share * known), replace=False)] = True
             gold = pl.when(pl.Series(np.repeat(wrong, JUDGES))).then(1 - pl.col("gold")).otherwise("gold")
-            ratings = rl.read(made.table.with_columns(gold=gold), known="gold")
-            fits = {
-                "no known answers": rl.fit(
-                    made.table.drop("gold"), model="gmf", standard_errors=False, **SCALE
-                )
+            tables = {
+                "without": made.table.drop("gold"),
+                "right": made.table,
+                "wrong": made.table.with_columns(gold=gold),
             }
-            for slope in (6.0, 3.0, 2.0):
-                fits[f"slope {slope:g}"] = rl.fit(
-                    ratings, model="gmf", known_slope=slope, standard_errors=False, **SCALE
-                )
-            for name, fit in fits.items():
+            for name, table in tables.items():
+                given: dict[str, Any] = {} if name == "without" else {"known": "gold"}
+                fit = rl.fit(table, model="gmf", standard_errors=False, **given, **SCALE)
                 off = np.asarray(fit.raters["kappa"]) - made.kappa
                 errors.setdefault(name, []).append(float(np.sqrt(np.mean(off**2))))
         words = ", ".join(f"{name} {np.mean(each):.3f}" for name, each in errors.items())
-        yield f"{share:.0%} wrong, strength {strength:g}: {words}"
+        yield f"{known} known, {share:.0%} wrong, strength {strength:g}, {panels} panels: {words}"
 
 
 def costs() -> Iterator[str]:
@@ -212,13 +211,17 @@ def main() -> None:
     options.add_argument("--panels", type=int, default=40)
     options.add_argument("--data", type=Path)
     options.add_argument("--draws", type=int, default=6)
-    options.add_argument("--known", type=int, default=KNOWN, help="answers known, with --data")
+    options.add_argument("--known", type=int, default=KNOWN, help="answers known")
     options.add_argument("--cost", action="store_true")
     options.add_argument("--wrong", type=float, help="share of known answers that are wrong, such as 0.05")
     given = options.parse_args()
-    found = lines(given.panels) if given.data is None else on_judges(given.data, given.draws, given.known)
+    found = (
+        lines(given.panels, given.known)
+        if given.data is None
+        else on_judges(given.data, given.draws, given.known)
+    )
     found = costs() if given.cost else found
-    found = found if given.wrong is None else wrong_labels(given.wrong, given.panels)
+    found = found if given.wrong is None else wrong_labels(given.wrong, given.panels, given.known)
     for line in found:
         print(line, flush=True)
 

@@ -26,10 +26,21 @@ def test_refused_where_asked_for_and_left_out_where_not(options: dict[str, objec
     assert "shared" not in rl.fit(ratings, **{"model": "gmf"} | options).tables
 
 
-@pytest.mark.parametrize(("known", "tested"), [(59, False), (60, True)])
-def test_few_known_answers_do_not_place_the_truth(known: int, tested: bool) -> None:
-    ratings = panel(students=80, raters=6, known=known).ratings
-    assert ("shared" in rl.fit(ratings, model="gmf", standard_errors=False).tables) == tested
+@pytest.mark.parametrize(
+    ("known", "raters", "caution"),
+    [
+        (19, 6, "19 known answers may be taken"),
+        (60, 4, "4 raters, 0 of them trusted, are too few"),
+        (20, 6, ""),
+    ],
+)
+def test_too_few_to_tell_the_truth_from_what_is_shared(known: int, raters: int, caution: str) -> None:
+    ratings = panel(students=80, raters=raters, known=known).ratings
+    fit = rl.fit(ratings, model="gmf", standard_errors=False)
+    assert ("shared" in fit.tables) == (not caution)
+    said = [text for text in map(str, fit.warnings) if "raters who share a bias outvote" in text]
+    assert len(said) == bool(caution)
+    assert all(caution in text for text in said)
 
 
 def test_nothing_known_and_nobody_trusted() -> None:

@@ -10,7 +10,7 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.optimiser import Search, Space
 from raterlens.estimation.shared_estimate import fit_shared
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood.forms import ACCURACY, SharedResponse
+from raterlens.likelihood.forms import ACCURACY, Fallible, SharedResponse
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import Ridge
 from raterlens.models.responses import Adjacent, Graded, Linked, Predictor
@@ -39,7 +39,7 @@ def test_the_likelihood_against_a_very_fine_grid_over_both_abilities() -> None:
     weight, whole = stats.norm.pdf(t) * stats.norm.pdf(z) * step**2, 0.0
     for given, answer in zip(score, gold, strict=True):
         found = (
-            weight * special.expit((2 * answer - 1) * (6.0 * t - threshold))
+            weight * (0.95 * special.expit((2 * answer - 1) * (6.0 * t - threshold)) + 0.025)
             if np.isfinite(answer)
             else weight
         )
@@ -128,15 +128,18 @@ PRODUCT = ProductNodes.of((1.0, 1.5), 4.0)
 BIASES = np.array([0.7, -0.3])
 
 
-@pytest.mark.parametrize(
+RESPONSES = pytest.mark.parametrize(
     "response",
     [Adjacent(2), Adjacent(4), Linked(get_link("probit")), Graded(get_link("logit"), 3)],
     ids=["two scores", "four scores", "probit", "graded"],
 )
+
+
+@RESPONSES
 def test_each_node_is_the_response_with_what_is_shared_in_its_intercepts(response) -> None:
     steps = response.n_categories - 1
     predictor = Predictor(np.array([1.2, 0.4]), np.array([0.3, -0.2])[:, None] - np.arange(steps))
-    shared = SharedResponse(response, PRODUCT.z)
+    shared = SharedResponse(response, PRODUCT.z, 2)
     both = Predictor(predictor.slope, np.column_stack([predictor.intercepts, BIASES]))
     counts = np.random.default_rng(1).random((2, response.n_categories, len(PRODUCT.points)))
     found = [
@@ -155,3 +158,25 @@ def test_each_node_is_the_response_with_what_is_shared_in_its_intercepts(respons
         np.testing.assert_allclose(found[2][:, q, :-1, :-1], bend)
         np.testing.assert_allclose(found[2][:, q, -1, :-1], z * bend @ lever, atol=1e-12)
         np.testing.assert_allclose(found[2][:, q, -1, -1], z**2 * bend @ lever @ lever)
+
+
+@RESPONSES
+def test_one_known_answer_in_20_says_nothing(response) -> None:
+    """The second context is of known answers; derivatives by differences."""
+    steps, t, step = response.n_categories - 1, np.linspace(-2.0, 2.0, 5), 1e-5
+    predictor = Predictor(np.array([1.2, 6.0]), np.array([0.3, -0.2])[:, None] - np.arange(steps))
+    fallible = Fallible(response, 1)
+    found, whole = fallible.log_prob(predictor, t), response.log_prob(predictor, t)
+    np.testing.assert_allclose(found[0], whole[0])
+    np.testing.assert_allclose(np.exp(found[1]), 0.95 * np.exp(whole[1]) + 0.05 / response.n_categories)
+    counts = np.random.default_rng(1).random((2, response.n_categories, len(t)))
+    scores, curvature = fallible.scores(predictor, t), fallible.curvature(predictor, t, counts)
+    for place in range(steps):
+        moved = [
+            Predictor(predictor.slope, predictor.intercepts + sign * step * np.eye(steps)[place])
+            for sign in (1, -1)
+        ]
+        ahead, back = (fallible.log_prob(at, t) for at in moved)
+        np.testing.assert_allclose(scores[place], (ahead - back) / (2 * step), atol=1e-7)
+        up, down = (np.einsum("jckq,ckq->cqj", fallible.scores(at, t), counts) for at in moved)
+        np.testing.assert_allclose(curvature[:, :, place], (up - down) / (2 * step), atol=1e-6)

@@ -126,7 +126,7 @@ def fit(
     shared
         Whether raters who are not trusted may share a second ability, that is, agree on something besides the truth,
         which known answers and trusted raters do not follow: `True`, `False` or `"auto"`, the default: where a test at
-        5 % finds one (`fit.table("shared")`), given trusted raters or at least 60 known answers. `fit.raters` then has
+        5 % finds one (`fit.table("shared")`), given trusted raters or at least 20 known answers. `fit.raters` then has
         how much each follows it (`bias`), and kappa and sharpness are on the scale of the truth, on average over it.
     known_slope
         How strongly a known answer (`rl.read(known=...)`) shows ability: 6 says that it is hardly ever wrong. For

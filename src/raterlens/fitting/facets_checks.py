@@ -288,8 +288,6 @@ def wants_shared(ratings: Ratings, config: FitConfig) -> bool:
     if any(given for _, given in clashes):
         return False
     found = _of_ratings(ratings, config)
-    if config.shared == "auto" and not config.trusted and len(ratings.known or ()) < ENOUGH_KNOWN:
-        return False  # what raters share is then as likely to be taken for the truth as the other way round
     if found is not None and config.shared == "yes":
         raise OptionError(
             Message(Option("shared", "yes"), f": {found.what}"),
@@ -297,6 +295,20 @@ def wants_shared(ratings: Ratings, config: FitConfig) -> bool:
             option=found.option,
         )
     return found is None
+
+
+def untested_bias(ratings: Ratings, config: FitConfig) -> Message | None:
+    """Caution where raters or known answers are too few to test whether raters share a bias."""
+    if config.shared != "auto" or (ratings.known is None and not config.trusted):
+        return None
+    found = _of_ratings(ratings, config)
+    if found is None:
+        return None
+    return Message(
+        "raters who share a bias outvote what is known and look better than they are, and whether they do is not "
+        f"tested: {found.what}; ",
+        found.remedy,
+    )
 
 
 def _clashes(config: FitConfig) -> list[tuple[Option, bool]]:
@@ -320,6 +332,12 @@ def _of_ratings(ratings: Ratings, config: FitConfig) -> Obstacle | None:
         return Obstacle(
             "no answer is known and no rater trusted, so nothing tells what raters share from the truth",
             Message("give ", Option("known"), " or ", Option("trusted")),
+            "known",
+        )
+    if config.shared == "auto" and not trusted.any() and len(ratings.known or ()) < ENOUGH_KNOWN:
+        return Obstacle(
+            f"{counted(len(ratings.known or ()), 'known answer')} may be taken for what raters share",
+            f"look up {ENOUGH_KNOWN} answers or more",
             "known",
         )
     if isinstance(ratings, StoredRatings):

@@ -33,6 +33,7 @@ from raterlens.fitting.facets_checks import (
     model_options,
     piece_effect,
     trusted_raters,
+    untested_bias,
     wants_shared,
 )
 from raterlens.fitting.steps import Found, Run
@@ -318,6 +319,8 @@ class FacetsTask:
             warnings.append(renumbered(self.scores))
         if estimate.shared is not None and estimate.shared.found:
             warnings.append(estimate.shared.words())
+        if (caution := untested_bias(self.ratings, self.config)) is not None:
+            warnings.append(caution)
         if self.config.standard_errors and covariance is None:
             warnings.append(
                 f"no standard errors: {estimate.model.blocks.size:,} parameters are more than the "

@@ -14,7 +14,7 @@ from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted, listed, number
 from raterlens.judging.gate import NEW, beyond
-from raterlens.judging.judge_report import NOT_TRUSTED, Baseline, JudgeReport, read_baseline
+from raterlens.judging.judge_report import NOT_TRUSTED, Baseline, JudgeReport, percent, read_baseline
 from raterlens.judging.judges import (
     Measure,
     certain_enough,
@@ -190,10 +190,11 @@ def judge(
         named = [raters] if isinstance(raters, str) else raters
         chosen = [choose("rater", str(name), chosen, "raters") for name in named]
     if not chosen:
+        left = "trusted" if people else "left out"
         raise OptionError(
-            f"all {counted(len(labels), 'rater')} are trusted, so nobody is left to judge",
-            "leave the judges out of them",
-            option="trusted",
+            f"all {counted(len(labels), 'rater')} are {left}, so nobody is left to judge",
+            "name fewer of them",
+            option="trusted" if people else "without",
         )
     asked = _Asked(
         _bounds(given, metrics) or DEFAULT_BOUNDS[basis],
@@ -435,8 +436,8 @@ def _cautions(
     ratings: Ratings, answers: Answers, truths: Sequence[Truth], judges: pl.DataFrame
 ) -> tuple[str, ...]:
     found = [
-        f"{row['judge']} is right on {100 * row['right']:.0f} % of {row['n_known']:,} known answers where "
-        f"{100 * row['expected']:.0f} % are expected: look at its verdicts on them, or judge again without it "
+        f"{row['judge']} is right on {percent(row['right'])} of {row['n_known']:,} known answers where "
+        f"{percent(row['expected'])} are expected: look at its verdicts on them, or judge again without it "
         f"(--without {row['judge']})."
         for row in judges.filter("flagged").iter_rows(named=True)
     ]

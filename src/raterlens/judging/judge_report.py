@@ -124,9 +124,7 @@ class JudgeReport:
         if self.people:
             people = f"{counted(len(self.people), 'person', 'people')} ({listed(self.people, 4)})"
             return f"Measured on the scale of {people}, from {verdicts}."
-        return (
-            f"Measured against the truth, as {counted(self.n_known, 'known answer')} and {verdicts} tell it."
-        )
+        return f"Measured against the truth, estimated from {counted(self.n_known, 'known answer')} and {verdicts}."
 
     def sentences(self) -> list[str]:
         """Further findings, one sentence each."""
@@ -139,22 +137,23 @@ class JudgeReport:
         labels = self.tables["labels"]
         unsure = int(labels["needs_person"].sum())
         found = [
-            f"{unsure:,} of {counted(labels.height, 'label')} need a person; at most 1 in 10 of the others is wrong, "
-            "if the known answers are a random sample."
+            f"{unsure:,} of {counted(labels.height, 'label')} {'needs' if unsure == 1 else 'need'} a person; at most "
+            "1 in 10 of the others is wrong, if the known answers are a random sample."
             if self.threshold <= 1
-            else "The known answers are too few, or the labels too often wrong, to do without a person."
+            else "Every label needs a person: the known answers are too few, or the labels too often wrong."
         ]
-        if not self.keep:
-            return found
         held, splits = self.kept_in
-        return [
-            *found,
-            f"Judges worth keeping: {listed(self.keep, 7)}; as a panel they beat the best one in {held} of {splits} "
-            "splits of the known answers."
-            if len(self.keep) > 1
-            else f"{self.keep[0]} alone does as well as any panel: one was better in only {held} of {splits} splits of "
-            "the known answers.",
-        ]
+        if len(self.keep) > 1:
+            found.append(
+                f"Judges worth keeping: {listed(self.keep, 7)}; as a panel they beat the best one in {held} of "
+                f"{splits} splits of the known answers."
+            )
+        elif self.keep and self.tables["judges"].height > 1:
+            found.append(
+                f"{self.keep[0]} alone does as well as any panel: a panel was better in {held} of {splits} splits of "
+                "the known answers."
+            )
+        return found
 
     def summary(self) -> str:
         """The judges in plain words."""
@@ -184,7 +183,7 @@ class JudgeReport:
             passes = number(100 * row["passes"], 0) if row.get("passes") is not None else ""
             besides = (passes, row["stands_in"] or "")
         elif row["n_known"]:
-            besides = (f"{number(row['right'])} of {row['n_known']:,}", number(row["expected"]))
+            besides = (f"{percent(row['right'])} of {row['n_known']:,}", percent(row["expected"]))
         else:
             besides = ("", "")
         return (str(row["judge"]), *measured, *besides, row["verdict"])
@@ -194,7 +193,8 @@ class JudgeReport:
         headings, rows = self.columns()
         body = [self.basis(), "", *markdown_table(headings, [tuple(map(cell, row)) for row in rows])]
         if self.rates is not None:
-            body += ["", *(f"- {cell(line)}" for line in self.rates.lines())]
+            heading = f"Pass rate by {cell(self.rates.by)}:"
+            body += ["", heading, "", *(f"- {cell(line)}" for line in self.rates.lines()), "", "Besides:"]
         body += ["", *(f"- {cell(text)}" for text in self.sentences())]
         if self.changed == ():
             body += ["", "No judge has changed since the last run beyond chance."]
@@ -214,7 +214,8 @@ class JudgeReport:
             for name, bound in self.bounds.items()
         )
         known = (
-            f"; right on {number(row['right'])} of {row['n_known']:,} known answers, expected {number(row['expected'])}"
+            f"; right on {percent(row['right'])} of {row['n_known']:,} known answers, "
+            f"{percent(row['expected'])} expected"
             if row.get("n_known")
             else ""
         )
@@ -250,6 +251,10 @@ class JudgeReport:
 
     def __repr__(self) -> str:
         return f"<JudgeReport: {self.headline()}; see summary()>"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _plain(table: pl.DataFrame) -> list[dict[str, Any]]:

@@ -19,6 +19,8 @@ GUARD = 3.3
 NORMAL = float(stats.norm.ppf(0.975))
 _GROUPS, _FEW_GROUPS, _MANY_JUDGES = 40, 10, 200
 """Numbers of groups of answers that are left out in turn: few if there are many pairs of judges."""
+_ENOUGH_SHARED = 3
+"""Known answers that two judges share, on average, below which nothing tells whether they err together."""
 _NEAR_COPY, _ENOUGH_ERRORS = 0.9, 10
 """Correlation of errors from which on two judges count as one, and the errors on shared answers that it takes."""
 
@@ -148,7 +150,8 @@ class EffectiveJudges:
 
     n: int
     given_truth: float
-    """Judges as good as these whose errors are independent, in information about the truth."""
+    """Judges as good as these whose errors are independent, in information about the truth; NaN, as the ends, where
+    judges share too few known answers."""
     low: float
     high: float
     kish: float
@@ -163,17 +166,18 @@ class EffectiveJudges:
 
     def words(self) -> list[str]:
         """Conclusions, one sentence each."""
-        ends = f"({self.low:.1f} to {self.high:.1f})"
-        together = " Their errors go together beyond chance" if self.p < 0.01 else ""
-        chance = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
-        return [
-            f"{counted(self.n, 'judge')} are worth {self.given_truth:.1f} independent ones {ends}."
-            + (f"{together} ({chance})." if together else ""),
-            *(
-                f"{listed(group, 7)} nearly always err together: they count as one."
-                for group in self.near_copies
-            ),
+        copies = [
+            f"{listed(group, 7)} nearly always err together: they count as one." for group in self.near_copies
         ]
+        if self.n < 2:
+            return []
+        if not np.isfinite(self.given_truth):
+            few = "Judges share too few known answers to tell how many independent ones they are worth."
+            return [few, *copies]
+        chance = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
+        together = f" Their errors go together beyond chance ({chance})." if self.p < 0.01 else ""
+        worth = f"{self.given_truth:.1f} independent ones ({self.low:.1f} to {self.high:.1f})"
+        return [f"{counted(self.n, 'judge')} are worth {worth}.{together}", *copies]
 
 
 def effective_judges(truth: Truth, labels: Sequence[str]) -> EffectiveJudges:
@@ -195,6 +199,8 @@ def effective_judges(truth: Truth, labels: Sequence[str]) -> EffectiveJudges:
     again = np.array([_share_of_variance(a, total - part) for part in parts])
     half = NORMAL * np.sqrt((n_groups - 1) * again.var(axis=0))
     value, low, high = (1 / np.clip(each, 1 / len(here), 1.0) for each in (share, share + half, share - half))
+    if np.triu(total[2], 1).sum() < _ENOUGH_SHARED * len(here) * (len(here) - 1) / 2:
+        value, low, high = np.full((3, 2), np.nan)
     return EffectiveJudges(
         len(here),
         float(value[0]), float(low[0]), float(high[0]),
@@ -270,6 +276,9 @@ def _logit(p: Array) -> Array:
     return np.asarray(np.log(p / (1 - p)))
 
 
+_MOST_CANDIDATES = 40
+
+
 @dataclass(frozen=True, slots=True)
 class Panel:
     """The judges worth keeping, the best first, and in how many of `splits` half-samples of the known answers a panel
@@ -284,8 +293,14 @@ def judges_to_keep(truth: Truth, most: int = 7, splits: int = 20) -> Panel:
     """Greedy by log loss on known answers: a judge joins while that pays, and a panel is kept only where held-out known
     answers prefer it in most splits."""
     verdicts, rows = truth.verdicts, truth.verdicts.rows
-    evidence = np.asarray((2 * verdicts.passes[rows] - verdicts.judged[rows]).todense(), dtype=np.float64)
     answers = verdicts.known[rows].astype(np.float64)
+    evidence = np.asarray((2 * verdicts.passes[rows] - verdicts.judged[rows]).todense(), dtype=np.float64)
+    # Who is more often wrong than right votes for the opposite; of the others, the most promising take part.
+    agree = evidence.T @ (2 * answers - 1)
+    places = np.sort(
+        np.argsort(-agree, kind="stable")[: min(_MOST_CANDIDATES, max(int((agree > 0).sum()), 1))]
+    )
+    evidence = evidence[:, places]
     rng = np.random.default_rng(1)
     preferred = 0
     for _ in range(splits):
@@ -298,7 +313,8 @@ def judges_to_keep(truth: Truth, most: int = 7, splits: int = 20) -> Panel:
             ]
             preferred += losses[1] < losses[0]
     chosen = _greedy(evidence, answers, most)
-    return Panel(tuple(chosen if 2 * preferred > splits else chosen[:1]), preferred, splits)
+    kept = places[chosen if 2 * preferred > splits else chosen[:1]]
+    return Panel(tuple(kept.tolist()), preferred, splits)
 
 
 def _greedy(evidence: Array, answers: Array, most: int) -> list[int]:
@@ -328,6 +344,7 @@ def _loss(x: Array, y: Array) -> float:
 
 
 def _held_out_loss(x: Array, y: Array, train: Mask) -> float:
+    """Log loss on the others of the share of good answers at each value of the vote."""
     _, place = np.unique(x, return_inverse=True)
     size = int(place.max()) + 1
     n, good = np.bincount(place[train], minlength=size), np.bincount(place[train], y[train], size)

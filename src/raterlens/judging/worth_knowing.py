@@ -26,6 +26,7 @@ from raterlens.estimation.scoring import Placed, place
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.inference.resampling import check_same
+from raterlens.likelihood.forms import WRONG
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.calibration import COVARYING, Calibration
@@ -146,7 +147,8 @@ def _blocks(placed: Placed, calibration: Calibration, slope: float, size: int) -
 
 def _answers(placed: Placed, calibration: Calibration, slope: float, nodes: Nodes) -> list[Array]:
     """For each item the probability of each answer (categories, nodes): by its own thresholds where some are known,
-    else by those that divide students as its scores do."""
+    else by those that divide students as its scores do. Beside a shared bias, some answers may be wrong."""
+    wrong = WRONG if "bias" in calibration.effects else 0.0
     response, found = placed.problem.response.single, []
     own = calibration.effects.get("known")
     scores = placed.ratings
@@ -160,7 +162,8 @@ def _answers(placed: Placed, calibration: Calibration, slope: float, nodes: Node
             thresholds = -slope * special.ndtri(np.clip(above, 0.01, 0.99))
         steps = thresholds if np.allclose(response.lever, 1.0) else np.cumsum(thresholds)
         at = Predictor(np.array([slope]), -steps[None])
-        found.append(np.exp(response.log_prob(at, nodes.points)[0]))
+        right = np.exp(response.log_prob(at, nodes.points)[0])
+        found.append((1 - wrong) * right + wrong / response.n_categories)
     return found
 
 

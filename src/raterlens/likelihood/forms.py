@@ -189,14 +189,62 @@ _REACH, MOST_ROUNDS = 6.0, 5
 _WIDEST = 0.5
 
 
+# Known answers that may say nothing. 60 answers do not tell how many of them are wrong (between 0 and 10 %, the
+# log-likelihood moves by less than 1), and allowing for some costs next to nothing (docs/known-answers.md).
+WRONG = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Fallible(Response):
+    """A response in which known answers, the contexts after the first `n_rated`, may be wrong: 0.95 P + 0.05 / K."""
+
+    response: Response
+    n_rated: int
+
+    @property
+    def n_categories(self) -> int:
+        return self.response.n_categories
+
+    @property
+    def lever(self) -> Array:
+        return self.response.lever
+
+    def _share_right(self, log_prob: Array) -> Array:
+        """(known, categories, nodes): probability that the answer is meant, given what it says."""
+        right = (1 - WRONG) * np.exp(log_prob[self.n_rated :])
+        return np.asarray(right / (right + WRONG / self.n_categories))
+
+    def log_prob(self, predictor: Predictor, t: Array) -> Array:
+        found = self.response.log_prob(predictor, t)
+        known = found[self.n_rated :]
+        np.logaddexp(known + np.log1p(-WRONG), np.log(WRONG / self.n_categories), out=known)
+        return found
+
+    def scores(self, predictor: Predictor, t: Array) -> Array:
+        found = self.response.scores(predictor, t)
+        found[:, self.n_rated :] *= self._share_right(self.response.log_prob(predictor, t))
+        return found
+
+    def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
+        share, known = self._share_right(self.response.log_prob(predictor, t)), counts[self.n_rated :]
+        meant = np.concatenate([counts[: self.n_rated], known * share])
+        found = self.response.curvature(predictor, t, meant)
+        scores = self.response.scores(predictor, t)[:, self.n_rated :]
+        found[self.n_rated :] += np.einsum("ickq,jckq->cqij", scores * (known * share * (1 - share)), scores)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class SharedResponse(Response):
     """A response on nodes of both abilities: S = slope t + intercepts + bias z, for nodes (t, z). The bias is the last
-    intercept."""
+    intercept. Known answers alone say which direction is the truth, so that wrong ones would turn it: they are
+    fallible."""
 
     response: Response
     z: Array
     """(nodes,), in runs of the same value"""
+    n_rated: int
+    """How many contexts, the first ones, are of ratings."""
 
     bounded_turns = False  # two abilities: no slope tells how fast scores change
 
@@ -217,21 +265,25 @@ class SharedResponse(Response):
         return self.single.steepness
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
-        found = [self.single.log_prob(at, t[run]) for at, run in self._runs(predictor)]
+        found = [self._fallible.log_prob(at, t[run]) for at, run in self._runs(predictor)]
         return np.concatenate(found, axis=-1)
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
-        own = [self.single.scores(at, t[run]) for at, run in self._runs(predictor)]
+        own = [self._fallible.scores(at, t[run]) for at, run in self._runs(predictor)]
         found = np.concatenate(own, axis=-1)
         return np.concatenate([found, self.z * np.tensordot(self.single.lever, found, 1)[None]])
 
     def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
-        own = [self.single.curvature(at, t[run], counts[..., run]) for at, run in self._runs(predictor)]
+        own = [self._fallible.curvature(at, t[run], counts[..., run]) for at, run in self._runs(predictor)]
         # Derivatives of the single response's intercepts in all of these, at each node.
         steps = len(self.single.lever)
         through = np.broadcast_to(np.eye(steps, steps + 1), (len(self.z), steps, steps + 1)).copy()
         through[..., -1] = np.multiply.outer(self.z, self.single.lever)
         return np.asarray(through.swapaxes(1, 2) @ np.concatenate(own, axis=1) @ through)
+
+    @property
+    def _fallible(self) -> Fallible:
+        return Fallible(self.response, self.n_rated)
 
     def _runs(self, predictor: Predictor) -> list[tuple[Predictor, slice]]:
         begin, bias = np.flatnonzero(np.diff(self.z, prepend=np.nan) != 0), predictor.intercepts[:, -1]
@@ -253,7 +305,7 @@ class SharedMarginal(CellMarginal):
         pseudo: Pseudo,
         ridge: Ridge | None = None,
     ) -> None:
-        both = SharedResponse(response, np.empty(0))
+        both = SharedResponse(response, np.empty(0), model.contexts.n_rated)
         super().__init__(as_modelled(ratings, model), Widened.by(model, "loading"), both, pseudo)
         self.ridge = ridge
 
@@ -262,7 +314,7 @@ class SharedMarginal(CellMarginal):
         return NumpyEngine(counts, finite=True), None
 
     def at_nodes(self, nodes: Nodes) -> SharedResponse:
-        return SharedResponse(self.response.single, _both(nodes).z)
+        return SharedResponse(self.response.single, _both(nodes).z, self.model.contexts.n_rated)
 
     @property
     def nests(self) -> bool:

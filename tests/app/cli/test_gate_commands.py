@@ -130,7 +130,7 @@ def test_the_workflow_of_the_example_runs(verdicts: Path, capsys: Captured) -> N
     )
     assert main(arguments) == GATE_FAILED
     shown = capsys.readouterr().out
-    assert "as 60 known answers and 960 verdicts tell it" in shown
+    assert "estimated from 60 known answers and 960 verdicts" in shown
     assert "0 of 4 judges can be trusted (capability at least 0.5); 3 not certain" in shown
     assert "Pass rate by system" in shown
     comment = Path("comment.md").read_text()

@@ -17,10 +17,9 @@ from raterlens.models.term import Contexts, Designs, rows_of
 from raterlens.models.terms.per_rater import Linear, RaterTerm
 
 BIAS = "bias"
-ENOUGH_KNOWN = 60
-"""Known answers that place the truth in a plane with what raters share. `python -m benchmarks.truth.known_answers
---data` on 65 real judges of 200 answers: with 60 known a fit with a shared dimension ranks them as well as one
-without, with 30 it may not."""
+ENOUGH_KNOWN = 20
+"""Known answers from which on it is tested whether raters share something. `python -m benchmarks.truth.known_answers
+--known 20`: with fewer, one wrong turn in 20 outweighs what the test gains."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
