@@ -21,7 +21,7 @@ def test_a_judge_that_got_worse_is_named_and_nobody_else(before):
     found = changes(now, before, ("sharpness",))
     assert found.filter("clear")["rater"].to_list() == ["R4"]
     (line,) = in_words(found)
-    assert line.startswith("R4: sharpness was 0.")
+    assert line.startswith("R4: sharpness 0.")
     gate = rl.gate(now, min_sharpness=0.1, baseline=before)
     assert gate
     assert gate.changed == (line,)

@@ -6,7 +6,7 @@ from raterlens.diagnostics.flags import shared
 
 
 def flags_of(*pairs: tuple[str, str]) -> pl.DataFrame:
-    return pl.DataFrame(pairs, schema=["rater", "effect"], orient="row")
+    return pl.DataFrame(pairs, schema=["rater", "effect"], orient="row").with_columns(size=1.0)
 
 
 def test_half_of_the_raters_are_not_all_at_fault():
@@ -15,6 +15,14 @@ def test_half_of_the_raters_are_not_all_at_fault():
     assert own["effect"].to_list() == ["halo", "reversed"]
     assert common.select("effect", "n").row(0) == ("inconsistent", 5)
     assert "the model misfits" in common["next_step"][0]
+
+
+def test_drift_is_shared_by_those_who_drift_the_same_way():
+    """Who drifts makes the others seem to drift the other way."""
+    flags = flags_of(*((f"r{i}", "drift") for i in range(4)))
+    one_against_three = flags.with_columns(size=pl.Series([1.3, -0.5, -0.4, -0.4]))
+    assert shared(one_against_three, 8)[1].height == 0
+    assert shared(flags, 8)[1]["n"].to_list() == [4]
 
 
 def test_bias_either_way_is_one_kind():

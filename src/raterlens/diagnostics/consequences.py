@@ -107,9 +107,10 @@ class Consequences:
             between = self.changed_interval
             span = "" if between is None else f" (95 % interval {between[0]:,} to {between[1]:,})"
             what = "change grade" if len(self.cuts) > 1 else "change between pass and fail"
+            number = f"{self.changed:,}" if self.changed else "none"
             found.append(
-                f"Of {counted(self.students, 'student')}, {self.changed:,}{span} would {what} if the average rater had "
-                "marked them."
+                f"Of {counted(self.students, 'student')}, {number}{span} would {what} if the average rater had marked "
+                "them."
             )
         elif self.moved is not None:
             mean, many = self.moved

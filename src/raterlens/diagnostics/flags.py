@@ -203,11 +203,10 @@ def _in_errors(size: Array, se: Array) -> Array:
     return np.divide(size, se, out=np.full_like(size, np.nan), where=se > 0)
 
 
-def halo_step(allowed_for: bool) -> str:
-    """The next step about halo, and whether intervals allow for it."""
-    intervals = (
-        "intervals allow for it" if allowed_for else "intervals do not allow for it: fit with a common halo"
-    )
+def _halo_step(allowed_for: bool, *, shared: bool = False) -> str:
+    """The next step about halo, and whether intervals allow for it; what many share is for the model to have."""
+    fit = ": fit with a common halo" if shared else ""
+    intervals = "intervals allow for it" if allowed_for else f"intervals do not allow for it{fit}"
     return (
         "have each item marked across all students before the next, so that one impression does not carry over; "
         + intervals
@@ -224,7 +223,7 @@ def _halo(labels: list[str], effects: pl.DataFrame, allowed_for: bool) -> Iterat
             *_interval(size[r], se[r]),
             p[r],
             f"scores of the same student correlate more than ability explains: residual correlation {size[r]:.2f}",
-            halo_step(allowed_for),
+            _halo_step(allowed_for),
         )
 
 
@@ -420,7 +419,14 @@ def shared(
     `allowed_for`: intervals allow for halo.
     """
     kinds = flags.with_columns(kind=_kind(flags["effect"]))
-    counts = kinds.group_by("kind", maintain_order=True).agg(pl.col("rater").n_unique().alias("n"))
+    # Who drifts makes those who share students with them seem to drift the other way: that is nothing they share.
+    way = pl.when(pl.col("kind").is_in(["drift", "drift in discrimination"])).then(pl.col("size").sign())
+    counts = (
+        kinds.group_by("kind", way.alias("way"), maintain_order=True)
+        .agg(pl.col("rater").n_unique().alias("n"))
+        .group_by("kind", maintain_order=True)
+        .agg(pl.max("n"))
+    )
     common = counts.filter((pl.col("n") > MOST * n_raters) & ~pl.col("kind").is_in(_OWN))
     if n_raters < FEWEST or not common.height:
         return flags, pl.DataFrame(schema=_SHARED_SCHEMA)
@@ -446,6 +452,6 @@ def _step(kind: str, allowed_for: bool) -> str:
     if kind in _STEPS:
         return _STEPS[kind]
     if kind == "halo":
-        return halo_step(allowed_for)
+        return _halo_step(allowed_for, shared=True)
     name = kind.removeprefix("bias on ")
     return f"agree with all raters on what each {name} asks for, and train on it together"

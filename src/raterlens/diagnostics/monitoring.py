@@ -88,10 +88,28 @@ def _error(row: dict[str, Any], column: str) -> float:
     return float("nan") if low is None or high is None else float(high - low) / (2 * _NORMAL)
 
 
-def in_words(found: pl.DataFrame) -> list[str]:
-    """Changes that chance does not explain: "AM: sharpness was 0.71, is 0.52"."""
+def moved(measure: str, before: float, now: float, *, ordered: bool = False) -> str:
+    """Word a change of one measure.
+
+    Examples
+    --------
+    >>> moved("sharpness", 0.71, 0.52), moved("standard", 0.47, 0.52)
+    ('sharpness 0.52 (before: 0.71)', 'passes 52 of 100 where the average rater passes 50 (before: 47)')
+    """
+    if measure != "standard":
+        return f"{measure} {now:.2f} (before: {before:.2f})"
+    of_100 = (
+        f"gives the middle mark or more to {100 * now:.0f} of 100, the average rater to 50"
+        if ordered
+        else f"passes {100 * now:.0f} of 100 where the average rater passes 50"
+    )
+    return f"{of_100} (before: {100 * before:.0f})"
+
+
+def in_words(found: pl.DataFrame, *, ordered: bool = False) -> list[str]:
+    """Changes that chance does not explain: "AM: sharpness 0.52 (before: 0.71)"."""
     return [
-        f"{row['rater']}: {row['measure']} was {row['before']:.2f}, is {row['now']:.2f}"
+        f"{row['rater']}: {moved(row['measure'], row['before'], row['now'], ordered=ordered)}"
         for row in found.filter("clear").iter_rows(named=True)
     ]
 
@@ -332,6 +350,8 @@ class Monitoring:
     """rater, readings, evidence, alarm, shift, shift_se, since, noticed; None where nothing tells earlier from later"""
     unit: str
     timed: bool
+    ordered: bool = False
+    """More scores than pass and fail"""
 
     def warnings(self) -> tuple[str, ...]:
         """Each alarm in one sentence."""
@@ -359,7 +379,7 @@ class Monitoring:
 
     def words(self) -> list[str]:
         """Sentences on what has changed, or that nothing has."""
-        found = in_words(self.changes)
+        found = in_words(self.changes, ordered=self.ordered)
         if not found and self.changes.height:
             raters = counted(self.changes["rater"].n_unique(), "rater")
             found = [f"No rater's standard or sharpness has changed beyond chance ({raters} compared)."]
@@ -394,7 +414,7 @@ def monitor(
         else:
             moment, labels = time_of(time, ratings)
         alarms = drift_alarms(passed or residuals(fit, ratings), moment, labels, earlier=earlier)
-    return Monitoring(found, alarms, unit_of(fit.link), time is not None)
+    return Monitoring(found, alarms, unit_of(fit.link), time is not None, fit.ordered)
 
 
 _NO_CHANGES = {

@@ -111,7 +111,8 @@ class Decisions:
             f"least {self.safe:g}. {self.unsafe:,} are not."
         ]
         if self.table["would_change"].null_count() == 0:
-            found.append(f"Adjusting for the raters changes the grade of {counted(self.changed, 'student')}.")
+            who = f"the grade of {counted(self.changed, 'student')}" if self.changed else "nobody's grade"
+            found.append(f"Adjusting for the raters changes {who}.")
         said = {
             result: row
             for row in self.quality.filter(method="posterior").iter_rows(named=True)

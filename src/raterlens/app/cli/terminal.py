@@ -262,7 +262,7 @@ _COLUMNS: tuple[list[Column], ...] = (
         ("Ratings", lambda row: f"{row['n']:,}"),
     ],
     [
-        ("Of 100", lambda row: number(None if row["passes"] is None else 100 * row["passes"], 0)),
+        ("Standard", lambda row: number(None if row["passes"] is None else 100 * row["passes"], 0)),
         ("Sharpness", lambda row: number(row["sharpness"])),
     ],
     [("Severity", lambda row: number(row["eta"])), ("Discrimination", lambda row: number(row["rho"]))],

@@ -10,6 +10,7 @@ from raterlens.base.style import MARKS, mark_of_verdict
 from raterlens.base.text import counted, number, sentence
 from raterlens.diagnostics import wording
 from raterlens.diagnostics.findings import Interval, RaterFindings, Status, rater_findings
+from raterlens.diagnostics.monitoring import moved
 from raterlens.output.report import english as words
 
 if TYPE_CHECKING:
@@ -153,27 +154,21 @@ def since(fit: "Result", previous: "Result", found: "PanelFindings") -> dict[str
         {it.rater: wording.label(it) for it in some} for some in (rater_findings(previous), found.raters)
     ]
     clear = found.monitoring.changes.filter("clear")
-    moved = [
-        words.MOVED[row["measure"]].format(
-            before=_size(row["measure"], row["before"]), now=_size(row["measure"], row["now"])
-        )
+    said = [
+        moved(row["measure"], row["before"], row["now"], ordered=fit.ordered)
         for row in clear.iter_rows(named=True)
     ]
     who = [str(name) for name in clear["rater"]]
     return {
         "rows": [
             {"rater": rater, "what": what, "was": labels[0][rater], "now": labels[1][rater]}
-            for rater, what in zip(who[:NAMED], moved, strict=False)
+            for rater, what in zip(who[:NAMED], said, strict=False)
         ],
         "more": max(0, len(who) - NAMED),
         "compared": counted(len(before & now), "rater"),
         "new": counted(len(now - before), "new rater") if now - before else "",
         "gone": counted(len(before - now), "rater") if before - now else "",
     }
-
-
-def _size(measure: str, value: float) -> str:
-    return f"{100 * value:.0f}" if measure == "standard" else f"{value:.2f}"
 
 
 def card(it: RaterFindings) -> Row:
