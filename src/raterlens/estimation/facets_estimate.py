@@ -16,7 +16,6 @@ from raterlens.estimation.optimiser import Estimate, Search, Space
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.priors import PanelPosterior, PanelPrior, Spread
 from raterlens.models.facets import FacetsModel
-from raterlens.models.marks import Marks
 from raterlens.models.responses import Response
 from raterlens.models.term import RATING_INFORMATION, START_SLOPE, Beginning
 from raterlens.models.terms.noise import NOISE
@@ -130,8 +129,7 @@ def starting_widths(ratings: Ratings, response: Response) -> Array:
     """Posterior standard deviations of the students at the starting slope: what the first grid must resolve."""
     given = ratings.tally("student").n
     # The more scores there are, the more a rating varies, if less than the square of their range.
-    marks = isinstance(response, Marks)
-    each = 1.0 if marks else RATING_INFORMATION * (ratings.n_categories - 1) ** 1.75
+    each = 1.0 if response.least_noise else RATING_INFORMATION * (ratings.n_categories - 1) ** 1.75
     # Of students there can be millions, but few numbers of ratings.
     widths = 1 / np.sqrt(1 + START_SLOPE**2 * each * np.arange(int(given.max(initial=0)) + 1))
     return take_in_blocks(widths, given)

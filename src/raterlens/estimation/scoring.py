@@ -18,15 +18,12 @@ from raterlens.models.build import build, with_known
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.registry import facets_spec
-from raterlens.models.term import Term
 from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.halo import PIECE
-from raterlens.models.terms.known import KnownAnswers
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.models.terms.students import POPULATION, Population
-from raterlens.models.terms.thresholds import Thresholds
 from raterlens.ratings.coded import Codes, Ratings, level_table
 from raterlens.ratings.groupings import counted_once, with_sets_of_raters
 
@@ -152,7 +149,7 @@ def _parameters(calibration: Calibration, ratings: Ratings, model: FacetsModel) 
             if facet == "group":
                 table = np.append(table, 0.0)  # of sets of raters that the fit has not seen
             table = np.take(table, level_places(calibration, ratings, facet), axis=axis)
-        _check_known(term, table, ratings, calibration.scores)
+        term.check_known(table, ratings.items, calibration.scores)
         found.append(term.parameters(table))
     return np.concatenate(found)
 
@@ -168,29 +165,6 @@ def _check_facets(calibration: Calibration, ratings: Ratings) -> None:
             Message("read them with the same ", Option("facets")),
             value=sorted(given),
         )
-
-
-def _check_known(term: Term, table: Array, ratings: Ratings, scores: tuple[int, ...]) -> None:
-    """Raise where an item has a higher score than anybody gave it in the fit, or a known answer and none there."""
-    if isinstance(term, KnownAnswers):
-        if np.isnan(table[term.items]).any():
-            unknown = ratings.items.gather(term.items[np.isnan(table[term.items]).any(axis=1)])
-            raise InputError(
-                f"items with known answers here, but with none in the fit: {listed(unknown)}",
-                "leave their known answers out, or fit again with them",
-                value=unknown.to_list(),
-                option="known",
-            )
-    elif isinstance(term, Thresholds):
-        known = np.isfinite(table).sum(axis=1)
-        for place in np.flatnonzero(term.highest > known):
-            item, score = ratings.items[int(place)], scores[int(term.highest[place])]
-            raise InputError(
-                f"item {item!r} has a score of {score}, but the fit knows it only up to "
-                f"{scores[int(known[place])]}",
-                "correct it, or fit again with these ratings",
-                value=score,
-            )
 
 
 def level_places(calibration: Calibration, ratings: Ratings, facet: str) -> Codes:

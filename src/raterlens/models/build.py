@@ -129,7 +129,7 @@ def _of_scores(
 ) -> Iterator[Term]:
     """The noise of marks, or the thresholds that raters share."""
     n, n_steps = contexts.n_raters, response.n_categories - 1
-    if isinstance(response, Marks):
+    if response.least_noise:
         common = options.spec.slopes(n, None).size == 1
         yield Noise(Linear.common(n) if common else Linear.own(n), response.least_noise)
     elif n_steps > 1 and options.scale == "partial credit":

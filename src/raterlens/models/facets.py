@@ -24,8 +24,8 @@ from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.halo import HALO, IMPRESSION, PIECE, Halo
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.known import KNOWN, KnownAnswers
-from raterlens.models.terms.per_rater import SLOPE, Effect, Linear, RaterTerm, Slopes
-from raterlens.models.terms.rater_interactions import Interaction
+from raterlens.models.terms.per_rater import SEVERITY, SLOPE, Effect, RaterTerm, Slopes
+from raterlens.models.terms.rater_interactions import Interaction, block_of, interacting_facets
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.models.terms.students import POPULATION
@@ -98,10 +98,8 @@ class FacetsModel:
         return self.slopes.effect
 
     @property
-    def severity(self) -> Linear:
-        found = self.term("severity", RaterTerm).effect
-        assert isinstance(found, Linear)
-        return found
+    def severity(self) -> Effect:
+        return self.term(SEVERITY, RaterTerm).effect
 
     @property
     def thresholds(self) -> Thresholds | None:
@@ -109,7 +107,8 @@ class FacetsModel:
 
     @property
     def interactions(self) -> tuple[Interaction, ...]:
-        return tuple(term for term in self.terms if isinstance(term, Interaction))
+        facets = interacting_facets(self.blocks.sizes)
+        return tuple(self.term(block_of(facet), Interaction) for facet in facets)
 
     @property
     def drawn(self) -> tuple[Term, ...]:

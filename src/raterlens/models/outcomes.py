@@ -19,7 +19,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Adjacent, Predictor, Response
+from raterlens.models.responses import Predictor, Response
 from raterlens.models.terms.draws import DRAW, Draws
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import questions
@@ -100,11 +100,7 @@ class Outcomes(Response):
     @property
     def _logistic(self) -> bool:
         """Whether answers pass or fail through the logit: averages are then sums of products, without logarithms."""
-        return (
-            isinstance(self.answer, Adjacent)
-            and self.answer.n_categories == 2
-            and self.longest <= _MOST_ANSWERS
-        )
+        return self.answer.by_sums and self.answer.n_categories == 2 and self.longest <= _MOST_ANSWERS
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
         if self._logistic:

@@ -72,6 +72,11 @@ class Response:
         return 1
 
     @property
+    def least_noise(self) -> float:
+        """Standard deviation of marks that are exact but for rounding; 0 where scores are no marks."""
+        return 0.0
+
+    @property
     def n_categories(self) -> int:
         raise NotImplementedError
 

@@ -21,6 +21,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -287,6 +288,9 @@ class Term:
     def parameters(self, table: Array) -> Array:
         """The block of parameters that such a table stands for."""
         return table
+
+    def check_known(self, table: Array, items: pl.Series, scores: tuple[int, ...]) -> None:
+        """Raise where ratings of these items need what an earlier fit, whose table this is, does not know."""
 
 
 def one_per_row(codes: Indices, size: int) -> sparse.csr_array:

@@ -12,9 +12,12 @@ not a rater's, and their levels are beyond those of raters, items and facets.
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from scipy import special
 
 from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.base.errors import InputError
+from raterlens.base.text import listed
 from raterlens.capability.yardstick import LARGEST_EFFECT
 from raterlens.models.term import Beginning, Contexts, Designs, Offsets, Term, at_answers
 from raterlens.models.terms.thresholds import Thresholds, step_sums
@@ -81,3 +84,13 @@ class KnownAnswers(Term):
 
     def parameters(self, table: Array) -> Array:
         return self.scales.parameters(table[self.items])
+
+    def check_known(self, table: Array, items: pl.Series, scores: tuple[int, ...]) -> None:
+        if (missing := np.isnan(table[self.items]).any(axis=1)).any():
+            unknown = items.gather(self.items[missing])
+            raise InputError(
+                f"items with known answers here, but with none in the fit: {listed(unknown)}",
+                "leave their known answers out, or fit again with them",
+                value=unknown.to_list(),
+                option="known",
+            )

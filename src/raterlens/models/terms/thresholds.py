@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import polars as pl
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.base.errors import InputError
 from raterlens.capability.yardstick import LARGEST_EFFECT
 from raterlens.models.term import Beginning, Contexts, Designs, Term, at_answers
 from raterlens.models.terms.difficulties import through
@@ -148,6 +150,17 @@ class Thresholds(Term):
 
     def parameters(self, table: Array) -> Array:
         return np.asarray((np.diff(table, axis=1, prepend=0.0) if self.graded else table)[self.exists])
+
+    def check_known(self, table: Array, items: pl.Series, scores: tuple[int, ...]) -> None:
+        known = np.isfinite(table).sum(axis=1)
+        for place in np.flatnonzero(self.highest > known):
+            item, score = items[int(place)], scores[int(self.highest[place])]
+            raise InputError(
+                f"item {item!r} has a score of {score}, but the fit knows it only up to "
+                f"{scores[int(known[place])]}",
+                "correct it, or fit again with these ratings",
+                value=score,
+            )
 
 
 def step_sums(scale: Indices, highest: Indices, n_steps: int) -> sparse.csr_array:
