@@ -19,7 +19,7 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.config import ReadConfig
 from raterlens.reading.formats.table import Table, check_archive, require, rows_of, suffix_of
-from raterlens.reading.formats.tool_exports import flattened
+from raterlens.reading.formats.tool_exports import singles
 
 # As Inspect's own `value_to_float` has them: correct, incorrect, partial and no answer.
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -155,10 +155,7 @@ def _rows(log: _Log, name: str) -> Iterator[dict[str, object]]:
 
 def _about(sample: Mapping[str, Any]) -> dict[str, object]:
     """The target and the metadata of a sample, where they are single values."""
-    target = sample.get("target")
-    found: dict[str, object] = {"target": target} if isinstance(target, str | int | float) else {}
-    held = flattened(sample.get("metadata") or {})
-    return found | {n: value for n, value in held if isinstance(value, str | int | float) and n not in _ROLES}
+    return singles({"target": sample.get("target")}) | singles(sample.get("metadata"), *_ROLES)
 
 
 def _parts(value: object) -> Iterator[tuple[str, object]]:

@@ -25,6 +25,16 @@ def flattened(record: Record, prefix: str = "", depth: int = 6) -> Iterator[tupl
             yield full, value
 
 
+def singles(record: Any, *but: str) -> dict[str, Any]:
+    """The fields of a record that are single values, those within it as `flattened` calls them; `but` some."""
+    held = (
+        {name: value for name, value in record.items() if name not in but}
+        if isinstance(record, Mapping)
+        else {}
+    )
+    return {name: value for name, value in flattened(held) if not isinstance(value, list | Mapping)}
+
+
 class Row(NamedTuple):
     """One rating."""
 
@@ -110,9 +120,7 @@ def label_studio(records: Sequence[Record]) -> Export | None:
     passed_over: set[str] = set()
     known = any(annotation.get("ground_truth") for task in records for annotation in task["annotations"])
     for task in records:
-        data = {
-            f"data.{name}": value for name, value in flattened(task["data"]) if not isinstance(value, list)
-        }
+        data = singles({"data": task["data"]})
         answers = list(_label_studio_answers(task, passed_over))
         truth = {item: value for annotation, item, value in answers if annotation.get("ground_truth")}
         rows += [
@@ -165,7 +173,7 @@ def label_studio_min(records: Sequence[Record]) -> Export | None:
     rows = [
         Row(str(record["id"]), _person(record["annotator"]), name, _plain(record[name]), more)
         for record in records
-        for more in [{f"data.{name}": record.get(name) for name in data if _is_single(record.get(name))}]
+        for more in [singles({"data": {name: record.get(name) for name in data}})]
         for name in answers
         if record.get(name) is not None
     ]
@@ -185,9 +193,7 @@ def argilla(records: Sequence[Record]) -> Export | None:
     for place, record in enumerate(records, 1):
         student = str(record.get("id") or record.get("_server_id") or place)
         answers = _argilla_nested(record) if nested else _argilla_flat(record)
-        held = record.get("metadata")
-        fields = flattened(held if isinstance(held, Mapping) else {})
-        more = {name: value for name, value in fields if not isinstance(value, list)}
+        more = singles(record.get("metadata"))
         rows += [Row(student, user, question, value, more) for question, user, value in answers]
     return Export("an Argilla export", "records are students, users raters, questions items", rows)
 
@@ -296,10 +302,6 @@ def _is_answer(values: Sequence[Any]) -> bool:
     return len(distinct) <= max(2, len(given) // 2) and max(map(len, distinct)) <= 30 and len(distinct) <= 20
 
 
-def _is_single(value: Any) -> bool:
-    return not isinstance(value, list | Mapping)
-
-
 def _person(who: Any) -> str | None:
     if isinstance(who, Mapping):
         who = who.get("email") or who.get("username") or who.get("id")
@@ -343,8 +345,7 @@ def _variables(result: Record) -> dict[str, Any]:
     test: Record = held if isinstance(held, Mapping) else {}
     found: dict[str, Any] = {}
     for holder in (test.get("metadata"), result.get("metadata"), test.get("vars"), result.get("vars")):
-        if isinstance(holder, Mapping):
-            found |= {str(name): value for name, value in flattened(holder) if not isinstance(value, list)}
+        found |= singles(holder)
     return found
 
 
@@ -386,13 +387,8 @@ def deepeval(document: Any) -> Export | None:
     for place, case in enumerate(cases):
         name = str(case.get("name", place))
         student = name if times[name] == 1 else f"{name} {case.get('order', place)}"
-        more = {
-            name: value
-            for name, value in flattened(
-                {key: _either(case, key) for key in ("additionalMetadata", "tags", "comments")}
-            )
-            if value is not None and not isinstance(value, list)
-        }
+        about = {key: _either(case, key) for key in ("additionalMetadata", "tags", "comments")}
+        more = singles({key: value for key, value in about.items() if value is not None})
         for metric in _either(case, "metricsData") or []:
             verdict = None if metric.get("error") else metric.get("success")
             score = None if verdict is None else int(bool(verdict))
@@ -438,15 +434,8 @@ def lm_eval(records: Sequence[Record]) -> Export | None:
             if metric == "doc_id" or not isinstance(value, int | float):
                 continue
             rater = f"{metric}, {record.get('filter')}" if len(filters) > 1 else str(metric)
-            more = {
-                name: one
-                for name, one in flattened(record.get("doc") or {})
-                if isinstance(one, str | int | float)
-            }
-            target = (
-                {"target": record["target"]} if isinstance(record.get("target"), str | int | float) else {}
-            )
-            rows.append(Row(str(record["doc_id"]), rater, "all", value, more | target))
+            more = singles(record.get("doc")) | singles({"target": record.get("target")})
+            rows.append(Row(str(record["doc_id"]), rater, "all", value, more))
     return Export("samples of lm-evaluation-harness", "documents are students, metrics raters", rows)
 
 
@@ -487,7 +476,7 @@ def langfuse(records: Sequence[Record]) -> Export | None:
             if score.get("authorUserId") and len(names[str(score["authorUserId"])]) > 1
             else "all",
             score.get("value") if score.get("value") is not None else score.get("stringValue"),
-            _more(trace, "scores", "id") | {"source": score.get("source"), "time": score.get("timestamp")},
+            singles(trace, "scores", "id") | {"source": score.get("source"), "time": score.get("timestamp")},
         )
         for trace, score in pairs
     ]
@@ -514,10 +503,10 @@ def mlflow(records: Sequence[Record]) -> Export | None:
             source = one.get("source") or {}
             rater = str(source.get("source_id") or source.get("source_type"))
             score = None if one.get("error") else _value(one["feedback"])
-            more = _more(trace, "assessments", "trace_id", "data") | {
+            more = singles(trace, "assessments", "trace_id", "data") | {
                 "source_type": source.get("source_type")
             }
-            more |= {f"expectation.{name}": value for name, value in expected.items() if _is_single(value)}
+            more |= singles({"expectation": expected})
             known = {"expected": expected[_name(one)]} if _name(one) in expected else {}
             rows.append(Row(student, rater, _name(one), score, more | known))
     spoken = any("expected" in row.more for row in rows)
@@ -549,11 +538,10 @@ def phoenix(records: Sequence[Record]) -> Export | None:
             str(record.get("identifier") or record.get("annotator") or record["annotator_kind"]),
             str(record["annotation_name"]),
             next((record[key] for key in _VERDICTS if record.get(key) is not None), None),
-            {"annotator_kind": record["annotator_kind"]}
-            | {
+            {
                 key.removeprefix("metadata."): value
                 for key, value in record.items()
-                if key.startswith("metadata.")
+                if key == "annotator_kind" or key.startswith("metadata.")
             },
         )
         for record in flat
@@ -604,12 +592,6 @@ def _name(assessment: Record) -> str:
 
 def _value(holder: Any) -> Any:
     return holder.get("value") if isinstance(holder, Mapping) else holder
-
-
-def _more(record: Record, *but: str) -> dict[str, Any]:
-    """Further fields of a record that are single values."""
-    rest = {name: value for name, value in record.items() if name not in but}
-    return {name: value for name, value in flattened(rest) if _is_single(value)}
 
 
 OBSERVABILITY_TOOLS = (langfuse, mlflow, phoenix, openai_evals)
