@@ -94,7 +94,9 @@ def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPla
     if draft.table.settled:
         notes, found = [], found.without("item").doubt("item", ())
     if draft.table.columns != opened.columns and config.student is None and found.is_open("student"):
-        found = found.assign(_naming_rows(opened, draft.table, ColumnSample(opened)))
+        kept = [name for name in draft.table.columns if name in opened.columns]
+        if (student := _naming_rows(kept, ColumnSample(opened))) is not None:
+            found = found.assign({"student": student})
     draft = replace(draft, config=config, found=found)
     if not scored:
         draft = _several_scores(replace(draft, found=_without_prose(found, look)), look)
@@ -265,7 +267,9 @@ def _one_row_per_rating(draft: _Draft, look: ColumnSample, spread: Spread) -> _D
             found = found.without("item")
     found = found.doubt("score", ())
     if config.student is None and found.is_open("student"):
-        found = found.assign({"student": _naming_students(table, found, look, spread)})
+        taken = {*spread.items, *found.roles.values()}
+        free = [name for name in table.columns if name not in taken]
+        found = found.assign({"student": _naming_rows(free, look) or ROW})
     if found.roles.get("student") == ROW:
         table = numbered(table)
     long = to_long(table, spread.wide, spread.items, config.taken("student", *BESIDES))
@@ -274,18 +278,10 @@ def _one_row_per_rating(draft: _Draft, look: ColumnSample, spread: Spread) -> _D
     return _Draft(long, config, draft.plan.add(spread.findings), found)
 
 
-def _naming_rows(opened: Table, long: Table, look: ColumnSample) -> dict[str, str]:
-    """The student of a table made long whose students nothing names: what differed from row to row."""
-    free = [name for name in long.columns if name in opened.columns and look[name].unique]
-    return {"student": free[0]} if free else {}
-
-
-def _naming_students(table: Table, found: DetectedRoles, look: ColumnSample, spread: Spread) -> str:
-    """The student of a row with a score of each rater: the first column that differs from row to row, else its
-    number."""
-    free = [name for name in table.columns if name not in spread.items and name not in found.roles.values()]
+def _naming_rows(columns: Sequence[str], look: ColumnSample) -> str | None:
+    """The first column that differs from row to row: the student of tables with a row per student."""
     kinds = ("labels", "numbers", "scores", "marks")
-    return next((name for name in free if look[name].unique and look[name].kind in kinds), ROW)
+    return next((name for name in columns if look[name].unique and look[name].kind in kinds), None)
 
 
 def _role_options(roles: Roles, config: ReadConfig) -> Iterator[Option]:

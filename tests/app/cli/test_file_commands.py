@@ -40,6 +40,13 @@ def test_convert_there_and_back(panel: rl.Ratings, tmp_path: Path, capsys: pytes
     ]
 
 
+def test_half_points_are_written_as_half_points(tmp_path: Path) -> None:
+    bands = pl.DataFrame({"student": [1, 1, 2, 2], "rater": ["a", "b"] * 2, "band": [5.5, 6.0, 6.5, 7.0]})
+    bands.write_csv(tmp_path / "bands.csv")
+    assert main(["convert", str(tmp_path / "bands.csv"), "--out", str(tmp_path / "out.csv")]) == 0
+    assert pl.read_csv(tmp_path / "out.csv")["score"].to_list() == bands["band"].to_list()
+
+
 def test_several_files_are_written_as_one(panel: rl.Ratings, tmp_path: Path) -> None:
     table = panel.table()
     halves = [tmp_path / "first.csv", tmp_path / "second.csv"]

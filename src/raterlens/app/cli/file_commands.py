@@ -17,6 +17,8 @@ from raterlens.charts import CHARTS, ChartInputs
 from raterlens.config.option_fields import option
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from raterlens.config import ReadConfig
     from raterlens.fitting.fit import Fit
     from raterlens.ratings.coded import Ratings
@@ -70,12 +72,18 @@ def _writers() -> "dict[str, Callable[[Ratings, Path], None]]":
     from raterlens.reading.facets_study import write_facets
 
     return {
-        "csv": lambda ratings, path: ratings.table().write_csv(path),
-        "tsv": lambda ratings, path: ratings.table().write_csv(path, separator="\t"),
-        "parquet": lambda ratings, path: ratings.table().write_parquet(path),
-        "jsonl": lambda ratings, path: ratings.table().write_ndjson(path),
+        "csv": lambda ratings, path: on_own_scale(ratings).write_csv(path),
+        "tsv": lambda ratings, path: on_own_scale(ratings).write_csv(path, separator="\t"),
+        "parquet": lambda ratings, path: on_own_scale(ratings).write_parquet(path),
+        "jsonl": lambda ratings, path: on_own_scale(ratings).write_ndjson(path),
         "facets": lambda ratings, path: write_facets(ratings, path, title=path.stem),
     }
+
+
+def on_own_scale(ratings: "Ratings") -> "pl.DataFrame":
+    """One row per rating, with scores as the file had them: half points as half points."""
+    table, step = ratings.table(), ratings.score_step
+    return table if step == 1 else table.with_columns((table["score"] * step).round(9))
 
 
 def pack(
