@@ -114,11 +114,13 @@ def test_the_likelihood_is_that_of_plain_loops_and_means_are_found() -> None:
     assert fit.calibration.between_variance == pytest.approx(np.mean(groups["mean"].to_numpy() ** 2))
 
 
-def test_a_panel_prior_says_nothing_of_where_abilities_are_counted_from() -> None:
+@pytest.mark.parametrize("spread", [1.0, 0.05])
+def test_a_panel_prior_says_nothing_of_where_abilities_are_counted_from(spread) -> None:
     ratings = read(schools(60)[0])
     model, response = build(ratings, Options(facets_spec("gmf"), get_link("logit"), groups="each"))
     prior = PanelPrior.of(model)
     assert prior is not None
+    prior = prior.at(0.5, spread)
     problem = marginal(ratings, model, response, pseudo_ratings(model, 2, raters=False)).under(prior)
     x = somewhere(model)
     x[model.blocks["slope"]] = 1 + 0.2 * np.abs(x[model.blocks["slope"]])

@@ -165,7 +165,7 @@ def _student_tables(
                 "mean": term.design @ x[at],
                 "mean_se": np.full(term.n_groups, np.nan)
                 if known is None
-                else np.sqrt(np.einsum("gk,kl,gl->g", term.design, known, term.design)),
+                else np.sqrt(np.maximum(np.einsum("gk,kl,gl->g", term.design, known, term.design), 0.0)),
             }
         )
     if SHAPE in found.model:

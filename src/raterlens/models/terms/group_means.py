@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 GROUP_MEAN = "group"
 # Groups up to which each mean is by its own students alone; more are drawn from a normal distribution.
 FEW_GROUPS = 8
+# Square root of the students that the mean of all groups is held by, per student.
+_HELD = 10.0
 LARGEST_MEAN = 5.0
 """In standard deviations of ability within groups."""
 
@@ -125,11 +127,13 @@ class GroupMeans(Term):
         slopes = model.slope(parameters[model.blocks["slope"]])
         for link in np.unique(self.linked):
             groups, raters = self.linked == link, self.rater_linked == link
+            # So heavily that a prior of severities, which alone has a say in it, cannot bend the information there.
             share = np.where(groups, self.n_students, 0.0)
+            weight = _HELD * np.sqrt(share.sum()) / share.sum()
             alike = groups.astype(float) if self.numbers is None else np.array([0.0, 1.0])
             severity = model.severity.invert(np.where(raters, slopes, 0.0))
             yield (
-                model.vector(**{self.name: share @ self.design / share.sum()}),
+                model.vector(**{self.name: weight * share @ self.design}),
                 model.vector(**{self.name: alike, "severity": severity}),
             )
 
