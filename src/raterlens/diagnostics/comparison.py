@@ -18,6 +18,8 @@ from raterlens.base.text import Message, Option, counted, listed
 from raterlens.config import FitOptions
 from raterlens.estimation.scoring import places_of
 from raterlens.inference.result import Result
+from raterlens.models.terms.group_means import GROUP_MEAN
+from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 from raterlens.ratings.groupings import GroupColumns, groups_of
 
@@ -44,8 +46,8 @@ class Comparison:
 
     @property
     def models(self) -> Any:
-        """A row per fit: fit, model, method, link, loglik, n_parameters, aic, bic; and against the largest of the given
-        fits that is nested in it: against, lr (twice the difference in log-likelihood), df and p."""
+        """A row per fit: fit, model, method, link, scale, loglik, n_parameters, aic, bic; and against the largest of
+        the given fits that is nested in it: against, lr (twice the difference in log-likelihood), df and p."""
         return to_backend(self.tables["models"], self.backend)
 
     @property
@@ -102,6 +104,7 @@ class Comparison:
         if not self.warnings:
             best = {name: self.tables["models"].sort(name)["fit"][0] for name in ("aic", "bic")}
             lines.append(f"AIC is lowest for {best['aic']}, BIC for {best['bic']}.")
+            lines += _preferred(self.tables["models"])
         lines += [_agreed(row) for row in self.tables["agreement"].iter_rows(named=True)]
         moved = self.tables["raters"].filter(pl.col("moved") > 0).sort("moved", descending=True).head(_NAMED)
         if moved.height:
@@ -161,7 +164,17 @@ def compare(*fits: Result, names: Sequence[str] | None = None) -> Comparison:
 def _models(fits: Mapping[str, Result]) -> pl.DataFrame:
     rows: list[tuple[str | float | None, ...]] = []
     for name, fit in fits.items():
-        own = (name, fit.model, fit.method, fit.link, fit.loglik, fit.n_parameters, fit.aic, fit.bic)
+        own = (
+            name,
+            fit.model,
+            fit.method,
+            fit.link,
+            _scale(fit),
+            fit.loglik,
+            fit.n_parameters,
+            fit.aic,
+            fit.bic,
+        )
         within = {other: smaller for other, smaller in fits.items() if _testable(smaller, fit)}
         against = max(within, key=lambda other: within[other].n_parameters, default=None)
         if against is None:
@@ -170,9 +183,28 @@ def _models(fits: Mapping[str, Result]) -> pl.DataFrame:
         lr = 2 * (fit.loglik - within[against].loglik)
         df = fit.n_parameters - within[against].n_parameters
         rows.append((*own, against, lr, df, float(stats.chi2.sf(max(lr, 0.0), df))))
-    columns = "fit model method link loglik n_parameters aic bic against lr df p".split()  # noqa: SIM905
-    types = {"against": pl.String, "lr": pl.Float64, "df": pl.Int64, "p": pl.Float64}
+    columns = "fit model method link scale loglik n_parameters aic bic against lr df p".split()  # noqa: SIM905
+    types = {"scale": pl.String, "against": pl.String, "lr": pl.Float64, "df": pl.Int64, "p": pl.Float64}
     return pl.DataFrame(rows, schema=columns, orient="row", schema_overrides=types)
+
+
+def _scale(fit: Result) -> str | None:
+    """How raters use the scale, by the fit; None for pass or fail."""
+    known = fit.calibration
+    return None if known is None or len(known.scores) == 2 else fit.config.scale or known.scale
+
+
+def _preferred(models: pl.DataFrame) -> list[str]:
+    """The scale that the ratings prefer, and by how much, where fits have different ones."""
+    best = models.drop_nulls("scale").sort("aic").unique("scale", keep="first", maintain_order=True)
+    if best.height < 2:
+        return []
+    one, *others = best.iter_rows(named=True)
+    by = []
+    for other in others:
+        rise, fall = (one[name] - other[name] for name in ("loglik", "aic"))
+        by.append(f"{other['scale']!r} (log-likelihood {rise:+.1f}, AIC {fall:+.1f})")
+    return [f"The ratings prefer the scale {one['scale']!r} to {' and '.join(by)}."]
 
 
 def _testable(small: Result, large: Result) -> bool:
@@ -194,6 +226,7 @@ def nested(small: Result, large: Result) -> bool:
         bool(one.covariates) >= bool(other.covariates),
         not other.covariates or set(one.covariates) <= set(other.covariates),
         one.item_slopes <= other.item_slopes,
+        all(name in other.effects for name in (RATER_THRESHOLD, GROUP_MEAN) if name in one.effects),
         {name for name in one.labels if name.startswith("facet ")}
         <= {name for name in other.labels if name.startswith("facet ")},
         len(one.scores) == 2 or one.scale != "partial credit" or other.scale == "partial credit",

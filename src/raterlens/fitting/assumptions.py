@@ -356,13 +356,18 @@ def _and(names: list[str]) -> str:
 def _spread_words(name: str, found: Result) -> str:
     """Say how large a term with a spread is."""
     if name == PANEL and found.spread is not None:
-        return f"Raters are a sample of raters: they {differences(found.spread).removeprefix('Raters ')}."
+        unit = 1.0 if found.calibration is None else found.calibration.unit
+        return (
+            f"Raters are a sample of raters: they {differences(found.spread, unit).removeprefix('Raters ')}."
+        )
     if name not in (RATER_ITEM, RATER_SCALE):
         return "Each item has thresholds of its own."
     spreads = found.tables.get("spreads")
     known = {} if spreads is None else dict(spreads.select("term", "spread").iter_rows())
     spread = known.get("rater:item" if name == RATER_ITEM else "rater threshold") or 0.0
-    size = f"{spread:.2f} (standard deviation{', logits' if found.link == 'logit' else ''})"
+    marks = found.calibration is not None and found.calibration.marks is not None
+    units = ", marks" if marks else ", logits" if found.link == "logit" else ""
+    size = f"{spread:.2f} (standard deviation{units})"
     if name == RATER_ITEM:
         varies = f"A rater's severity varies from item to item by {size}."
         return varies if spread else "A rater's severity does not vary from item to item beyond chance."

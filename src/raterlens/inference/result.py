@@ -242,7 +242,7 @@ def summary(result: Result) -> str:
         f"sigma {result.sigma:.3f}, {result.n_parameters} parameters, AIC {result.aic:.1f}, BIC {result.bic:.1f}"
     )
     if result.calibration is not None and result.calibration.spread is not None:
-        lines.append(differences(result.calibration.spread))
+        lines.append(differences(result.calibration.spread, result.calibration.unit))
     if result.decided:
         lines.extend(["The data decided:", *(f"  {words}" for words in result.decided)])
     lines.append(convergence(result.optimiser))
@@ -250,25 +250,29 @@ def summary(result: Result) -> str:
     return "\n".join(lines)
 
 
-def differences(spread: PanelSpread) -> str:
-    """How much raters differ, in a line.
+def differences(spread: PanelSpread, unit: float = 1.0) -> str:
+    """How much raters differ, in a line; `unit`: marks per unit of the model, where scores are marks on a fine scale.
 
     Examples
     --------
     >>> differences(PanelSpread(1.5, 0.4, 0.2, 0.7, 0.8, 0.5, 1.2))
     'Raters differ by 0.40 (0.20 to 0.70) in slope around 1.50, and by 0.80 (0.50 to 1.20) in severity'
+    >>> differences(PanelSpread(1.5, None, None, None, 0.8, 0.5, 1.2), unit=10)
+    'Raters differ by 8.00 (5.00 to 12.00) marks in severity'
     """
-    parts = []
+    parts, marks = [], "" if unit == 1.0 else " marks"
     if spread.slope is not None:
-        parts.append(
-            f"{_between(spread.slope, spread.slope_low, spread.slope_high)} in slope around {spread.mean_slope:.2f}"
-        )
-    parts.append(f"{_between(spread.severity, spread.severity_low, spread.severity_high)} in severity")
+        size = _between(unit, spread.slope, spread.slope_low, spread.slope_high)
+        parts.append(f"{size}{marks} in slope around {unit * spread.mean_slope:.2f}")
+    size = _between(unit, spread.severity, spread.severity_low, spread.severity_high)
+    parts.append(f"{size}{marks} in severity")
     return f"Raters differ by {', and by '.join(parts)}"
 
 
-def _between(value: float, low: float | None, high: float | None) -> str:
-    return f"{value:.2f}" if low is None or high is None else f"{value:.2f} ({low:.2f} to {high:.2f})"
+def _between(unit: float, value: float, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return f"{unit * value:.2f}"
+    return f"{unit * value:.2f} ({unit * low:.2f} to {unit * high:.2f})"
 
 
 def convergence(record: Optimiser) -> str:
