@@ -263,3 +263,28 @@ def test_students_of_different_raters_are_told_apart_without_a_column() -> None:
     alike, _ = schools(400, sd=0.0, seed=3)
     fit = rl.fit(rl.read(alike, **named))
     assert not fit.assumptions.filter(assumption="assignment")["taken"].item()
+
+
+def test_the_fit_is_that_of_a_latent_regression_maximised_elsewhere() -> None:
+    """Abilities integrated by Gauss and Hermite's rule around the mean of the student's group, slopes alike."""
+    table, _ = schools(152, sd=0.9, seed=8)
+    ratings = read(table)
+    t, weight = np.polynomial.hermite_e.hermegauss(41)
+    r, i, g = ratings.n_raters, ratings.n_items, len(ratings.group.labels)
+    group = ratings.student_groups
+
+    def minus_loglik(x: np.ndarray) -> float:
+        slope, severity, difficulty, mean = x[0], x[1 : 1 + r], x[1 + r : r + i], x[r + i :]
+        ability = np.append(mean, -mean.sum())[group][:, None] + t  # groups are of one size
+        s = slope * ability[ratings.student] - severity[ratings.rater, None]
+        s -= np.append(difficulty, -difficulty.sum())[ratings.item, None]
+        log = special.log_expit(np.where(ratings.score[:, None] == 1, s, -s))
+        each = np.zeros((ratings.n_students, len(t)))
+        np.add.at(each, ratings.student, log)
+        return -float(special.logsumexp(each + np.log(weight / weight.sum()), axis=1).sum())
+
+    best = optimize.minimize(minus_loglik, np.append(1.0, np.zeros(r + i + g - 2)), method="BFGS")
+    fit = rl.fit(ratings, "tfm", assumptions="ignore", **PLAIN)
+    assert fit.loglik == pytest.approx(-best.fun, abs=1e-3)
+    means = np.append(best.x[r + i :], -best.x[r + i :].sum())
+    np.testing.assert_allclose(fit.table("groups")["mean"], means, atol=1e-3)

@@ -325,7 +325,7 @@ def _names(fits: Sequence[Result]) -> list[str]:
             fit.model,
             fit.link,
             fit.method,
-            fit.calibration.scale if fit.calibration is not None and len(fit.calibration.scores) > 2 else "",
+            _scale(fit) or "",
             "item slopes" if fit.calibration is not None and fit.calibration.item_slopes else "",
             "covariates" if fit.calibration is not None and fit.calibration.covariates else "",
             f"yardstick {fit.yardstick.reference}",
