@@ -5,9 +5,14 @@ The data are not part of this project: they are read where they lie beside it.
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.capability.links import get_link
+from raterlens.estimation.methods import estimate
+from raterlens.models.build import Options, build
+from raterlens.models.registry import facets_spec
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 WRITING = {"student": "pid", "rater": ["rater", "topic"], "items": ["spe", "coh", "str", "gra", "con"]}
@@ -56,3 +61,23 @@ def test_two_classes_whose_judges_may_be_reversed():
     ratings = rl.read(DATA / "ducks.csv", student="picture", rater="worker", score="says_duck")
     found = rl.fit(ratings, model="dawid-skene", allow_reversed=True, standard_errors=False)
     assert found.loglik == pytest.approx(-1888.1168, abs=CLOSE)
+
+
+def test_true_categories_of_essays_that_a_rater_read_once():
+    """Of repeated rows the first is taken; sirt's rm.sdt stops at -2636.85."""
+    if not (DATA / "writing.csv").exists():
+        pytest.skip("writing.csv is not part of this project")
+    table = pl.read_csv(DATA / "writing.csv")
+    once = table.unique(["pid", "rater", "topic"], keep="first", maintain_order=True)
+    found = rl.fit(rl.read(once, **WRITING, cut=3), model="hrm", standard_errors=False)
+    assert found.loglik == pytest.approx(-2627.1339, abs=CLOSE)
+
+
+def test_graded_scores_with_free_thresholds_per_rater():
+    if not (DATA / "ptam4.csv").exists():
+        pytest.skip("ptam4.csv is not part of this project")
+    ratings, link = rl.read(DATA / "ptam4.csv", **PTAM4), get_link("logit")
+    options = Options(facets_spec("gmf"), link, "graded", rater_thresholds="free")
+    model, response = build(ratings, options, ratings.n_categories)
+    found = estimate(ratings, model, response, link, "mml")
+    assert found.loglik == pytest.approx(-1650.2920, abs=CLOSE)
