@@ -64,7 +64,7 @@ def test_two_classes_whose_judges_may_be_reversed():
 
 
 def test_true_categories_of_essays_that_a_rater_read_once():
-    """Of repeated rows the first is taken; sirt's rm.sdt stops at -2636.85."""
+    """The first of repeated rows is taken; sirt's rm.sdt stops at -2636.85."""
     if not (DATA / "writing.csv").exists():
         pytest.skip("writing.csv is not part of this project")
     table = pl.read_csv(DATA / "writing.csv")
