@@ -12,10 +12,11 @@ from raterlens.base.arrays import Array, Mask, take_in_blocks
 from raterlens.capability.links import Link
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.checkpoint import Checkpoint
-from raterlens.estimation.optimiser import Estimate, Search, Space
+from raterlens.estimation.optimiser import Estimate, Optimum, Search, Space
 from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.likelihood.priors import PanelPosterior, PanelPrior, Spread
-from raterlens.models.facets import FacetsModel
+from raterlens.models.facets import FacetsModel, centre
 from raterlens.models.responses import Response
 from raterlens.models.term import RATING_INFORMATION, START_SLOPE, Beginning
 from raterlens.models.terms.noise import NOISE
@@ -48,6 +49,17 @@ class FacetsEstimate(Estimate[FacetsMarginal]):
     """Findings about each interaction term, if the model has any."""
     maxima: tuple[Maximum, ...] = ()
     """The best and others that other starts led to, where there may be several."""
+
+    @staticmethod
+    def at(
+        problem: FacetsMarginal, found: Optimum, nodes: Nodes, moments: Moments, held: Mask
+    ) -> "FacetsEstimate":
+        """The estimate from an optimum, centred; `moments` are those of the optimum's abilities."""
+        model, x = problem.model, found.parameters
+        at_limit = model.at_limit(x) & ~held
+        return FacetsEstimate(
+            problem, centre(model, x, held), found.value, nodes, moments, found.record, held, at_limit
+        )
 
     @property
     def model(self) -> FacetsModel:

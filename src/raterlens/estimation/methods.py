@@ -23,7 +23,7 @@ from raterlens.estimation.facets_estimate import (
     starting_values,
     starting_widths,
 )
-from raterlens.estimation.optimiser import USUAL, Optimiser, Progress, Search, Space, maximise
+from raterlens.estimation.optimiser import USUAL, Optimiser, Optimum, Progress, Search, Space, maximise
 from raterlens.estimation.quadrature import Quadrature, fit_mml
 from raterlens.estimation.several_starts import (
     Method,
@@ -39,7 +39,7 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Moments, Nodes, nodes_for, reached, step_for
 from raterlens.likelihood.priors import Pseudo, pseudo_ratings
-from raterlens.models.facets import FacetsModel, centre
+from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import CORNER, Capped, Linked, Predictor, Response
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.per_rater import NO_SLOPE
@@ -114,21 +114,9 @@ def _mml(task: Task) -> FacetsEstimate:
     else:
         widths = starting_widths(task.ratings, task.problem.response)
         found = fit_mml(task.problem, task.start, task.space, widths, task.search)
-    problem = found.problem
+    centred = FacetsEstimate.at(found.problem, found.optimum, found.nodes, found.moments, task.held)
     # Centring moves abilities where groups of students have means of their own.
-    parameters = centre(problem.model, found.optimum.parameters, task.held)
-    moments = sharp_moments(problem, parameters, found.moments)
-    at_limit = problem.model.at_limit(found.optimum.parameters) & ~task.held
-    return FacetsEstimate(
-        problem,
-        parameters,
-        found.optimum.value,
-        found.nodes,
-        moments,
-        found.optimum.record,
-        task.held,
-        at_limit,
-    )
+    return replace(centred, moments=sharp_moments(found.problem, centred.parameters, found.moments))
 
 
 def sharp_moments(problem: FacetsMarginal, parameters: Array, moments: Moments) -> Moments:
@@ -164,11 +152,7 @@ def _laplace(task: Task) -> FacetsEstimate:
         stage="Laplace approximation",
     )
     moments = approximation.moments(optimum.parameters)
-    parameters = centre(model, optimum.parameters, task.held)
-    nodes, at_limit = nodes_for(moments), model.at_limit(optimum.parameters) & ~task.held
-    return FacetsEstimate(
-        task.problem, parameters, optimum.value, nodes, moments, optimum.record, task.held, at_limit
-    )
+    return FacetsEstimate.at(task.problem, optimum, nodes_for(moments), moments, task.held)
 
 
 def _hierarchical(task: Task) -> FacetsEstimate:
@@ -186,10 +170,8 @@ def _hierarchical(task: Task) -> FacetsEstimate:
     value = task.problem.value(found.parameters, nodes)
     if found.record.converged:
         _refuse_chance(task, found.parameters, value, nodes)
-    parameters, at_limit = centre(model, found.parameters), model.at_limit(found.parameters)
-    return FacetsEstimate(
-        task.problem, parameters, value, nodes, found.moments, found.record, task.held, at_limit
-    )
+    optimum = Optimum(found.parameters, value, found.record)
+    return FacetsEstimate.at(task.problem, optimum, nodes, found.moments, task.held)
 
 
 def _refuse_chance(task: Task, parameters: Array, value: Value, nodes: Nodes) -> None:

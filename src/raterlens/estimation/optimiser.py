@@ -304,7 +304,15 @@ def maximise(
         return News() if on_iteration is None else on_iteration(point.parameters, _left(point))
 
     end, iterations = climb(counted, start, scale, bounds, arrived, news, max_iterations)
-    gradient, tolerance = _left(end), _enough(end, tolerance)
+    record = _record(
+        "projected L-BFGS", _enough(end, tolerance), max_iterations, iterations, evaluations, _left(end)
+    )
+    return Optimum(end.parameters, end.value, record)
+
+
+def _record(
+    name: str, tolerance: float, max_iterations: int, iterations: int, evaluations: int, gradient: float
+) -> Optimiser:
     # A line search that cannot improve within rounding has arrived, too, if the gradient says so.
     converged = gradient <= 10 * tolerance
     if gradient <= tolerance:
@@ -313,10 +321,7 @@ def maximise(
         stopped = f"it reached the limit of {max_iterations} iterations"
     else:
         stopped = "no further step improved the likelihood within rounding"
-    record = Optimiser(
-        "projected L-BFGS", tolerance, max_iterations, iterations, evaluations, gradient, converged, stopped
-    )
-    return Optimum(end.parameters, end.value, record)
+    return Optimiser(name, tolerance, max_iterations, iterations, evaluations, gradient, converged, stopped)
 
 
 def _left(point: Point) -> float:
@@ -388,16 +393,7 @@ def newton(
                     damping = max(damping / 10, _LEAST_DAMPING)
                     break
             damping *= 10
-    if left <= tolerance:
-        stopped = "the gradient is zero within the tolerance"
-    elif iterations == max_iterations:
-        stopped = f"it reached the limit of {max_iterations} iterations"
-    else:
-        stopped = "no further step improved the likelihood within rounding"
-    record = Optimiser(
-        "Newton", tolerance, max_iterations, iterations, evaluations, left, left <= 10 * tolerance, stopped
-    )
-    return Optimum(x, value, record)
+    return Optimum(x, value, _record("Newton", tolerance, max_iterations, iterations, evaluations, left))
 
 
 def differenced_curvature(

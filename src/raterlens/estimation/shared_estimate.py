@@ -11,7 +11,6 @@ from raterlens.estimation.optimiser import TOLERANCE, Optimum, Search, Space, ma
 from raterlens.likelihood.forms import ACCURACY, MOST_ROUNDS, SharedMarginal
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import Ridge, pseudo_ratings
-from raterlens.models.facets import centre
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.ratings.coded import Ratings
 
@@ -104,20 +103,10 @@ def shared_optimum(
 
 def shared_estimate(one: FacetsEstimate, found: SharedOptimum) -> FacetsEstimate:
     """As every estimate."""
-    problem, model = found.problem, found.problem.model
-    x = found.optimum.parameters
-    moments = problem.moments(x, found.nodes)
-    held = np.append(one.held, np.zeros(model.blocks.sizes[BIAS], dtype=bool))
-    return FacetsEstimate(
-        problem,
-        centre(model, x, held),
-        found.optimum.value,
-        found.nodes,
-        moments,
-        found.optimum.record,
-        held,
-        model.at_limit(x) & ~held,
-    )
+    problem = found.problem
+    moments = problem.moments(found.optimum.parameters, found.nodes)
+    held = np.append(one.held, np.zeros(problem.model.blocks.sizes[BIAS], dtype=bool))
+    return FacetsEstimate.at(problem, found.optimum, found.nodes, moments, held)
 
 
 def _left(ratings: Ratings, one: FacetsEstimate) -> sparse.csr_array:
