@@ -37,9 +37,17 @@ def test_one_rating_per_cell():
 
 
 def test_what_does_not_go_together(small):
-    refused(small, "with method 'laplace', which knows no interactions", method="laplace")
-    refused(small, "with link 'log', whose probabilities have a corner", link="log")
-    refused(small, "covariance='sandwich' with interactions", covariance="sandwich")
+    refused(
+        small,
+        "does not go with method='laplace', which takes each student at one ability; use method='mml'",
+        method="laplace",
+    )
+    refused(
+        small,
+        "does not go with link='log', whose probabilities have a corner; use link='cloglog'",
+        link="log",
+    )
+    refused(small, "does not go with covariance='sandwich'; use covariance='observed'", covariance="sandwich")
     refused(small, "unknown facet in interactions 'topic'", interactions="rater:topic")
     refused(small, "does not go with trusted", trusted=[str(small.raters[0])])
     refused(with_some_known(small), "does not go with known")

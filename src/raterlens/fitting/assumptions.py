@@ -33,7 +33,7 @@ from raterlens.config.limits import (
     TESTED_STUDENTS,
 )
 from raterlens.diagnostics.differences import p_words
-from raterlens.fitting.facets_checks import check_interactions, with_scale
+from raterlens.fitting.facets_checks import check_interactions, refuse_clashes, with_scale
 from raterlens.fitting.facets_task import FacetsTask
 from raterlens.fitting.line import carry_out, check, checked
 from raterlens.fitting.steps import Earlier, Run
@@ -178,8 +178,10 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
         if not one.applies(ratings, config):
             continue
         try:
-            check(config.changed(**one.options), run)
-            check_interactions(ratings, config.changed(**one.options))
+            with_it = config.changed(**one.options)
+            check(with_it, run)
+            refuse_clashes(with_it, ratings)
+            check_interactions(ratings, with_it)
             spreads.append(one)
         except RaterlensError as reason:
             left_out.append(one.untested(f"Left out: {reason}"))

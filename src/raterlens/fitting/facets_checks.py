@@ -1,6 +1,6 @@
 """Checks of a facets request before any work: which options go together, and with which scores."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,17 +26,99 @@ from raterlens.ratings.design import components
 from raterlens.ratings.groupings import inconsistent_raters, one_each, read_once
 from raterlens.ratings.packed import StoredRatings
 
+APART: Mapping[str, tuple[str, ...]] = {
+    "link without peaks": ("method",),
+    "hl": ("anchors",),
+    "anchors": ("covariates",),
+    "marks": (
+        *("probit", "method", "link", "halo", "covariates", "anchors", "trusted", "known", "piece", "draw"),
+        "perfect reference",
+    ),
+    "halo": ("method", "log link", "scores' covariance", "known"),
+    "impressions": ("piece", "group", "draw", "covariance", "smooth"),
+    "smooth": ("method", "log link", "scores' covariance"),
+    "known": ("method", "log link"),
+    "interactions": ("method", "log link", "covariance", "known", "trusted", "piece"),
+    "pieces": ("method", "log link", "covariance", "smooth", "known", "trusted"),
+    "group": ("method", "log link", "smooth", "piece", "trusted", "shared"),
+    "draws": ("shared",),
+    "shared": (
+        *("method", "covariance", "panel", "halo", "smooth", "anchors", "covariates", "item slopes"),
+        *("log link", "cauchit"),
+    ),
+}
+"""Parts of a request that do not go together: each with the others, which are said to be at odds with it."""
+_BECAUSE = {
+    "method": ", which takes each student at one ability",
+    "log link": ", whose probabilities have a corner",
+}
+_INSTEAD = {
+    "method": Option("method", "mml"),
+    "log link": Option("link", "cloglog"),
+    "covariance": Option("covariance", OBSERVED),
+    "scores' covariance": Option("covariance", OBSERVED),
+}
 
-def refuse_together(asked: Option, others: Iterable[tuple[Option, bool]]) -> None:
-    """Raise where one of the others is given, each with whether it is."""
-    for other, given in others:
-        if given:
-            raise OptionError(
-                Message(asked, " does not go with ", other),
-                "leave out one of them",
-                value=asked.value if other.value is None else other.value,
-                option=other.name,
-            )
+
+def given(config: FitConfig, ratings: Ratings | None = None) -> dict[str, Option]:
+    """The parts of a request, and what its ratings name, that something may not go with."""
+    link = config.link or facets_spec(config.model_name).links[0]
+    parts = [
+        ("probit", Option("model", config.model), config.model_name == "probit"),
+        ("method", Option("method", config.method), config.method != "mml"),
+        ("hl", Option("method", config.method), config.method == "hl"),
+        ("link", Option("link", link), config.link is not None),
+        ("log link", Option("link", link), link == "log"),
+        ("cauchit", Option("link", link), link == "cauchit"),
+        ("link without peaks", Option("link", link), link in ("log", "cauchit")),
+        ("covariance", Option("covariance", config.covariance), config.covariance != OBSERVED),
+        (
+            "scores' covariance",
+            Option("covariance", config.covariance),
+            config.covariance not in (OBSERVED, EXPECTED),
+        ),
+        ("marks", Option("scale", config.scale), config.scale == "continuous"),
+        ("halo", Option("halo", config.halo), config.halo not in (None, "none")),
+        ("impressions", Option("halo", config.halo), config.halo == "ability"),
+        ("smooth", Option("ability", config.ability), config.ability == "smooth"),
+        ("interactions", Option("interactions", config.interactions), config.interactions is not None),
+        ("item slopes", Option("item_slopes", config.item_slopes), config.item_slopes),
+        ("panel", Option("prior", config.prior), config.prior == "panel"),
+        ("shared", Option("shared", config.shared), config.shared == "yes"),
+        ("perfect reference", Option("reference", config.reference), config.reference == PERFECT),
+        ("anchors", Option("anchors"), config.anchors is not None),
+        ("covariates", Option("covariates"), config.covariates is not None),
+        ("trusted", Option("trusted"), bool(config.trusted or (ratings is not None and ratings.trusted))),
+    ]
+    if ratings is not None:
+        piece = None if ratings.piece is None else ratings.piece.name
+        group = None if ratings.group is None else ratings.group.name
+        differing = ratings.draw is not None and bool(inconsistent_raters(ratings).any())
+        parts += [
+            ("known", Option("known"), ratings.known is not None),
+            ("piece", Option("piece", piece), piece is not None),
+            ("pieces", Option("piece", piece), piece is not None and not read_once(ratings)),
+            ("group", Option("group", group), group is not None),
+            ("draw", Option("repeats", "draws"), ratings.draw is not None),
+            ("draws", Option("repeats", "draws"), differing),
+        ]
+    return {name: option for name, option, there in parts if there}
+
+
+def refuse_clashes(config: FitConfig, ratings: Ratings | None = None) -> None:
+    """Raise where parts of a request do not go together; what ratings name is known once they have been read."""
+    parts = given(config, ratings)
+    for name, others in APART.items():
+        for other in others:
+            if name in parts and other in parts:
+                asked, found = parts[name], parts[other]
+                instead = _INSTEAD.get(other)
+                raise OptionError(
+                    Message(asked, " does not go with ", found, _BECAUSE.get(other, "")),
+                    "leave out one of them" if instead is None else Message("use ", instead),
+                    value=asked.value if found.value is None else found.value,
+                    option=found.name,
+                )
 
 
 def with_scale(config: FitConfig, ratings: Ratings) -> FitConfig:
@@ -47,44 +129,13 @@ def with_scale(config: FitConfig, ratings: Ratings) -> FitConfig:
     return config.changed(scale="continuous")
 
 
-def check_marks(ratings: Ratings, config: FitConfig) -> None:
-    """Raise on what does not go with marks on a continuous scale."""
-    if config.scale != "continuous":
-        return
-    asked = Option("scale", "continuous")
-    refuse_together(
-        asked,
-        (
-            (Option("model", config.model), config.model_name == "probit"),
-            (Option("method", config.method), config.method != "mml"),
-            (Option("link", config.link), config.link is not None),
-            (Option("halo", config.halo), config.halo not in (None, "none")),
-            (Option("covariates"), config.covariates is not None),
-            (Option("anchors"), config.anchors is not None),
-            (Option("trusted"), config.trusted is not None),
-            (Option("known"), ratings.known is not None),
-            (Option("piece"), ratings.piece is not None),
-            (Option("repeats", "draws"), ratings.draw is not None),
-            (Option("reference", config.reference), config.reference == PERFECT),
-        ),
-    )
-
-
 def check_interactions(ratings: Ratings, config: FitConfig) -> None:
-    """Raise where the ratings cannot show the interactions that are asked for, and on what does not go with them."""
+    """Raise where the ratings cannot show the interactions that are asked for."""
     if config.interactions is None:
         return
     names = [ITEM, *(facet.name for facet in ratings.facets)]
     for facet in facets_of(config.interactions):
         choose("facet in interactions", facet, names, option="interactions")
-    refuse_together(
-        Option("interactions", config.interactions),
-        (
-            (Option("known"), ratings.known is not None),
-            (Option("trusted"), config.trusted is not None or bool(ratings.trusted)),
-            (Option("piece"), ratings.piece is not None),
-        ),
-    )
     if config.covariates is not None and config.prior != "panel":
         raise OptionError(
             Message(
@@ -147,9 +198,9 @@ ONCE = Message(
 )
 
 
-def piece_effect(ratings: Ratings, config: FitConfig) -> bool:
+def piece_effect(ratings: Ratings) -> bool:
     """Whether pieces differ in the model: wherever they are named and that can be told. Raises where a student has one
-    piece only, and on options that do not go with it."""
+    piece only."""
     if ratings.piece is None:
         return False
     named = repr(ratings.piece.name)
@@ -160,46 +211,11 @@ def piece_effect(ratings: Ratings, config: FitConfig) -> bool:
             Message("leave out ", Option("piece")),
             value=ratings.piece.name,
         )
-    if read_once(ratings):
-        return False
-    refuse_together(
-        Option("piece", ratings.piece.name),
-        (
-            (Option("method", config.method), config.method != "mml"),
-            (Option("link", config.link), config.link == "log"),
-            (Option("covariance", config.covariance), config.covariance != OBSERVED),
-            (Option("ability", config.ability), config.ability == "smooth"),
-            (Option("known"), ratings.known is not None),
-            (Option("trusted"), config.trusted is not None),
-        ),
-    )
-    return True
-
-
-def check_impressions(ratings: Ratings, config: FitConfig) -> None:
-    """Raise on what does not go with halo on the ability scale, which takes the place of pieces of work."""
-    if config.halo != "ability":
-        return
-    if isinstance(ratings, StoredRatings):
-        raise OptionError(
-            Message(Option("halo", "ability"), " with packed ratings, which are not read at once"),
-            Message("use ", Option("halo", "common"), ", or read the table itself"),
-        )
-    refuse_together(
-        Option("halo", "ability"),
-        (
-            (Option("piece"), ratings.piece is not None),
-            (Option("group"), ratings.group is not None),
-            (Option("draw"), ratings.draw is not None),
-            (Option("covariance", config.covariance), config.covariance != OBSERVED),
-            (Option("ability", config.ability), config.ability == "smooth"),
-        ),
-    )
+    return not read_once(ratings)
 
 
 def group_means(ratings: Ratings, config: FitConfig) -> GroupMeansKind:
-    """By what groups of students have means: each its own wherever groups are named. Raises on options that do not go
-    with it, and where there is a single group."""
+    """By what groups of students have means: each its own wherever groups are named. Raises where there is one only."""
     if ratings.group is None:
         if config.group_means == "linear" or config.fair == "across":
             asked = Option("fair", "across") if config.fair == "across" else Option("group_means", "linear")
@@ -216,17 +232,6 @@ def group_means(ratings: Ratings, config: FitConfig) -> GroupMeansKind:
             Message("leave out ", Option("group")),
             value=name,
         )
-    refuse_together(
-        Option("group", name),
-        (
-            (Option("method", config.method), config.method != "mml"),
-            (Option("link", config.link), config.link == "log"),
-            (Option("ability", config.ability), config.ability == "smooth"),
-            (Option("piece"), ratings.piece is not None),
-            (Option("trusted"), config.trusted is not None),
-            (Option("shared", config.shared), config.shared == "yes"),
-        ),
-    )
     if config.group_means == "linear":
         _check_numbers(ratings.group)
     return config.group_means or "each"
@@ -248,13 +253,10 @@ def _check_numbers(group: Facet) -> None:
 
 def drawing_raters(ratings: Ratings, config: FitConfig) -> Mask | None:
     """(raters,): whose answers to the same question differ, and share the rater's reading of it; None where there are
-    none, or where the method or the link cannot tell. Raises where something is asked for that does not go with it."""
+    none, or where the method or the link cannot tell."""
     some = inconsistent_raters(ratings)
-    if not some.any():
-        return None
-    asked = Option("repeats", "draws")
-    refuse_together(asked, ((Option("shared", config.shared), config.shared == "yes"),))
-    return some if config.method == "mml" and config.link != "log" else None
+    told = config.method == "mml" and config.link != "log"
+    return some if told and some.any() else None
 
 
 FEWEST, FEWEST_SHARING = 5, 3
@@ -282,10 +284,7 @@ def wants_shared(ratings: Ratings, config: FitConfig) -> bool:
         or (config.shared == "auto" and ratings.known is None and not config.trusted)
     ):
         return False
-    clashes = _clashes(config)
-    if config.shared == "yes":
-        refuse_together(Option("shared", "yes"), clashes)
-    if any(given for _, given in clashes):
+    if any(part in given(config) for part in APART["shared"]):
         return False
     found = _of_ratings(ratings, config)
     if found is not None and config.shared == "yes":
@@ -309,21 +308,6 @@ def untested_bias(ratings: Ratings, config: FitConfig) -> Message | None:
         f"tested: {found.what}; ",
         found.remedy,
     )
-
-
-def _clashes(config: FitConfig) -> list[tuple[Option, bool]]:
-    """Options that do not go with a shared dimension, each with whether it is given."""
-    return [
-        (Option("method", config.method), config.method != "mml"),
-        (Option("covariance", config.covariance), config.covariance != "observed"),
-        (Option("prior", config.prior), config.prior == "panel"),
-        (Option("halo", config.halo), config.halo not in (None, "none")),
-        (Option("ability", config.ability), config.ability not in (None, "normal")),
-        (Option("anchors"), config.anchors is not None),
-        (Option("covariates"), config.covariates is not None),
-        (Option("item_slopes", config.item_slopes), config.item_slopes),
-        (Option("link", config.link), config.link in ("log", "cauchit")),
-    ]
 
 
 def _of_ratings(ratings: Ratings, config: FitConfig) -> Obstacle | None:
@@ -363,65 +347,21 @@ def _of_ratings(ratings: Ratings, config: FitConfig) -> Obstacle | None:
 
 def check_together(config: FitConfig) -> None:
     """Raise on options that do not go together, whatever the ratings."""
-    spec, method = facets_spec(config.model_name), config.method
-    link = config.link or spec.links[0]
-    if method != "mml" and link in _WHY_MML:
-        raise OptionError(
-            f"link {link!r} with method {method!r}: {_WHY_MML[link]}",
-            Message(
-                "use ",
-                Option("method", "mml"),
-                *((", or ", Option("link", "cloglog")) if link == "log" else ()),
-            ),
-            value=method,
-        )
-    if config.anchors is not None and method == "hl":
-        raise OptionError(
-            "method 'hl' rescales all slopes and cannot hold any",
-            Message("use ", Option("method", "mml"), " with anchors"),
-            option="anchors",
-        )
-    if config.covariates is not None and config.anchors is not None:
-        raise OptionError(
-            "both covariates and anchors are given, but explained raters have no parameters of their own to hold",
-            "leave one of them out",
-            option="covariates",
-        )
-    if config.halo not in (None, "none"):
-        _check_quadrature(config, link, Option("halo", config.halo), "knows no reading effect")
-    if config.ability == "smooth":
-        _check_quadrature(config, link, Option("ability", config.ability), "takes abilities for normal")
-    if config.interactions is not None:
-        asked = Option("interactions", config.interactions)
-        _check_quadrature(config, link, asked, "knows no interactions", (OBSERVED,))
-    check_kind(config.covariance, method, get_link(link))
-
-
-def _check_quadrature(
-    config: FitConfig, link: str, asked: Option, why: str, kinds: tuple[str, ...] = (OBSERVED, EXPECTED)
-) -> None:
-    """Raise where what is asked for needs another method, link or covariance, whatever the ratings."""
-    for option, value, wrong, because, instead in (
-        ("method", config.method, config.method != "mml", f"which {why}", "mml"),
-        ("link", link, link == "log", "whose probabilities have a corner", "cloglog"),
-    ):
-        if wrong:
-            raise OptionError(
-                Message(asked, f" with {option} {value!r}, {because}"),
-                Message("use ", Option(option, instead)),
-                value=value,
-            )
-    if config.covariance not in kinds:
-        raise OptionError(
-            Message(Option("covariance", config.covariance), " with ", asked),
-            Message("use ", Option("covariance", OBSERVED)),
-        )
+    refuse_clashes(config)
+    link = config.link or facets_spec(config.model_name).links[0]
+    check_kind(config.covariance, config.method, get_link(link))
 
 
 def check_readings(ratings: Ratings, halo: str | None) -> None:
     """Raise where what a reading's scores share cannot be told from what each is, or from ability."""
     if halo in (None, "none"):
         return
+    if halo == "ability" and isinstance(ratings, StoredRatings):
+        raise OptionError(
+            Message(Option("halo", halo), " with packed ratings, which are not read at once"),
+            Message("use ", Option("halo", "common"), ", or read the table itself"),
+            option="halo",
+        )
     found = [readings_in(part) for part in ratings.parts()]
     if not any(readings.long for readings in found):
         why = (
@@ -451,29 +391,6 @@ def check_known(ratings: Ratings, config: FitConfig) -> None:
             value=strange,
             option="known",
         )
-    if config.method != "mml":
-        raise OptionError(
-            f"known answers with method {config.method!r}, which takes ratings only",
-            Message("use ", Option("method", "mml"), ", or read without ", Option("known")),
-            value=config.method,
-        )
-    if config.link == "log":
-        raise OptionError(
-            "known answers with link 'log', whose pass rate does not level off",
-            Message("use ", Option("link", "cloglog"), ", or read without ", Option("known")),
-            value=config.link,
-        )
-    if config.halo not in (None, "none"):
-        raise OptionError(
-            Message(Option("halo", config.halo), " with known answers, which are no readings"),
-            Message("leave out ", Option("halo"), ", or read without ", Option("known")),
-        )
-
-
-_WHY_MML = {
-    "log": "its probabilities have a corner where they reach 1, which no single most probable ability stands for",
-    "cauchit": "its posteriors can have several peaks, so a single most probable ability does not stand for them",
-}
 
 
 def model_options(config: FitConfig) -> Options:

@@ -20,10 +20,8 @@ from raterlens.estimation.scoring import with_scores
 from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
 from raterlens.fitting.facets_checks import (
     ONCE,
-    check_impressions,
     check_interactions,
     check_known,
-    check_marks,
     check_readings,
     check_scores,
     default_yardstick,
@@ -32,6 +30,7 @@ from raterlens.fitting.facets_checks import (
     known_scores,
     model_options,
     piece_effect,
+    refuse_clashes,
     trusted_raters,
     untested_bias,
     wants_shared,
@@ -89,18 +88,17 @@ class FacetsTask:
     @staticmethod
     def of(ratings: Ratings, config: FitConfig, run: Run) -> "FacetsTask":
         checkpoint = None if run.checkpoint is None else Checkpoint(run.checkpoint, resume=run.resume)
-        check_marks(ratings, config)
+        refuse_clashes(config, ratings)
         options = model_options(config)
         scores = known_scores(config, ratings)
         coded = counted_once(with_scores(ratings, scores))
         check_scores(ratings, len(scores), options, config.method)
         check_readings(ratings, config.halo)
-        check_impressions(ratings, config)
         check_known(ratings, config)
         check_interactions(ratings, config)
         options = replace(
             options,
-            pieces=piece_effect(ratings, config),
+            pieces=piece_effect(ratings),
             groups=group_means(ratings, config),
             draws=drawing_raters(coded, config),
         )
