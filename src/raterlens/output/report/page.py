@@ -29,6 +29,7 @@ from raterlens.output.report.page_tables import (
 )
 from raterlens.output.report.rater_pages import curves, rater_data
 from raterlens.output.report.reproduce import Reproduction, from_python
+from raterlens.ratings.coded import size_words
 from raterlens.ratings.design import TARGET_SE, Linking, examine_links
 from raterlens.version import __version__
 
@@ -221,8 +222,7 @@ def settings(fit: "Result") -> tuple[tuple[str, str], ...]:
         "model": words.MODELS.get(fit.model, fit.model),
         "method": words.METHODS.get(fit.method, fit.method),
         "link": words.LINKS.get(fit.link, fit.link),
-        "data": f"{counted(fit.n_ratings, 'rating')} of {counted(fit.n_students, 'student')} by "
-        f"{counted(fit.n_raters, 'rater')} on {counted(fit.n_items, 'item')}",
+        "data": size_words(fit),
         "loglik": f"{number(fit.loglik, 4)} with {counted(fit.n_parameters, 'parameter')}",
         "information": f"{number(fit.aic, 1)}, {number(fit.bic, 1)}",
         "sigma": number(fit.sigma, 4),
