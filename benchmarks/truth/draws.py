@@ -7,9 +7,13 @@ noise) and of ability that hold the truth, with the spread of the share over pan
 `python -m benchmarks.truth.draws [PANELS] [DRAWS] hrm` or `dawid-skene`: pass rates given the true category, .65 to .95
 right of each, vary from answer to answer by a beta distribution, so that draws are correlated by 0, .3, .7, or 0 to 1.
 The second number is then how much surer of the true categories the fit is than it is right.
+
+`python -m benchmarks.truth.draws DATA`: what repeating buys on two public sets, pairs-judges.csv and anesthesia.csv of
+that folder.
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -117,7 +121,34 @@ def main(panels: int = 100, draws: int = 3) -> None:
             )
 
 
+def public(folder: Path) -> None:
+    """Consistency, shares of variance and the next verdict to buy; for the judges, how many there really are."""
+    pairs = pl.read_csv(folder / "pairs-judges.csv").drop_nulls("winner")
+    pairs = pairs.with_columns(score=(pl.col("winner") == 1).cast(int), gold=(pl.col("gold") == 1).cast(int))
+    judges = rl.read(pairs, student="pair", rater="judge", score="score", draw="shown_first")
+    patients = rl.read(pl.read_csv(folder / "anesthesia.csv"), student="item", rater="rater", score="rating")
+    for name, ratings in (("65 judges, both orders", judges), ("5 anaesthetists", patients)):
+        table = rl.fit(ratings, model="gmf", reference="perfect", assumptions="ignore").table("draws")
+        print(f"{name}: {ratings}")
+        shown = [each for each in table.columns if table[each].dtype == pl.Float64]
+        print(table.select(pl.col(shown).median()).with_columns(pl.all().round(2)).to_dicts()[0])
+        print(
+            f"consistency {table['consistency'].min():.2f} to {table['consistency'].max():.2f}, another judge is the "
+        )
+        print(f"better buy at once for {(table['second_judge'] == 1).sum()} of {table.height}")
+    for n_known in (60, 100):
+        known = pairs["pair"].unique(maintain_order=True).sample(n_known, seed=1)
+        gold = pl.when(pl.col("pair").is_in(known.implode())).then("gold")
+        report = rl.judge(
+            pairs.with_columns(gold=gold), student="pair", rater="judge", score="score", draw="shown_first",
+            known="gold",
+        )  # fmt: skip
+        print(f"{n_known} known: {report.effective_judges}")
+
+
 if __name__ == "__main__":
+    if Path(sys.argv[-1]).is_dir():
+        raise SystemExit(public(Path(sys.argv[-1])))
     numbers, model = [int(each) for each in sys.argv[1:3]], sys.argv[3:]
     if model:
         classes(numbers[0], numbers[1], model[0])

@@ -22,7 +22,7 @@ import polars as pl
 from scipy import stats
 from scipy.special import expit
 
-from raterlens.judging.judges import Counts, measure_judges
+from raterlens.judging.judges import Counts, effective_judges, measure_judges
 from raterlens.judging.truth import Verdicts, _bayes, _error_rate_log_odds, _rates, estimate_truth
 
 ENOUGH = 20
@@ -218,6 +218,11 @@ def main() -> None:
     print(by_set.pivot("method", index=["known", "set"], values="rank").sort("known", maintain_order=True))
     mean = by_set.group_by("known", "method", maintain_order=True).agg(pl.col(numbers).mean())
     print(mean.sort("known", maintain_order=True))
+    for data in public_sets(asked.data):
+        verdicts = Verdicts.of(data.answer, data.judge, data.verdict, data.gold, data.cluster)
+        names = [str(place) for place in range(verdicts.n_judges)]
+        worth = effective_judges(estimate_truth(verdicts), names).words()[0]
+        print(f"{data.name}, all answers known: {worth}")
     ours = by_set.filter(pl.col("method") == "raterlens").drop("method")
     print(ours.sort("known", maintain_order=True))
     print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr)
