@@ -129,13 +129,15 @@ def public(folder: Path) -> None:
     patients = rl.read(pl.read_csv(folder / "anesthesia.csv"), student="item", rater="rater", score="rating")
     for name, ratings in (("65 judges, both orders", judges), ("5 anaesthetists", patients)):
         table = rl.fit(ratings, model="gmf", reference="perfect", assumptions="ignore").table("draws")
+        table = table.sort("consistency")
         print(f"{name}: {ratings}")
         shown = [each for each in table.columns if table[each].dtype == pl.Float64]
         print(table.select(pl.col(shown).median()).with_columns(pl.all().round(2)).to_dicts()[0])
+        ends = table["consistency"].to_numpy()[[0, -1]]
+        at_once = int((table["second_judge"] == 1).sum())
         print(
-            f"consistency {table['consistency'].min():.2f} to {table['consistency'].max():.2f}, another judge is the "
+            f"consistency {float(ends[0]):.2f} to {float(ends[1]):.2f}; another is the better buy at once: {at_once}"
         )
-        print(f"better buy at once for {(table['second_judge'] == 1).sum()} of {table.height}")
     for n_known in (60, 100):
         known = pairs["pair"].unique(maintain_order=True).sample(n_known, seed=1)
         gold = pl.when(pl.col("pair").is_in(known.implode())).then("gold")
@@ -148,7 +150,8 @@ def public(folder: Path) -> None:
 
 if __name__ == "__main__":
     if Path(sys.argv[-1]).is_dir():
-        raise SystemExit(public(Path(sys.argv[-1])))
+        public(Path(sys.argv[-1]))
+        sys.exit()
     numbers, model = [int(each) for each in sys.argv[1:3]], sys.argv[3:]
     if model:
         classes(numbers[0], numbers[1], model[0])
