@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -26,9 +27,13 @@ def _table(path: Path, out: Path) -> Any:
 def _on_disk(path: Path, out: Path) -> Any:
     """By parts of 20,000 ratings."""
     import raterlens as rl
-    from raterlens.ratings.packed import StoredRatings, open_packed
 
-    return StoredRatings(open_packed(rl.pack(_table(path, out).table(), out / "x.rlpack")), part=20_000)
+    try:
+        stored = opened = import_module("raterlens.ratings.packed")
+    except ModuleNotFoundError:  # the release before 0.2, which `quick` compares with
+        stored, opened = (import_module(f"raterlens.ratings.{name}") for name in ("stored", "packed_file"))
+    packed = opened.open_packed(rl.pack(_table(path, out).table(), out / "x.rlpack"))
+    return stored.StoredRatings(packed, part=20_000)
 
 
 def _uneven(path: Path, out: Path) -> Any:
