@@ -88,7 +88,8 @@ def with_sets_of_raters(ratings: Ratings) -> Ratings:
     Examples
     --------
     >>> import raterlens as rl
-    >>> ratings = rl.read({"student": [1, 1, 2, 3], "rater": ["A", "B", "A", "A"], "score": [1, 0, 1, 0]})
+    >>> table = pl.DataFrame({"student": [1, 1, 2, 3], "rater": ["A", "B", "A", "A"], "score": [1, 0, 1, 0]})
+    >>> ratings = rl.read(table)
     >>> found = with_sets_of_raters(ratings)
     >>> found.group.labels.to_list(), found.student_groups.tolist()
     (['A', 'A + B'], [1, 0, 0])

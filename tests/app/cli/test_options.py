@@ -74,6 +74,8 @@ VALUES: dict[str, Any] = {
     "known_map": "right=1,wrong=0",
     "draw": "epoch",
     "group": "system",
+    "group_means": "linear",
+    "fair": "across",
     "markers": "Marker {n}:Mark {n}",
     "pattern": r"\[\[(.+?)\]\]",
     "best": "low",
