@@ -25,6 +25,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPosterior, PanelPrior
 from raterlens.models.facets import Redundancy, centre, redundancy
 from raterlens.models.panel import PanelSpread
+from raterlens.models.terms.group_means import GROUP_MEAN
 
 # Steps of log s, in its own standard deviations and by themselves.
 _STEP, _NARROWEST, _WIDEST = 0.75, 0.15, 0.5
@@ -37,6 +38,8 @@ _OF_SLOPES, _OF_SEVERITIES = 0.5, 1.0
 _MOST_CLIMBS = 40
 # A step that promises less than the square of this is not worth taking.
 _ARRIVED = 1e-3
+# So often the information is taken anew on the way to equal raters, who may be far from the estimates.
+_TEST_ROUNDS = 2
 _REFIT = 0.3
 _NOTHING = 1e-8
 _NO_MAXIMUM = 1e4
@@ -108,6 +111,13 @@ class _Panel:
         at_bound = (found.parameters <= lower) | (found.parameters >= upper)
         self.held: Mask = found.held | found.at_limit | at_bound
         self.plain = found.problem.under(None)
+        # Groups of students by their own alone: a spread that raters who differ have left to them is no fair judge.
+        self._tested, self._untested = self.plain, self.held
+        if GROUP_MEAN in found.model and found.model.of_drawn[own := found.model.blocks[GROUP_MEAN]].any():
+            others = None if found.problem.drawn is None else found.problem.drawn.without(own)
+            self._tested = self.plain.with_drawn(others)
+            self._untested = self.held.copy()
+            self._untested[own] = False
         self._known: list[tuple[Array, Array]] = []
         self.first = self._inverse(found.parameters, prior)
         """The covariance at the estimate as it is."""
@@ -149,7 +159,7 @@ class _Panel:
     def _at(self, prior: PanelPrior, start: Array, inverse: Array) -> _At:
         """Look at one spread of slopes; the spread of severities is followed until it is within reach."""
         for _ in range(3):
-            mode = self._mode(prior, start, inverse)
+            mode = self._mode(self.found.problem.under(prior), start, inverse)
             value = self.plain.value(mode, self.found.nodes)
             quadratic = _Quadratic.at(self, prior, mode, value.gradient)
             spreads = prior.severity_spread * _around(prior.n_raters)
@@ -166,12 +176,12 @@ class _Panel:
         height = value.objective + _slope_height(prior, mode) + top + float(np.log(np.exp(logs - top).sum()))
         return _At(prior, mode, inverse, height, mean, matrix, weights)
 
-    def _mode(self, prior: PanelPrior | None, start: Array, inverse: Array) -> Array:
+    def _mode(self, problem: FacetsMarginal, start: Array, inverse: Array) -> Array:
         """Newton's method by the inverse information of a neighbour."""
-        problem, x, nodes = self.found.problem.under(prior), start, self.found.nodes
+        x, nodes = start, self.found.nodes
         here = problem.value(x, nodes)
         for _ in range(_MOST_CLIMBS):
-            uphill = np.where(self.held, 0.0, here.gradient)
+            uphill = np.where(self._untested if problem is self._tested else self.held, 0.0, here.gradient)
             step = inverse @ uphill
             if uphill @ step <= _ARRIVED**2:
                 break
@@ -203,9 +213,12 @@ class _Panel:
 
     def _highest(self, start: Array, among: Array) -> float:
         """The largest log-likelihood among what a projection leaves, without the prior."""
-        free = np.where(self.held, 0.0, among)
-        inverse = free @ np.linalg.pinv(free.T @ self.information(start) @ free, 1e-10, True) @ free.T
-        return self.plain.value(self._mode(None, start, inverse), self.found.nodes).objective
+        free, problem, nodes = np.where(self._untested, 0.0, among), self._tested, self.found.nodes
+        for _ in range(_TEST_ROUNDS):
+            information = in_full(self._information(problem, start, nodes))
+            inverse = free @ np.linalg.pinv(free.T @ information @ free, 1e-10, True) @ free.T
+            start = self._mode(problem, start, inverse)
+        return problem.value(start, nodes).objective
 
     def information(self, x: Array) -> Array:
         """Information of the likelihood alone, at `x` or so near that it is the same."""

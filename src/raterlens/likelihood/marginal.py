@@ -194,7 +194,7 @@ class FacetsMarginal(ABC):
         other._latest = other._known = None
         return other
 
-    def with_drawn(self, drawn: DrawnPrior) -> Self:
+    def with_drawn(self, drawn: DrawnPrior | None) -> Self:
         """The same problem with another prior of its drawn terms."""
         other = copy(self)
         other.drawn = drawn

@@ -419,6 +419,11 @@ class DrawnPrior:
             np.concatenate([np.empty(0), *(np.full(len(at), spread) for at, spread in some)]),
         )
 
+    def without(self, block: slice) -> "DrawnPrior":
+        """The prior of all but a block of parameters."""
+        kept = (self.at < block.start) | (self.at >= block.stop)
+        return DrawnPrior(self.at[kept], self.spread[kept])
+
     def value(self, parameters: Array) -> tuple[float, Array]:
         """Log density and its gradient. The constant is left out that Laplace's approximation would add again."""
         own = parameters[self.at]

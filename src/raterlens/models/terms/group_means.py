@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GROUP_MEAN = "group"
 # Groups up to which each mean is by its own students alone; more are drawn from a normal distribution.
-FEW_GROUPS = 8
+FEW_GROUPS = 20
 # Square root of the students that the mean of all groups is held by, per student.
 _HELD = 10.0
 LARGEST_MEAN = 5.0
