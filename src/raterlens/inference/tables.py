@@ -27,17 +27,19 @@ from raterlens.likelihood.priors import PanelPrior
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import INTERCEPT, Covariates
-from raterlens.models.facets import FacetsModel, redundancy
+from raterlens.models.facets import redundancy
 from raterlens.models.responses import Predictor
+from raterlens.models.terms.difficulties import DIFFICULTY, facet_name
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.halo import HALO, IMPRESSION, LARGEST_HALO, PIECE, Halo
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.noise import NOISE
 from raterlens.models.terms.rater_interactions import ITEM, Interaction
 from raterlens.models.terms.shape import SHAPE
-from raterlens.models.terms.shared_bias import BIAS, SharedBias
+from raterlens.models.terms.shared_bias import BIAS
 from raterlens.models.terms.students import POPULATION
-from raterlens.ratings.coded import Ratings, level_table
+from raterlens.models.terms.thresholds import THRESHOLD, Thresholds
+from raterlens.ratings.coded import Facet, Ratings, level_table
 from raterlens.ratings.groupings import piece_tallies
 
 NORMAL_95 = 1.959964
@@ -58,12 +60,9 @@ def tabulate(
 
     `values`: the scores as the file has them.
     """
-    blocks = found.model.blocks
-    variance = np.full(blocks.size, np.nan) if spread is None else spread.matrix.diagonal()
-    se = np.where(found.at_limit, np.nan, np.sqrt(np.maximum(variance, 0.0)))
     tables = {
         "raters": _anchored(rater_table(ratings, raters, standards, found.raters_at_limit, values), found),
-        "items": _item_table(ratings, found, se),
+        "items": _item_table(ratings, found, spread),
         "students": level_table(
             ratings,
             ratings.students,
@@ -78,25 +77,37 @@ def tabulate(
         )
     if BIAS in found.model:
         tables["raters"] = tables["raters"].with_columns(
-            pl.Series(name, each) for name, each in _biases(found, found.model, spread).items()
+            pl.Series(name, each) for name, each in _biases(found, spread).items()
         )
         tables["students"] = tables["students"].with_columns(
             pl.Series(name, each) for name, each in misled(found).items()
         )
     if ratings.facets:
         tables["facets"] = pl.concat(
-            [_facet_table(ratings, found, se, f) for f in range(len(ratings.facets))]
+            [_facet_table(ratings, found, spread, facet) for facet in ratings.facets]
         )
     if found.model.interactions:
         tables["interactions"] = pl.concat(
-            [_interaction_table(ratings, found, se, term, values) for term in found.model.interactions]
+            [_interaction_table(ratings, found, spread, term, values) for term in found.model.interactions]
         )
     if found.model.thresholds is not None:
         tables["thresholds"] = _threshold_table(ratings, found, spread)
-    tables |= _student_tables(ratings, found, se, spread)
+    tables |= _student_tables(ratings, found, spread)
     if covariates is not None:
         tables["covariates"] = _covariate_table(found, spread, covariates)
     return tables
+
+
+def estimates(found: FacetsEstimate, spread: Covariance | None, name: str) -> tuple[Array, Array]:
+    """Effects of a term, and their standard errors: NaN where there is no covariance, or a parameter ran to its
+    limit."""
+    at, effects = found.model.blocks[name], found.model.effect(name, found.parameters)
+    if spread is None:
+        return effects, np.full(len(effects), np.nan)
+    through = found.model.effect_jacobian(found.parameters, name)[:, at]
+    variance = (through @ (through @ spread.matrix[at, at]).T).diagonal()
+    known = ~np.asarray(abs(through) @ found.at_limit[at], dtype=bool)
+    return effects, np.where(known, np.sqrt(np.maximum(variance, 0.0)), np.nan)
 
 
 def in_marks(tables: dict[str, pl.DataFrame], known: Calibration) -> dict[str, pl.DataFrame]:
@@ -121,60 +132,48 @@ def in_marks(tables: dict[str, pl.DataFrame], known: Calibration) -> dict[str, p
 _IN_UNITS = ("raters", "items", "facets", "interactions", "spreads")
 
 
-def _item_table(ratings: Ratings, found: FacetsEstimate, se: Array) -> pl.DataFrame:
-    blocks, x = found.model.blocks, found.parameters
-    at = blocks["difficulty"]
-    table = level_table(ratings, ratings.items, "item", {"delta": x[at], "delta_se": se[at]})
+def _item_table(ratings: Ratings, found: FacetsEstimate, spread: Covariance | None) -> pl.DataFrame:
+    delta, se = estimates(found, spread, DIFFICULTY)
+    table = level_table(ratings, ratings.items, "item", {"delta": delta, "delta_se": se})
     if ITEM_SLOPE in found.model:
-        slope = np.exp(x[blocks["item_slope"]])
-        table = table.with_columns(
-            pl.Series("slope", slope), pl.Series("slope_se", slope * se[blocks["item_slope"]])
-        )
+        logarithm, se = estimates(found, spread, ITEM_SLOPE)
+        slope = np.exp(logarithm)
+        table = table.with_columns(pl.Series("slope", slope), pl.Series("slope_se", slope * se))
     flags = _item_flags(found)
     return table.with_columns(pl.Series("flag", flags, dtype=pl.String)) if (flags != "").any() else table
 
 
-def _biases(found: FacetsEstimate, model: FacetsModel, spread: Covariance | None) -> dict[str, Array]:
+def _biases(found: FacetsEstimate, spread: Covariance | None) -> dict[str, Array]:
     """How much each rater follows what raters share; exactly 0 for those who are trusted."""
-    bias = model.term(BIAS, SharedBias).table(found.parameters[model.blocks[BIAS]])
-    se = np.full_like(bias, np.nan)
-    if spread is not None:
-        of_bias = model.effect_jacobian(found.parameters, BIAS)
-        variance = np.asarray((of_bias @ (of_bias @ spread.matrix).T).diagonal())
-        se = np.sqrt(np.maximum(variance, 0.0))
+    bias, se = estimates(found, spread, BIAS)
     reach = NORMAL_95 * se
     return {"bias": bias, "bias_se": se, "bias_low": bias - reach, "bias_high": bias + reach}
 
 
 def _student_tables(
-    ratings: Ratings, found: FacetsEstimate, se: Array, spread: Covariance | None
+    ratings: Ratings, found: FacetsEstimate, spread: Covariance | None
 ) -> dict[str, pl.DataFrame]:
     """Tables of students in general, and of their pieces of work, if the model has them."""
-    blocks, x = found.model.blocks, found.parameters
     tables: dict[str, pl.DataFrame] = {}
     if PIECE in found.model:
         tables["pieces"] = _piece_table(ratings, found)
         tables["piece effect"] = _piece_effect(found, spread)
     if GROUP_MEAN in found.model and ratings.group is not None:
-        at, term = blocks[GROUP_MEAN], found.model.term(GROUP_MEAN, GroupMeans)
-        known = None if spread is None else in_full(spread.matrix[at, at])
+        mean, se = estimates(found, spread, GROUP_MEAN)
         tables["groups"] = pl.DataFrame(
             {
                 "group": ratings.group.labels.cast(pl.String),
-                "n": term.n_students.astype(np.int64),
-                "mean": term.design @ x[at],
-                "mean_se": np.full(term.n_groups, np.nan)
-                if known is None
-                else np.sqrt(np.maximum(np.einsum("gk,kl,gl->g", term.design, known, term.design), 0.0)),
+                "n": found.model.term(GROUP_MEAN, GroupMeans).n_students.astype(np.int64),
+                "mean": mean,
+                "mean_se": se,
             }
         )
     if SHAPE in found.model:
-        shape = dict(zip(("c3", "c4"), x[blocks[SHAPE]].tolist(), strict=True))
-        errors = dict(zip(("c3_se", "c4_se"), se[blocks[SHAPE]].tolist(), strict=True))
-        tables[SHAPE] = pl.DataFrame(shape | errors).select("c3", "c3_se", "c4", "c4_se")
-    if POPULATION in found.model.blocks:
-        mean, sd = found.model.population(x)
-        mean_se, log_se = se[blocks[POPULATION]]
+        (c3, c4), (c3_se, c4_se) = estimates(found, spread, SHAPE)
+        tables[SHAPE] = pl.DataFrame({"c3": c3, "c3_se": c3_se, "c4": c4, "c4_se": c4_se})
+    if POPULATION in found.model:
+        (mean, log_sd), (mean_se, log_se) = estimates(found, spread, POPULATION)
+        sd = np.exp(log_sd)
         columns = {"mean": mean, "mean_se": mean_se, "sd": sd, "sd_se": sd * log_se}
         tables[POPULATION] = pl.DataFrame(columns)
     return tables
@@ -275,21 +274,22 @@ def _item_flags(found: FacetsEstimate) -> NDArray[np.object_]:
     return flags
 
 
-def _facet_table(ratings: Ratings, found: FacetsEstimate, se: Array, which: int) -> pl.DataFrame:
-    facet = ratings.facets[which]
-    block = found.model.blocks[f"facet {facet.name}"]
-    estimates = {"effect": found.parameters[block], "effect_se": se[block]}
+def _facet_table(
+    ratings: Ratings, found: FacetsEstimate, spread: Covariance | None, facet: Facet
+) -> pl.DataFrame:
+    effect, se = estimates(found, spread, facet_name(facet.name))
     labels = facet.labels.cast(pl.String).alias("level")
-    table = level_table(ratings, labels, f"facet {facet.name}", estimates)
+    table = level_table(ratings, labels, facet_name(facet.name), {"effect": effect, "effect_se": se})
     return table.select(pl.lit(facet.name).alias("facet"), pl.all())
 
 
 def _interaction_table(
-    ratings: Ratings, found: FacetsEstimate, se: Array, term: Interaction, values: Array
+    ratings: Ratings, found: FacetsEstimate, spread: Covariance | None, term: Interaction, values: Array
 ) -> pl.DataFrame:
     """A row for every rater and level that occur together: how much more severe the rater is there."""
     labels = {ITEM: ratings.items, **{facet.name: facet.labels for facet in ratings.facets}}[term.facet]
-    block, given = found.model.blocks[term.name], found.model.contexts.given
+    severity, se = estimates(found, spread, term.name)
+    given = found.model.contexts.given
     cells = term.cells(found.model.contexts)
     n, total = (np.bincount(cells, each) for each in (given.sum(axis=1), given @ values))
     return pl.DataFrame(
@@ -299,32 +299,19 @@ def _interaction_table(
             "level": labels.cast(pl.String).gather(term.level),
             "n": n.astype(np.int64),
             "mean_score": total / n,
-            "severity": found.parameters[block],
-            "severity_se": se[block],
+            "severity": severity,
+            "severity_se": se,
         }
     )
 
 
 def _threshold_table(ratings: Ratings, found: FacetsEstimate, spread: Covariance | None) -> pl.DataFrame:
-    thresholds, block = found.model.thresholds, found.model.blocks["threshold"]
-    assert thresholds is not None
-    values = thresholds.table(found.parameters[block])
-    scales, steps = values.shape
-    se = np.full(values.size, np.nan)
-    if spread is not None:
-        # Graded thresholds are sums of increments, and shared by all items.
-        through = np.tri(steps) if thresholds.graded else np.eye(thresholds.size)
-        variance = (through @ spread.matrix[block, block] @ through.T).diagonal()
-        se[thresholds.exists.ravel()] = np.sqrt(np.maximum(variance, 0.0))
-    labels = ratings.items.cast(pl.String) if scales > 1 else pl.Series(["all"])
+    scale, step = np.nonzero(found.model.term(THRESHOLD, Thresholds).exists)
+    threshold, se = estimates(found, spread, THRESHOLD)
+    labels = ratings.items.cast(pl.String) if scale.any() else pl.Series(["all"])
     return pl.DataFrame(
-        {
-            "item": labels.gather(np.repeat(np.arange(scales), steps)),
-            "step": np.tile(np.arange(1, steps + 1), scales),
-            "threshold": values.ravel(),
-            "threshold_se": se,
-        }
-    ).filter(thresholds.exists.ravel())
+        {"item": labels.gather(scale), "step": step + 1, "threshold": threshold, "threshold_se": se}
+    )
 
 
 def _covariate_table(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from scipy import special
+from scipy import sparse, special
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.models.term import People, Term
@@ -78,6 +78,12 @@ class GroupMeans(Term):
         if self.numbers is None:
             return np.eye(self.n_groups)
         return np.column_stack([self.numbers, np.ones(self.n_groups)])
+
+    def effect_of(self, x: Array) -> Array:
+        return self.design @ x
+
+    def effect_jacobian(self, x: Array) -> sparse.csr_array:
+        return sparse.csr_array(self.design)
 
     @property
     def size(self) -> int:

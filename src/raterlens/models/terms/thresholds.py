@@ -136,6 +136,16 @@ class Thresholds(Term):
         row[self.of_scale(scale)] = (np.arange(steps, 0, -1) if self.graded else 1.0) / steps
         return row
 
+    # -- in reports ------------------------------------------------------------------------------------------
+
+    def effect_of(self, x: Array) -> Array:
+        """The thresholds themselves, scale by scale."""
+        return self.table(x)[self.exists]
+
+    def effect_jacobian(self, x: Array) -> sparse.csr_array:
+        sums = [np.tri(n) if self.graded else np.eye(n) for n in self.highest.tolist()]
+        return sparse.csr_array(sparse.block_diag(sums, format="csr"))
+
     # -- as kept --------------------------------------------------------------------------------------------
 
     @property
