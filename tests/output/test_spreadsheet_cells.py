@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from raterlens.output.spreadsheet_cells import harmless
+from raterlens.output.folder import harmless
 
 
 @pytest.mark.parametrize("label", ["=1+1", "+cmd", "-cmd", "@SUM(A1)", "\tx", "\r=1", "＝1"])

@@ -14,7 +14,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, DONE, main
-from raterlens.output.spreadsheet_cells import harmless
+from raterlens.output.folder import harmless
 from tests.support.facets_files import anchored
 
 COMBINATIONS = int(os.environ.get("RATERLENS_COMBINATIONS", "8"))

@@ -347,7 +347,7 @@ def item_flags(statistics: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
 
 
 def _misfits(statistics: pl.DataFrame) -> Iterator[Row]:
-    infit, z = (_item_column(statistics, name) for name in ("infit", "infit_z"))
+    infit, z = (_column(statistics, name) for name in ("infit", "infit_z"))
     p = adjusted(two_sided(z))
     for i in np.flatnonzero((p <= LEVEL) & (np.abs(infit - 1) >= MISFIT)):
         noisy = infit[i] > 1
@@ -366,7 +366,7 @@ def _misfits(statistics: pl.DataFrame) -> Iterator[Row]:
 
 def _slopes(items: pl.DataFrame) -> Iterator[Row]:
     """On the log scale, against the others' geometric mean of 1."""
-    slope, se = (_item_column(items, name) for name in ("slope", "slope_se"))
+    slope, se = (_column(items, name) for name in ("slope", "slope_se"))
     z = np.divide(np.log(slope) * slope, se, out=np.zeros_like(slope), where=se > 0)
     p = adjusted(two_sided(z))
     for i in np.flatnonzero((p <= LEVEL) & ((slope <= FLAT) | (slope >= STEEP))):
@@ -382,10 +382,6 @@ def _slopes(items: pl.DataFrame) -> Iterator[Row]:
             if flat
             else "it carries the result: check its weight",
         )
-
-
-def _item_column(table: pl.DataFrame, name: str) -> Array:
-    return table[name].cast(pl.Float64).to_numpy()
 
 
 # -------------------------------------------------------------------------------------------------- shared flags

@@ -85,7 +85,6 @@ def write_results(
     """
     # Only now: the command line checks folders without polars, and draws no page before there is a fit.
     from raterlens.output.report import render
-    from raterlens.output.spreadsheet_cells import harmless
 
     with _draft(out) as (draft, out):
         with in_background(lambda: _write_fit(fit, draft, found)) as fit_is_written:
@@ -113,7 +112,6 @@ def write_results(
 
 def write_judges(tables: "Mapping[str, pl.DataFrame]", out: Path) -> None:
     """Write a csv file per table of a judge report, as `write_results` writes its files."""
-    from raterlens.output.spreadsheet_cells import harmless  # as above
 
     with _draft(out) as (draft, out):
         written = [f"{name}.csv" for name in tables]
@@ -140,9 +138,7 @@ def _draft(out: Path) -> Iterator[tuple[Path, Path]]:
 
 def _write_fit(fit: "Fit", draft: Path, found: "PanelFindings | None") -> None:
     """Write the estimates, and the fair results of students if they are known."""
-    # as above
-    from raterlens.diagnostics.wording import with_verdicts
-    from raterlens.output.spreadsheet_cells import harmless
+    from raterlens.diagnostics.wording import with_verdicts  # as above
 
     results = None if found is None else found.consequences.table()
     for part in TABLES:
@@ -165,4 +161,31 @@ def _existing(path: Path) -> Path:
         folder
         for folder in (path.absolute(), *path.absolute().parents)
         if folder.exists() or folder.is_symlink()
+    )
+
+
+_RISKY = r"^[=+\-@\t\r\n＝＋－＠]"
+"""Characters that make Excel and its kin compute a cell; the wide forms are those of East Asian keyboards."""
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+def harmless(table: "pl.DataFrame") -> "pl.DataFrame":
+    """The table with an apostrophe before each text that a spreadsheet would compute; numbers stay as they are.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> harmless(pl.DataFrame({"rater": ["=cmd()", "-3", "AM"]}))["rater"].to_list()
+    ["'=cmd()", '-3', 'AM']
+    """
+    import polars as pl  # the command line checks folders without it
+
+    text = pl.col(name for name, kind in table.schema.items() if kind in (pl.String, pl.Categorical)).cast(
+        pl.String
+    )
+    return table.with_columns(
+        pl.when(text.str.contains(_RISKY) & ~text.str.contains(_NUMBER))
+        .then(pl.lit("'") + text)
+        .otherwise(text)
+        .name.keep()
     )

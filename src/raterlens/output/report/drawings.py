@@ -9,10 +9,10 @@ from markupsafe import Markup
 
 from raterlens.base.arrays import Array
 from raterlens.output.report import english as words
-from raterlens.pictures.asking_again import asking_again
 from raterlens.pictures.capability_curves import abilities, curve_frame, what_if_frame
 from raterlens.pictures.category_use import categories, category_frame, side_by_side
 from raterlens.pictures.decision_chart import decisions
+from raterlens.pictures.information import asking_again
 from raterlens.pictures.ranking import capability
 from raterlens.pictures.severity import severity, severity_strip
 from raterlens.pictures.wright import wright
