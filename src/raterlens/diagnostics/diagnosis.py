@@ -92,7 +92,7 @@ class Diagnosis:
         found = {"flags.csv": self.tables["flags"], "unexpected.csv": self.tables["unexpected"]}
         if (bias := self.bias()).height:
             found["bias.csv"] = bias
-        if (pairs := self.tables["rater pairs"]).height:
+        if (pairs := self.pairs()).height:
             found["pairs.csv"] = pairs
         if "categories" in self.tables:
             found["categories.csv"] = self.tables["categories"]
@@ -119,6 +119,12 @@ class Diagnosis:
             for name in names
         ]
         return pl.concat(parts) if parts else pl.DataFrame()
+
+    def pairs(self) -> pl.DataFrame:
+        """`rater pairs` beside tables of capability: Cohen's kappa is called `cohen` there."""
+        table = self.tables["rater pairs"]
+        names = [name for name in table.columns if name == "kappa" or name.startswith("kappa_")]
+        return table.rename({name: name.replace("kappa", "cohen") for name in names})
 
     def shared(self) -> tuple[str, ...]:
         """Flags that most raters share, one sentence each, with what to fit instead."""

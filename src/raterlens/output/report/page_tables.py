@@ -87,14 +87,13 @@ def fit_tables(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, dict[s
     if diagnosis is None:
         return {}
     raters = diagnosis.beside("raters", fit.table("raters"))
-    bias, pairs = diagnosis.bias(), diagnosis.tables["rater pairs"]
+    bias, pairs = diagnosis.bias(), diagnosis.pairs()
     if bias.height:
         bias = bias.sort(pl.col("z").abs(), descending=True, nulls_last=True, maintain_order=True)
     if "agreement_expected" in pairs.columns:
         pairs = pairs.sort(pl.col("agreement") - pl.col("agreement_expected"), maintain_order=True)
     biased = ("rater", "of", "level", "n", "mean_score", "expected", "severity", "severity_se", "z")
     kappas = ("cohen", "cohen_low", "cohen_high", "weighted_kappa")
-    cohen = {name: name.replace("kappa", "cohen") for name in ("kappa", "kappa_low", "kappa_high")}
     found = {
         "fit": shown(raters, ("rater", "n", "mean_score", *_FAIR, "eta", "eta_se", *_FIT)),
         "unexpected": shown(
@@ -103,7 +102,7 @@ def fit_tables(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, dict[s
         ),
         "bias": shown(bias.head(MOST_LISTED), biased),
         "pairs": shown(
-            pairs.head(MOST_LISTED).rename(cohen),
+            pairs.head(MOST_LISTED),
             ("rater", "other", "n", "agreement", "agreement_expected", *kappas),
         ),
     }
