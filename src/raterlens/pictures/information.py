@@ -1,4 +1,4 @@
-"""What items tell about ability and where, and what asking a rater again tells."""
+"""Pictures of information: what items tell about ability and where, and what asking a rater again adds."""
 
 from __future__ import annotations
 
