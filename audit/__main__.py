@@ -28,6 +28,8 @@ WORKER = (sys.executable, "-m", "audit.worker")
 ENDLESS = 1 << 60
 LONGEST = 20.0
 """Seconds of processor time that a case may take."""
+IDLE = 120.0
+"""Seconds of the clock without any of the processor's, after which a case hangs."""
 START = 5
 """Further ones to start with, where it is tried by itself."""
 PATIENCE = 300.0
@@ -109,11 +111,7 @@ def _session(found: Findings, words: list[str], folder: Path) -> bool:
         hung = _watch(worker, folder, found)
     if hung or worker.returncode != 0:
         last = (folder / "errors").read_text(errors="replace").strip().splitlines()[-1:]
-        why = (
-            f"{SLOW} {LONGEST:g} s"
-            if hung
-            else f"the process ended with {worker.returncode}: {''.join(last)}"
-        )
+        why = hung or f"the process ended with {worker.returncode}: {''.join(last)}"
         subject, case = _under_way(folder)
         if subject not in found.counts:
             raise SystemExit(f"the worker did not start: {why}")
@@ -122,9 +120,9 @@ def _session(found: Findings, words: list[str], folder: Path) -> bool:
     return True
 
 
-def _watch(worker: "subprocess.Popen[bytes]", folder: Path, found: Findings) -> bool:
-    """Take down what the worker says; end it where a case takes too long, and say so."""
-    case, since, read = "", 0.0, 0
+def _watch(worker: "subprocess.Popen[bytes]", folder: Path, found: Findings) -> str:
+    """Take down what the worker says; end it where a case takes too long or hangs, and say which."""
+    case, since, read, last, moved = "", 0.0, 0, 0.0, time.monotonic()
     ended, told = False, time.monotonic()
     while not ended:
         if time.monotonic() - told > TELL:
@@ -140,13 +138,15 @@ def _watch(worker: "subprocess.Popen[bytes]", folder: Path, found: Findings) -> 
             (folder / UNDER_WAY).read_text() if (folder / UNDER_WAY).exists() else "",
             _used(worker.pid),
         )
+        if used != last:
+            last, moved = used, time.monotonic()
         if now != case:
             case, since = now, used
-        elif used - since > LONGEST and case:
+        elif case and (used - since > LONGEST or time.monotonic() - moved > IDLE):
             worker.kill()
             worker.wait()
-            return True
-    return False
+            return f"{SLOW} {LONGEST:g} s" if used - since > LONGEST else f"nothing for {IDLE:g} s"
+    return ""
 
 
 def _used(pid: int) -> float:
@@ -156,10 +156,11 @@ def _used(pid: int) -> float:
     """
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        ticks = sum(_ticks(pid)[:2]) + sum(sum(_ticks(int(child))) for child in children)
+        own = sum(_ticks(pid)[:2]) / os.sysconf("SC_CLK_TCK")
+        ended = sum(sum(_ticks(int(child))[2:]) for child in children) / os.sysconf("SC_CLK_TCK")
     except OSError:
         return 0.0
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return own + ended + sum(_used(int(child)) for child in children)
 
 
 def _ticks(pid: int) -> list[int]:

@@ -12,7 +12,9 @@ import resource
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
+from select import select
 from typing import Any, NoReturn
 
 import raterlens
@@ -20,6 +22,8 @@ import raterlens
 LEFT_OUT = ("raterlens.sklearn", "raterlens.app.web", "raterlens.kernels")
 """Rooms that no command needs, or that load themselves."""
 SIGNALS = {"terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
+STUCK, BEGUN = 30.0, 0.1
+"""Seconds of the clock after which a command must have used so many of the processor's."""
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -88,19 +92,38 @@ def serve() -> None:
     for further in ("altair", "scipy.optimize", "scipy.stats", "scipy.sparse.linalg"):
         import_module(further)
     for line in sys.stdin:
-        asked = json.loads(line)
-        said, errors = os.pipe()  # not a file, whose size might be limited
-        child = os.fork()
-        if child == 0:
-            try:
-                run(**asked, errors=errors)
-            finally:
-                os._exit(99)
-        os.close(errors)
-        with open(said, errors="replace") as complaints:
-            text = complaints.read()
-        _, status = os.waitpid(child, 0)
-        print(json.dumps([os.waitstatus_to_exitcode(status), text]), flush=True)
+        print(json.dumps(answer(json.loads(line))), flush=True)
+
+
+def answer(asked: dict[str, Any]) -> tuple[int, str]:
+    """Run a command in a copy of this process: how it ended, and what it said.
+
+    A copy that stands still from its start is made again: it was forked while a thread of a library held a lock.
+    """
+    said, errors = os.pipe()  # not a file, whose size might be limited
+    child = os.fork()
+    if child == 0:
+        try:
+            run(**asked, errors=errors)
+        finally:
+            os._exit(99)
+    os.close(errors)
+    while not select([said], [], [], STUCK)[0]:
+        if _seconds(child) < BEGUN:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            os.close(said)
+            return answer(asked)
+    with open(said, errors="replace") as complaints:
+        text = complaints.read()
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), text
+
+
+def _seconds(pid: int) -> float:
+    """Processor time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

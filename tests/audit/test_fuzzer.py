@@ -37,6 +37,16 @@ with open(folder + "/case.json", "w") as file:
 """
 
 
+def test_a_case_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("audit.__main__.IDLE", 0.5)
+    monkeypatch.setattr(
+        "audit.__main__.WORKER", (sys.executable, "-c", WORKER + "import time; time.sleep(60)")
+    )
+    monkeypatch.setattr("audit.__main__._smaller", lambda _, case: case)
+    ((said,)) = fuzz(0.01, seed=1).failures.values()
+    assert "nothing for 0.5 s" in said
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("end", "why"), [("os.abort()", "the process ended with -6"), ("while True: pass", "more than 0.3 s")]
