@@ -20,8 +20,8 @@ from typing import Any, NoReturn
 import raterlens
 
 LEFT_OUT = ("raterlens.sklearn", "raterlens.app.web", "raterlens.kernels", "raterlens.studies")
-"""Rooms that no command needs, or that load themselves. Studies read a table as they load: polars then starts threads, and
-a copy of a process cannot use them."""
+"""Rooms that no command needs, or that load themselves. Studies read a table as they load: polars then starts threads,
+and a copy of a process cannot use them."""
 SIGNALS = {"terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
 STUCK, BEGUN = 30.0, 0.1
 """Seconds of the clock after which a command must have used so many of the processor's."""
