@@ -193,7 +193,7 @@ def test_students_that_anchors_cannot_place_are_pointed_out(unlike):
         (rl.Anchors(item_slopes={"I1": -1.0}), {"item_slopes": True}, "give a number above 0"),
         (rl.Anchors(thresholds=[0.0, 1.0]), {}, "pass/fail ratings have none"),
         (rl.Anchors(raters={"R1": (1.0, None), "R2": (2.0, None)}), {"model": "tfm"}, "use model='gmf'"),
-        (rl.Anchors(items={"I1": 0.0}), {"method": "hl"}, "use method='mml'"),
+        (rl.Anchors(items={"I1": 0.0}), {"method": "hl"}, "method='hl' does not go with anchors"),
         ({"I1": 0.0}, {}, r"give a fit, or rl.Anchors"),
     ],
 )

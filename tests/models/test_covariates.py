@@ -108,7 +108,7 @@ def test_wrong_combinations_say_what_to_do(small):
     frame = pl.DataFrame({"rater": small.raters, "x": [1, 2, 3, 4, 6]})
     with pytest.raises(OptionError, match="takes no covariates"):
         rl.fit(small, model="probit", covariates=frame)
-    with pytest.raises(OptionError, match="leave one of them out"):
+    with pytest.raises(OptionError, match="leave out one of them"):
         rl.fit(small, model="gmf", covariates=frame, anchors=rl.Anchors(items={"I1": 0.0}))
     with pytest.raises(InputError, match="cannot read a table from an object of type 'int'"):
         rl.fit(small, model="gmf", covariates=3)
