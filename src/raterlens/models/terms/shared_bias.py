@@ -19,7 +19,7 @@ from raterlens.models.terms.per_rater import Linear, RaterTerm
 BIAS = "bias"
 ENOUGH_KNOWN = 20
 """Known answers from which on it is tested whether raters share something. `python -m benchmarks.truth.known_answers
---known 20`: with fewer, one wrong turn in 20 outweighs what the test gains."""
+--known 20` measures what it gains there, and what a false find costs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
