@@ -24,6 +24,7 @@ from raterlens.config.fit_config import facets_of, interaction_terms
         ({"starts": 10**400}, "starts", "from 1 to 1,000"),
         ({"trusted": False}, "trusted", "name the raters"),
         ({"trusted": 5}, "trusted", "name the raters"),
+        ({"known_slope": None}, "known_slope", "known_slope=None is not possible"),
         ({"seed": -1}, "seed", "at least 0"),
         ({"max_iterations": 2.5}, "max_iterations", "whole number"),
         ({"anchors": {"r1": 1}}, "anchors", "rl.Anchors"),

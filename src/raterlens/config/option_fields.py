@@ -49,12 +49,13 @@ def check_options(config: "DataclassInstance") -> None:
     """Raise on values that the type or the bounds of their option exclude."""
     for one in fields(config):
         value, how = getattr(config, one.name), one.metadata
+        if value is None and type(None) in get_args(one.type):
+            continue
         if offered := choices(one.type):
-            if value is not None or type(None) not in get_args(one.type):
-                choose(one.name, value, offered)
+            choose(one.name, value, offered)
         elif one.type is bool:
             check_switch(one.name, value)
-        elif "least" in how and value is not None:
+        elif "least" in how:
             check = check_number if float in (one.type, *get_args(one.type)) else check_whole
             check(one.name, value, how["least"], how.get("most"))
 
@@ -101,4 +102,5 @@ def check_number(name: str, value: object, least: float, most: float | None = No
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not least <= value <= (math.inf if most is None else most):  # type: ignore[operator]
         bound = f"of at least {least:g}" if most is None else f"from {least:g} to {most:g}"
-        raise OptionError(Message(Option(name, value), " is not possible"), f"give a number {bound}")
+        seen = Message(Option(name), "None") if value is None else Option(name, value)
+        raise OptionError(Message(seen, " is not possible"), f"give a number {bound}")

@@ -66,6 +66,18 @@ def test_a_log_goes_through_the_command_line(tmp_path, capsys):
     assert "not a whole log of Inspect AI" in capsys.readouterr().err
 
 
+def test_an_unknown_method_of_compression_is_a_damaged_log(tmp_path):
+    path = tmp_path / "log.eval"
+    with ZipFile(path, "w") as archive:
+        archive.writestr("header.json", "{}")
+    content = bytearray(path.read_bytes())
+    for signature, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        content[content.index(signature) + place] = 77
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="not a whole log of Inspect AI"):
+        rl.read(path)
+
+
 def rewritten(path: Path, change) -> Path:
     """A log of one JSON document, changed."""
     import gzip

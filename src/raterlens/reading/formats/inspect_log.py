@@ -52,7 +52,14 @@ def read_inspect(path: Path, config: ReadConfig) -> Table:
     """Open a log: the columns student, rater, item, score, epoch and model."""
     try:
         log = _archived(path) if suffix_of(path, config) == ".eval" else _document(path)
-    except (BadZipFile, json.JSONDecodeError, UnicodeDecodeError, struct.error, RecursionError) as error:
+    except (
+        BadZipFile,
+        NotImplementedError,  # a method of compression that zipfile does not know
+        json.JSONDecodeError,
+        UnicodeDecodeError,
+        struct.error,
+        RecursionError,
+    ) as error:
         raise InputError(f"{path.name!r} is not a whole log of Inspect AI ({error})", AGAIN) from error
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
