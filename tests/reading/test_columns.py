@@ -298,3 +298,22 @@ def test_a_header_with_a_gap_is_one_row(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("student,rater,score,\ns,a,nice,x\nt,b,poor,y\n")
     with pytest.raises(rl.RaterlensError, match="'nice'"):
         read(tmp_path / "x.csv")
+
+
+def test_a_question_that_few_answers_share_is_no_item_by_the_printed_options_either() -> None:
+    judges = {
+        f"judge_{letter}": [place * number % 3 % 2 for place in range(12)]
+        for number, letter in enumerate("abc", 1)
+    }
+    table = pl.DataFrame(
+        {
+            "id": [f"x{place}" for place in range(12)],
+            "question": [f"q{place // 2}" for place in range(12)],
+            **judges,
+        }
+    )
+    recognised = rl.read(table)
+    said = rl.read(table, student="id", items=list(judges), wide="{rater}")
+    assert recognised.n_items == said.n_items == 1
+    assert recognised.table().equals(said.table())
+    assert rl.read(table, student="id", item="question", items=list(judges), wide="{rater}").n_items == 6

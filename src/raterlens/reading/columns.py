@@ -91,6 +91,11 @@ def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPla
     if not scored:
         refuse_preferences(draft.table.columns, look)
     found = detect_roles(draft.table.columns, config, look)
+    if plan.config.wide is not None and (item := found.roles.get("item")) in opened.columns:
+        # As where the layout is recognised: the options that describe it must read the same.
+        student = plan.config.student if isinstance(plan.config.student, str) else found.roles.get("student")
+        if _says_nothing_more(item, student if student in opened.columns else None, ColumnSample(opened)):
+            found = found.without("item")
     if draft.table.settled:
         notes, found = [], found.without("item").doubt("item", ())
     if draft.table.columns != opened.columns and config.student is None and found.is_open("student"):
@@ -258,12 +263,7 @@ def _one_row_per_rating(draft: _Draft, look: ColumnSample, spread: Spread) -> _D
     assert spread.wide is not None
     table, config, found = draft.table, draft.config, draft.found
     if (item := found.roles.get("item")) is not None:
-        student = found.roles.get("student")
-        # A question that few answers share says nothing that the answers do not.
-        nested = (
-            student is not None and look[student].unique and 4 * look[item].distinct > look[student].distinct
-        )
-        if "{item}" in spread.wide or look[item].unique or nested:
+        if "{item}" in spread.wide or _says_nothing_more(item, found.roles.get("student"), look):
             found = found.without("item")
     found = found.doubt("score", ())
     if config.student is None and found.is_open("student"):
@@ -276,6 +276,14 @@ def _one_row_per_rating(draft: _Draft, look: ColumnSample, spread: Spread) -> _D
     config, _ = with_roles_from_file(long.roles, config)
     found = found.without(*(role for role in found.roles if getattr(config, role) is not None))
     return _Draft(long, config, draft.plan.add(spread.findings), found)
+
+
+def _says_nothing_more(item: str, student: str | None, look: ColumnSample) -> bool:
+    """Whether an item column of a table with a row per student says nothing that the students do not: a question that
+    few answers share."""
+    if look[item].unique:
+        return True
+    return student is not None and look[student].unique and 4 * look[item].distinct > look[student].distinct
 
 
 def _naming_rows(columns: Sequence[str], look: ColumnSample) -> str | None:
