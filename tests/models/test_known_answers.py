@@ -98,9 +98,9 @@ def test_bootstraps_draw_answers_too() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "laplace"}, "known answers with method 'laplace'"),
-        ({"link": "log"}, "known answers with link 'log'"),
-        ({"halo": "common"}, "with known answers"),
+        ({"method": "laplace"}, "known= does not go with method='laplace'.*use method='mml'"),
+        ({"link": "log"}, "known= does not go with link='log'.*use link='cloglog'"),
+        ({"halo": "common"}, "halo='common' does not go with known=; leave out one of them"),
         ({"trusted": ["a", "e"]}, "unknown rater 'e'"),
         ({"known_slope": -1}, "give a number from 0.5 to 20"),
     ],

@@ -262,9 +262,9 @@ def _one_per_item(
 def _one_row_per_rating(draft: _Draft, look: ColumnSample, spread: Spread) -> _Draft:
     assert spread.wide is not None
     table, config, found = draft.table, draft.config, draft.found
-    if (item := found.roles.get("item")) is not None:
-        if "{item}" in spread.wide or _says_nothing_more(item, found.roles.get("student"), look):
-            found = found.without("item")
+    item = found.roles.get("item")
+    if item and ("{item}" in spread.wide or _says_nothing_more(item, found.roles.get("student"), look)):
+        found = found.without("item")
     found = found.doubt("score", ())
     if config.student is None and found.is_open("student"):
         taken = {*spread.items, *found.roles.values()}

@@ -113,7 +113,7 @@ def test_decisions_that_cannot_be_are_refused(
 
 def test_what_it_means_comes_before_who(table: Path, capsys: Captured) -> None:
     main(["fit", str(table)])
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
     assert shown.index("would change between pass and fail") < shown.index("Verdict")
     assert "p < 0.001" in shown or "p = 0." in shown
 
