@@ -63,6 +63,8 @@ class Consequences:
     their range."""
     alone: bool = False
     """Whether there is only one rater"""
+    changed_interval: tuple[int, int] | None = None
+    """95 % interval of `changed`."""
 
     @property
     def changed(self) -> int | None:
@@ -71,13 +73,6 @@ class Consequences:
         if self.results is None or not self.cuts:
             return None
         return int(self.results.changed(np.array(self.cuts)).sum())
-
-    @property
-    def changed_interval(self) -> tuple[int, int] | None:
-        """95 % interval of `changed`."""
-        if self.results is None or not self.cuts:
-            return None
-        return self.results.changed_interval(np.array(self.cuts))
 
     @property
     def moved(self) -> tuple[float, int] | None:
@@ -171,10 +166,11 @@ def consequences(
     top, bottom = int(np.argmax(gets)), int(np.argmin(gets))
     results = None if ratings is None else fair_results(fit, ratings)
     marks = fit.calibration is not None and fit.calibration.scale == "continuous"
+    cuts = _pass_mark(fit) if cut is None else (cut,) if isinstance(cut, int | float) else tuple(cut)
     return Consequences(
         students=fit.n_students if ratings is None else ratings.n_students,
         results=results,
-        cuts=_pass_mark(fit) if cut is None else (cut,) if isinstance(cut, int | float) else tuple(cut),
+        cuts=cuts,
         raters_per_student=k,
         observed_agreement=None if ratings is None or marks else observed_agreement(ratings),
         expected_agreement=None if pairs is None or ratings is None else _expected_agreement(ratings, pairs),
@@ -187,6 +183,7 @@ def consequences(
         ordered=fit.ordered,
         far=0.0 if results is None else _notable(results.raw) if marks else results.step / 2,
         alone=fit.n_raters == 1,
+        changed_interval=None if results is None or not cuts else results.changed_interval(np.array(cuts)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,14 +21,15 @@ from raterlens.models.registry import is_latent_class
 from raterlens.models.terms.shape import SHAPE
 
 if TYPE_CHECKING:
+    from raterlens.diagnostics.findings import RaterFindings
     from raterlens.inference.result import Result
     from raterlens.models.calibration import Calibration
 
 
-def rater_rows(fit: Result) -> pl.DataFrame:
-    """One row per rater, the most capable first: rater, n, rho, eta, kappa with interval, label, status, kind,
-    words."""
-    rows = rater_table(fit)
+def rater_rows(fit: Result, raters: Iterable[RaterFindings] | None = None) -> pl.DataFrame:
+    """One row per rater, the most capable first: rater, n, rho, eta, kappa with interval, label, status, kind, words;
+    `raters` as for `rater_table`."""
+    rows = rater_table(fit, raters)
     names = distinct(rows["rater"])
     words = [
         f"{name}: capability {number(row['kappa'])} ({interval(row['kappa_low'], row['kappa_high'])}), severity "
@@ -90,16 +92,16 @@ MOST_ROWS = 60
 _CURVE_HEIGHT = 340
 
 
-def capability_data(fit: Result) -> pl.DataFrame:
+def capability_data(fit: Result, raters: Iterable[RaterFindings] | None = None) -> pl.DataFrame:
     """One row per rater, the most capable first: place (1 is the top), rater, n, kappa, kappa_low, kappa_high, label,
     status, kind, words."""
-    rows = rater_rows(fit).drop("rho", "eta").with_row_index("place", offset=1)
+    rows = rater_rows(fit, raters).drop("rho", "eta").with_row_index("place", offset=1)
     return rows.with_columns(pl.col("place").cast(pl.Int64))
 
 
-def capability(fit: Result, *, ranked: bool = True) -> Picture:
+def capability(fit: Result, *, ranked: bool = True, raters: Iterable[RaterFindings] | None = None) -> Picture:
     """How capable each rater is, with intervals: the most capable first, or by name where an order would be chance."""
-    data = capability_data(fit)
+    data = capability_data(fit, raters)
     if not ranked:
         data = data.sort("rater").with_columns(place=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
     return _rows(data) if data.height <= MOST_ROWS else _curve(data, ranked)

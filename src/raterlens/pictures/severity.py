@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ from raterlens.models.registry import is_latent_class
 from raterlens.pictures.ranking import population_of, rater_rows
 
 if TYPE_CHECKING:
+    from raterlens.diagnostics.findings import RaterFindings
     from raterlens.inference.result import Result
 
 Function = Callable[[Array, Array], Array]
@@ -42,9 +43,9 @@ HEIGHT = 380
 _STEEPEST = 1e3
 
 
-def severity_data(fit: Result) -> pl.DataFrame:
+def severity_data(fit: Result, raters: Iterable[RaterFindings] | None = None) -> pl.DataFrame:
     """One row per rater with estimates: rater, eta, rho, kappa, label, status, kind, words."""
-    rows = rater_rows(fit)
+    rows = rater_rows(fit, raters)
     return rows.filter(pl.col("eta").is_finite() & pl.col("rho").is_finite())
 
 
@@ -113,10 +114,10 @@ def discrimination_range(points: pl.DataFrame) -> tuple[float, float]:
 SEVERITY_ENDS = ("← lenient", "severe →")
 
 
-def severity(fit: Result) -> Picture:
+def severity(fit: Result, *, raters: Iterable[RaterFindings] | None = None) -> Picture:
     """Severity against discrimination of every rater. Capability is constant along each curve; there are none where
     raters use the scale in their own ways, on which capability depends as well."""
-    points = severity_data(fit)
+    points = severity_data(fit, raters)
     reach, (floor, top) = severity_limit(points), discrimination_range(points)
     title = "Distance from the best criterion, η" if is_latent_class(fit.model) else "Severity η"
     x = Axis(-reach, reach, title, (10, 6), ends=SEVERITY_ENDS)
@@ -141,9 +142,9 @@ def severity(fit: Result) -> Picture:
     )
 
 
-def severity_strip(fit: Result, description: str) -> Picture:
+def severity_strip(fit: Result, description: str, raters: Iterable[RaterFindings] | None = None) -> Picture:
     """The severities of all raters on a line, in which a page's scripts mark one."""
-    points = severity_data(fit).with_columns(low=pl.lit(0.2), high=pl.lit(0.8))
+    points = severity_data(fit, raters).with_columns(low=pl.lit(0.2), high=pl.lit(0.8))
     reach = severity_limit(points)
     x, y = Axis(-reach, reach, "Severity", (10, 6), ends=SEVERITY_ENDS), Axis(0.0, 1.0, labels=())
     layers: list[Layer] = [

@@ -38,7 +38,7 @@ def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = dict.fromkeys(("map", "abilities", "capability", "severity", "categories", "category_use"))
     blank = {"curve": None, "what_if": "", "categories": None, "strip": "", "band": False}
     monkeypatch.setattr("raterlens.output.report.page.pictures", lambda fit, shares, ranked: {**nothing})
-    monkeypatch.setattr("raterlens.output.report.page.frames", lambda fit, numbers, shares: blank)
+    monkeypatch.setattr("raterlens.output.report.page.frames", lambda fit, found, numbers, shares: blank)
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from raterlens.pictures.wright import wright
 if TYPE_CHECKING:
     from raterlens.base.picture import Picture
     from raterlens.diagnostics.diagnosis import Diagnosis
+    from raterlens.diagnostics.findings import PanelFindings
     from raterlens.grading.decisions import Decisions
     from raterlens.inference.result import Result
     from raterlens.ratings.coded import Ratings
@@ -46,14 +47,14 @@ def _mapped(fit: "Result") -> bool:
     return fit.calibration is not None and bool((fit.calibration.effects["slope"] != 0).any())
 
 
-def pictures(fit: "Result", shares: pl.DataFrame | None = None, *, ranked: bool = True) -> dict[str, Any]:
+def pictures(fit: "Result", found: "PanelFindings", shares: pl.DataFrame | None = None) -> dict[str, Any]:
     """`map`, `abilities`, `capability`, `severity`, `categories`, `draws` and `category_use`, each wide and narrow;
     `shares` are `category_shares`."""
     return {
         "map": both_widths(wright(fit) if _mapped(fit) else None),
         "abilities": both_widths(abilities(fit)),
-        "capability": both_widths(capability(fit, ranked=ranked)),
-        "severity": both_widths(severity(fit)),
+        "capability": both_widths(capability(fit, ranked=found.ranked, raters=found.raters)),
+        "severity": both_widths(severity(fit, raters=found.raters)),
         "categories": both_widths(categories(fit) if _ordered(fit) else None),
         "draws": both_widths(asking_again(fit) if "draws" in fit.tables else None),
         "category_use": both_widths(None if shares is None else side_by_side(shares)),
@@ -87,7 +88,9 @@ def category_numbers(shares: pl.DataFrame | None, raters: Sequence[str]) -> dict
     }
 
 
-def frames(fit: "Result", numbers: dict[str, Any], shares: pl.DataFrame | None = None) -> dict[str, Any]:
+def frames(
+    fit: "Result", found: "PanelFindings", numbers: dict[str, Any], shares: pl.DataFrame | None = None
+) -> dict[str, Any]:
     """Frames in which scripts draw the curves of a rater's page; `numbers` has them all."""
     curve, what_if = numbers["curve"], numbers["what_if"]
     by_severity = what_if_frame(what_if["severity"], _thousandths(what_if["kappa"]), words.RATER["what_if"])
@@ -102,7 +105,7 @@ def frames(fit: "Result", numbers: dict[str, Any], shares: pl.DataFrame | None =
         "categories": None
         if shares is None
         else category_frame(shares, words.RATER["categories"]).svg(_FRAME),
-        "strip": severity_strip(fit, words.LETTER_PICTURE).svg(_STRIP),
+        "strip": severity_strip(fit, words.LETTER_PICTURE, found.raters).svg(_STRIP),
         "band": "low" in (curve or ()),
     }
 

@@ -140,10 +140,10 @@ def content(
     raters = panel_rows(fit, found)
     with in_background(lambda: (curves(fit, raters), _links(ratings))) as beside:
         shares = category_shares(found.diagnosis, ratings)
-        drawn = pictures(fit, shares, ranked=found.ranked)
+        drawn = pictures(fit, found, shares)
         numbers = rater_data(fit, found, raters, lambda: beside()[0])
         numbers["categories"] = category_numbers(shares, raters["rater"].to_list())
-        drawn["frames"] = frames(fit, numbers, shares)
+        drawn["frames"] = frames(fit, found, numbers, shares)
         _, linking = beside()
     tables = _tables(fit, found, linking, document)
     warnings = (
