@@ -189,6 +189,22 @@ def test_a_second_command_is_told_who_is_writing(fit: Any, tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["results"]
 
 
+def test_no_lock_is_left_where_it_cannot_be_written_or_held(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "getpid", full)
+        with pytest.raises(OSError, match="No space left"), atomic_files.lock_folder(tmp_path / "results"):
+            pass
+    monkeypatch.setattr("raterlens.base.atomic_files.fcntl.flock", full)  # a file system without locks
+    with atomic_files.lock_folder(tmp_path / "results"):
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_folder_is_exchanged_as_a_whole(fit: Any, tmp_path: Path) -> None:
     out = tmp_path / "results"
     write_results(fit, out)

@@ -264,7 +264,7 @@ def test_the_command_fits_on_the_cluster(address, table, fit, tmp_path, capsys, 
 
 @pytest.mark.nightly
 def test_several_models_and_a_study_are_those_of_this_machine(client, ratings, fit, tmp_path):
-    found = rl.fit_models(ratings, {"free": {}, "equal": {"model": "tfm"}}, client=client)
+    found = rl.fit_models(ratings, {"free": {"model": "gmf"}, "equal": {"model": "tfm"}}, client=client)
     assert list(found) == ["free", "equal"]
     assert found["free"].loglik == pytest.approx(fit.loglik, rel=1e-13)
     # A worker has one thread, and BLAS may add up in another order there.

@@ -93,11 +93,10 @@ def lock_folder(out: Path) -> Iterator[None]:
                 option="out",
             ) from None
         except OSError:  # a file system without locks
-            yield
-            return
-        file.write(str(os.getpid()))
-        file.flush()
+            pass
         try:
+            file.write(str(os.getpid()))
+            file.flush()
             yield
         finally:
             lock.unlink(missing_ok=True)

@@ -52,6 +52,13 @@ def test_the_first_sheet_and_another(workbook: Path) -> None:
         read(workbook, table="Notes")
 
 
+def test_a_workbook_that_asks_for_a_later_unzip_is_read(workbook: Path) -> None:
+    content = bytearray(workbook.read_bytes())
+    content[content.index(b"PK\x01\x02") + 6] = 84
+    workbook.write_bytes(content)
+    assert read(workbook, table="June").raters.to_list() == ["a", "b"]
+
+
 def test_a_bad_score_has_the_row_number_that_excel_shows(workbook: Path) -> None:
     book = openpyxl.load_workbook(workbook)
     book["July"]["D6"] = "nice"

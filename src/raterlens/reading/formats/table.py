@@ -331,6 +331,6 @@ def check_archive(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             unfolded = sum(part.file_size for part in archive.infolist())
-    except (zipfile.BadZipFile, OSError, ValueError, struct.error):
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, struct.error):
         return  # not an archive, or damaged: its reader says what is wrong
     check_unfolded(path.name, path.stat().st_size, unfolded)
