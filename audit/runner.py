@@ -24,7 +24,7 @@ LEFT_OUT = ("raterlens.sklearn", "raterlens.app.web", "raterlens.kernels", "rate
 and a copy of a process cannot use them."""
 SIGNALS = {"terminate": signal.SIGTERM, "interrupt": signal.SIGINT}
 STUCK, BEGUN = 30.0, 0.1
-"""Seconds of the clock after which a command must have used so many of the processor's."""
+"""Seconds of the clock after which a command must have used a certain number of processor seconds."""
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 

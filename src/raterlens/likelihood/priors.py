@@ -1,4 +1,4 @@
-r"""What is maximised besides the likelihood: half ratings for extreme raters and items, and priors.
+r"""Terms of the objective besides the likelihood: half ratings for extreme raters and items, and priors.
 
 Raters and items that only ever pass, or only fail, have no finite maximum likelihood estimate. Each gets half a rating
 of the other kind, spread over its contexts and over the ability population, as in the familiar half-count correction of

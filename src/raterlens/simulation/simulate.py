@@ -437,7 +437,7 @@ def simulate(
     common_students
         Instead: how many students every rater rates; each of the others has a single rater.
     groups, crossed
-        Instead: so many groups of students, such as schools, each with raters of its own. A student has
+        Instead: this many groups of students, such as schools, each with raters of its own. A student has
         `raters_per_student` raters (one by default) of its group, and this share of students another one besides.
     design
         Instead of these seven: a dataframe with the columns student, rater and item, or three arrays of
