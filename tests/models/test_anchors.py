@@ -11,7 +11,7 @@ import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import MODELS, FacetsSpec
-from raterlens.models.terms.per_rater import Linear
+from raterlens.models.terms.per_rater import Effect
 from tests.support.facets_models import FITS, ordered
 
 # Promised: the same abilities, however the grid was chosen.
@@ -243,7 +243,7 @@ def test_with_severities_held_difficulties_still_trade_against_thresholds() -> N
 
 def test_a_model_of_a_few_kinds_of_raters_begins_where_an_earlier_fit_ended(small, monkeypatch) -> None:
     def two_kinds(n_raters, covariates):
-        return Linear(sparse.csr_array(np.eye(2)[np.arange(n_raters) % 2]))
+        return Effect(sparse.csr_array(np.eye(2)[np.arange(n_raters) % 2]))
 
     monkeypatch.setitem(MODELS, "two kinds", FacetsSpec("two kinds", "two", "two slopes", slopes=two_kinds))
     fit = rl.fit(small, model="two kinds", halo="none", standard_errors=False)

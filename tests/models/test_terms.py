@@ -20,7 +20,7 @@ from raterlens.models.build import Options, build
 from raterlens.models.facets import centre, placed, redundancy
 from raterlens.models.registry import facets_spec
 from raterlens.models.term import Contexts
-from raterlens.models.terms.per_rater import Linear, LogLinear
+from raterlens.models.terms.per_rater import Effect
 from raterlens.models.terms.rater_interactions import block_of, interacting_facets
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.models.terms.thresholds import Thresholds, highest_scores
@@ -142,10 +142,10 @@ def with_groups(ratings):
 
 COVARIATES = np.column_stack([np.ones(6), np.linspace(-1, 2, 6)])
 EFFECTS: dict[str, Any] = {
-    "own": Linear.own(6),
-    "common": Linear.common(6),
-    "explained": Linear.explained(COVARIATES),
-    "log": LogLinear(COVARIATES),
+    "own": Effect.each(6),
+    "common": Effect.common(6),
+    "explained": Effect.explained(COVARIATES),
+    "log": Effect.explained(COVARIATES, by_logarithm=True),
 }
 
 

@@ -85,7 +85,7 @@ def shared_optimum(
     their ratings; or they share what they agree on, and the known answers and trusted raters alone tell the truth.
     """
     model, response = one.model.plus(SharedBias.of(free)), one.problem.response
-    own = model.slopes.own
+    own = model.slope.own
     ridge = Ridge(model, _RATERS if own else _BIASES, own)
     problem = SharedMarginal(ratings, model, response, pseudo_ratings(model, response.n_categories), ridge)
     given = _INFORMATION * ratings.tally("rater").n[free]

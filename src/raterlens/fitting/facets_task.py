@@ -334,7 +334,7 @@ class FacetsTask:
         spread = None
         if covariance is not None:
             spread = _of_effects(model, x, covariance.matrix)
-        own_slopes = model.slope.size == ratings.n_raters
+        own_slopes = model.slope.own
         found = Calibration(
             model=self.config.model_name,
             link=self.options.link.name,

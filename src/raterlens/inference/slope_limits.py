@@ -119,7 +119,7 @@ class Reach:
 def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reach | None:
     """Limits of all raters; None if no slope is near its limit, or there are too many ratings for it to matter."""
     model, x = found.model, found.parameters
-    own = model.slopes.own and model.severity.size == model.n_raters
+    own = model.slope.own and model.severity.own
     plain = not (ITEM_SLOPE in model or found.shared or found.problem.response.cornered)
     if (
         not (own and plain)

@@ -23,7 +23,7 @@ from raterlens.likelihood.priors import Pseudo, Ridge
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.build import as_modelled
 from raterlens.models.facets import FacetsModel
-from raterlens.models.outcomes import Widened, with_outcomes
+from raterlens.models.outcomes import with_outcomes
 from raterlens.models.responses import Adjacent, Predictor, Response
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.halo import HALO
@@ -306,7 +306,7 @@ class SharedMarginal(CellMarginal):
         ridge: Ridge | None = None,
     ) -> None:
         both = SharedResponse(response, np.empty(0), model.contexts.n_rated)
-        super().__init__(as_modelled(ratings, model), Widened.by(model, "loading"), both, pseudo)
+        super().__init__(as_modelled(ratings, model), model.widened("loading"), both, pseudo)
         self.ridge = ridge
 
     def _bound(self, client: "Client | None") -> tuple[Engine, None]:

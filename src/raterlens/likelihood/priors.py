@@ -228,7 +228,7 @@ class PanelPrior:
         n = model.n_raters
         if n < 2 or model.severity.size != n:
             return None
-        own_slopes = model.slopes.own
+        own_slopes = model.slope.own
         groups = np.eye(int(model.rater_group.max()) + 1)[model.rater_group]
         return PanelPrior(
             slopes=model.blocks["slope"] if own_slopes else None,

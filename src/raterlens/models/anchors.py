@@ -97,7 +97,7 @@ def hold(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> Array:
 
     slopes = {label: pair[0] for label, pair in anchors.raters.items()}
     put("severity", "rater", ratings.raters, {label: pair[1] for label, pair in anchors.raters.items()})
-    if model.slope.size == ratings.n_raters:
+    if model.slope.own:
         put("slope", "rater", ratings.raters, slopes)
     elif model.slope.size == 1:
         held[model.blocks["slope"]] = _common(slopes)

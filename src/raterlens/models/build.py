@@ -19,7 +19,7 @@ from raterlens.models.terms.halo import IMPRESSION, Halo, Impressions, Pieces, r
 from raterlens.models.terms.item_slopes import ItemSlopes
 from raterlens.models.terms.known import KNOWN, KnownAnswers
 from raterlens.models.terms.noise import Noise
-from raterlens.models.terms.per_rater import Linear, Severities, Slopes
+from raterlens.models.terms.per_rater import Effect, Severities, Slopes
 from raterlens.models.terms.rater_interactions import Interaction
 from raterlens.models.terms.rater_thresholds import RaterThresholds
 from raterlens.models.terms.shape import Shape
@@ -99,9 +99,9 @@ def _terms(
     """In the order of the parameters."""
     n, on_ability = contexts.n_raters, options.spec.difficulty_on_ability_scale
     yield Slopes(options.spec.slopes(n, options.covariates))
-    yield Severities(Linear.own(n) if options.covariates is None else Linear.explained(options.covariates))
+    yield Severities(Effect.each(n) if options.covariates is None else Effect.explained(options.covariates))
     if options.halo != "none":
-        in_logits = Linear.common(n) if options.halo == "common" else Linear.own(n)
+        in_logits = Effect.common(n) if options.halo == "common" else Effect.each(n)
         yield Impressions() if options.halo == "ability" else Halo(in_logits)
     yield Difficulties(contexts.n_items, on_ability)
     if options.item_slopes:
@@ -131,7 +131,7 @@ def _of_scores(
     n, n_steps = contexts.n_raters, response.n_categories - 1
     if response.least_noise:
         common = options.spec.slopes(n, None).size == 1
-        yield Noise(Linear.common(n) if common else Linear.own(n), response.least_noise)
+        yield Noise(Effect.common(n) if common else Effect.each(n), response.least_noise)
     elif n_steps > 1 and options.scale == "partial credit":
         highest = highest_scores(contexts, response.n_categories, known_highest)
         yield Thresholds("item", n_steps, graded=False, highest=highest)

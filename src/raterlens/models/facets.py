@@ -19,7 +19,7 @@ from scipy import linalg, sparse
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.capability.population import AbilityShape
 from raterlens.models.responses import Predictor
-from raterlens.models.term import Beginning, Blocks, Contexts, People, PredictorName, Term
+from raterlens.models.term import Beginning, Blocks, Contexts, People, PredictorName, Term, one_per_row
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.halo import HALO, IMPRESSION, PIECE, Halo
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
@@ -51,6 +51,8 @@ class FacetsModel:
     terms: tuple[Term, ...]
     lever: Array
     """Change of each intercept per unit of `base`: 1, or 1 .. K - 1 for adjacent categories."""
+    further: PredictorName | None = None
+    """A predictor that is one intercept more, the last, on which ability has no lever."""
 
     def plus(self, *terms: Term, contexts: Contexts | None = None) -> "FacetsModel":
         """With further terms; on further contexts, where they have some."""
@@ -59,10 +61,14 @@ class FacetsModel:
     def __contains__(self, name: str) -> bool:
         return name in self.blocks
 
-    @property
+    def widened(self, further: PredictorName) -> "FacetsModel":
+        """With this predictor as an intercept."""
+        return replace(self, lever=np.append(self.lever, 0.0), further=further)
+
+    @cached_property
     def single(self) -> "FacetsModel":
-        """Model of one answer, where ratings stand for several."""
-        return self
+        """Without that: the model of one answer, where ratings stand for several."""
+        return self if self.further is None else replace(self, lever=self.lever[:-1], further=None)
 
     def term(self, name: str, kind: type[Wanted]) -> Wanted:
         """The term of this name."""
@@ -267,6 +273,9 @@ class FacetsModel:
         given = [term.offsets(self.contexts) for term in self.terms]
         for name in _MAPPED:
             parts = [placed(one[name], at, size) for at, one in designs if name in one]
+            if name == "steps" and self.further is not None:
+                parts = [self._among_steps(part, slice(0, -1)) for part in parts]
+                parts.append(self._among_steps(-self.design(self.further), slice(-1, None)))
             fixed = [one[name] for one in given if name in one]
             if not parts and not fixed:
                 continue
@@ -276,6 +285,11 @@ class FacetsModel:
             offsets.append(np.sum(fixed, axis=0) if fixed else np.zeros(length))
         design = sparse.csr_array(sparse.vstack(rows, format="csr"))
         return _Map(design, design.T, np.concatenate(offsets), places)
+
+    def _among_steps(self, design: sparse.csr_array, steps: slice) -> sparse.csr_array:
+        """Rows of some steps of each context, among those of all."""
+        every = np.arange(len(self.contexts) * len(self.lever)).reshape(len(self.contexts), -1)
+        return sparse.csr_array(one_per_row(every[:, steps].ravel(), every.size).T @ design)
 
     @cached_property
     def _beyond(self) -> Mask | None:
@@ -328,7 +342,7 @@ class FacetsModel:
         if at.steps is not None:
             intercepts -= at.steps
         if self._beyond is not None:
-            intercepts[self._beyond] = IMPOSSIBLE
+            intercepts[:, : self._beyond.shape[1]][self._beyond] = IMPOSSIBLE
         return Predictor(at.sd * at.a, intercepts)
 
     def pullback(

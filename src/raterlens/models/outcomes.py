@@ -10,12 +10,10 @@ has no lever, and of a model that adds it: any likelihood takes them as it takes
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.models.facets import FacetsModel
@@ -331,56 +329,9 @@ def _given(predictor: Predictor, rows: Indices, stretch: Array, shift: Array, le
     return Predictor(slope, intercepts.reshape(-1, len(lever)))
 
 
-@dataclass(frozen=True, eq=False)
-class Widened(FacetsModel):
-    """A facets model whose contexts have one intercept more, on which ability has no lever."""
-
-    further: Literal["draw", "loading"] = "draw"
-    """The predictor that it is."""
-
-    @staticmethod
-    def by(model: FacetsModel, further: Literal["draw", "loading"]) -> "Widened":
-        """`model` with this predictor as an intercept."""
-        return Widened(model.contexts, model.terms, np.append(model.lever, 0.0), further)
-
-    @cached_property
-    def single(self) -> FacetsModel:
-        return FacetsModel(self.contexts, self.terms, self.lever[:-1])
-
-    @cached_property
-    def _own(self) -> sparse.csr_array:
-        """(contexts, parameters): of that intercept"""
-        return self.design(self.further)
-
-    def predictor(self, parameters: Array) -> Predictor:
-        plain = self.single.predictor(parameters)
-        return Predictor(plain.slope, np.column_stack([plain.intercepts, self._own @ parameters]))
-
-    def pullback(
-        self, parameters: Array, d_slope: Array, d_intercepts: Array, d_halo: Array | None = None
-    ) -> Array:
-        plain = self.single.pullback(parameters, d_slope, d_intercepts[:, :-1], d_halo)
-        return np.asarray(plain + self._own.T @ d_intercepts[:, -1])
-
-    def jacobian(self, parameters: Array) -> sparse.csr_array:
-        plain, n, steps = self.single.jacobian(parameters), len(self.contexts), len(self.lever) - 1
-        context = np.arange(n)
-        of_steps = n + context[:, None] * steps + np.arange(steps)
-        own = n * (1 + steps) + context
-        order = np.concatenate([context, np.column_stack([of_steps, own]).ravel()])
-        return sparse.csr_array(sparse.vstack([plain, self._own], format="csr")[order])
-
-    def second(self, parameters: Array, d_slope: Array, d_intercepts: Array) -> sparse.csr_array:
-        return self.single.second(parameters, d_slope, d_intercepts[:, :-1])
-
-    @property
-    def straight(self) -> bool:
-        return self.single.straight
-
-
 def with_outcomes(
     ratings: Ratings, model: FacetsModel, response: Response
-) -> tuple[Ratings, Widened, Outcomes]:
+) -> tuple[Ratings, FacetsModel, Outcomes]:
     """One rating for all answers to a question, with the model and the response that it has."""
     term, contexts, k = model.term(DRAW, Draws), model.contexts, response.n_categories
     asked = questions(ratings)
@@ -393,7 +344,7 @@ def with_outcomes(
     drawn = np.append(term.some, False)[contexts.rater]  # known answers are of a rater beyond all others
     return (
         one_each,
-        Widened.by(model, "draw"),
+        model.widened("draw"),
         Outcomes(response, term.flattening, patterns, drawn),
     )
 

@@ -92,12 +92,11 @@ class LatentClassSpec(Spec):
 
 def own_slopes(n_raters: int, covariates: "Array | None") -> "Effect":
     """A slope for each rater, or log-slopes explained by covariates."""
-    from raterlens.models.terms.per_rater import (  # NumPy, which listing models does without
-        Linear,
-        LogLinear,
-    )
+    from raterlens.models.terms.per_rater import Effect  # NumPy, which listing models does without
 
-    return Linear.own(n_raters) if covariates is None else LogLinear(covariates)
+    if covariates is None:
+        return Effect.each(n_raters)
+    return Effect.explained(covariates, by_logarithm=True)
 
 
 GMF = FacetsSpec(
@@ -116,9 +115,9 @@ GMF = FacetsSpec(
 
 def common_slope(n_raters: int, covariates: "Array | None") -> "Effect":
     """One slope for all raters; covariates explain severity only."""
-    from raterlens.models.terms.per_rater import Linear  # NumPy, which listing models does without
+    from raterlens.models.terms.per_rater import Effect  # NumPy, which listing models does without
 
-    return Linear.common(n_raters)
+    return Effect.common(n_raters)
 
 
 TFM = FacetsSpec("tfm", "three-facets model", "raters differ in severity only", slopes=common_slope)

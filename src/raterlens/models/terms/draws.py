@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.models.term import RATING_INFORMATION, Beginning, Contexts, Designs, rows_of
-from raterlens.models.terms.per_rater import Linear, RaterTerm
+from raterlens.models.terms.per_rater import Effect, RaterTerm
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
@@ -34,7 +33,7 @@ _START = 0.5
 class Draws(RaterTerm):
     """log q_r of the raters who were asked several times and did not always answer the same."""
 
-    effect: Linear
+    effect: Effect
     flattening: float
     name: str = DRAW
     variance = True
@@ -42,9 +41,7 @@ class Draws(RaterTerm):
     @staticmethod
     def of(some: Mask, flattening: float) -> "Draws":
         """`some`: (raters,), whose answers differ."""
-        n = int(some.sum())
-        own = sparse.csr_array((np.ones(n), (np.flatnonzero(some), np.arange(n))), shape=(len(some), n))
-        return Draws(Linear(own), flattening)
+        return Draws(Effect.of_some(some), flattening)
 
     @property
     def some(self) -> Mask:

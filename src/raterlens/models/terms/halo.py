@@ -15,7 +15,7 @@ import polars as pl
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.models.term import RATING_INFORMATION, Beginning, Contexts, Designs, Term, rows_of
-from raterlens.models.terms.per_rater import Linear, RaterTerm
+from raterlens.models.terms.per_rater import Effect, RaterTerm
 from raterlens.ratings.coded import Facet, Ratings
 from raterlens.ratings.groupings import readings_of
 
@@ -61,7 +61,7 @@ class Pieces(Term):
 class Halo(RaterTerm):
     """tau_r^2, the variance of the reading effect: as large for every rater, or each rater's own."""
 
-    effect: Linear
+    effect: Effect
     name: str = HALO
     variance = True
 

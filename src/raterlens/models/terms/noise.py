@@ -8,7 +8,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array
 from raterlens.models.term import Beginning, Contexts, Designs, one_per_row
-from raterlens.models.terms.per_rater import Linear, RaterTerm
+from raterlens.models.terms.per_rater import Effect, RaterTerm
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
@@ -24,7 +24,7 @@ _START = 0.7
 class Noise(RaterTerm):
     """log s_r, the logarithm of the standard deviation: each rater's own, or one for all."""
 
-    effect: Linear
+    effect: Effect
     least: float
     """Standard deviation of marks that are exact but for rounding."""
     name: str = NOISE

@@ -2,12 +2,11 @@
 apart, and severities, how much lower than others it scores."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.base.arrays import Array, Mask
 from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE, LARGEST_SLOPE
 from raterlens.models.term import START_SLOPE, Beginning, Contexts, Designs, Offsets, Term, rows_of
 from raterlens.models.terms.difficulties import pass_rates, through
@@ -18,115 +17,66 @@ SMALLEST_COMMON_SLOPE = 0.01
 NO_SLOPE = 1e-4
 
 
-class Effect(Protocol):
-    """A smooth map from a block of parameters to one number per rater."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Effect:
+    """One number per rater, linear in a block of parameters, or with a logarithm that is."""
 
-    @property
-    def by_logarithm(self) -> bool:
-        """Whether the logarithm of the effect is linear in the parameters, not the effect itself."""
+    design: sparse.csr_array
+    """(raters, parameters): of the effect, or of its logarithm. The identity gives every rater its own, a column of
+    ones a common one."""
+    by_logarithm: bool = False
 
-    @property
-    def design(self) -> sparse.csr_array:
-        """(raters, parameters): of the effect, or of its logarithm."""
+    @staticmethod
+    def each(n: int) -> "Effect":
+        return Effect(sparse.eye_array(n, format="csr"))
+
+    @staticmethod
+    def common(n: int) -> "Effect":
+        return Effect(sparse.csr_array(np.ones((n, 1))))
+
+    @staticmethod
+    def explained(covariates: Array, *, by_logarithm: bool = False) -> "Effect":
+        return Effect(sparse.csr_array(covariates), by_logarithm)
+
+    @staticmethod
+    def of_some(some: Mask) -> "Effect":
+        """One for each of these raters; 0 for the others."""
+        return Effect(sparse.csr_array(sparse.eye_array(len(some), format="csr")[:, np.flatnonzero(some)]))
 
     @property
     def size(self) -> int:
         """Parameters in the block."""
-
-    @property
-    def n_raters(self) -> int: ...
-
-    def __call__(self, x: Array) -> Array: ...
-
-    def jacobian(self, x: Array) -> sparse.csr_array:
-        """(raters, parameters)"""
-
-    def invert(self, effect: Array) -> Array:
-        """Parameters whose effects are nearest to these: starting values, and redundant directions."""
-
-    def scaling(self, x: Array) -> Array:
-        """The direction that scales all effects alike."""
-
-
-@dataclass(frozen=True, slots=True)
-class Linear:
-    """effect = design @ x. The identity gives every rater its own, a column of ones a common one."""
-
-    design: sparse.csr_array
-    identity: bool = False
-    places: Indices | None = None
-    by_logarithm: bool = False
-
-    @staticmethod
-    def own(n: int) -> "Linear":
-        return Linear(sparse.eye_array(n, format="csr"), identity=True, places=np.arange(n))
-
-    @staticmethod
-    def common(n: int) -> "Linear":
-        return Linear(sparse.csr_array(np.ones((n, 1))), places=np.zeros(n, np.int64))
-
-    @staticmethod
-    def explained(covariates: Array) -> "Linear":
-        return Linear(sparse.csr_array(covariates))
-
-    @property
-    def size(self) -> int:
         return int(self.design.shape[1])
 
     @property
     def n_raters(self) -> int:
         return int(self.design.shape[0])
 
+    @property
+    def own(self) -> bool:
+        """Whether each rater has one to itself."""
+        return not self.by_logarithm and self.size == self.n_raters
+
     def __call__(self, x: Array) -> Array:
-        if self.identity:
-            return x
-        return np.asarray(self.design @ x) if self.places is None else x[self.places]
+        found = np.asarray(self.design @ x)
+        return np.exp(found) if self.by_logarithm else found
 
     def jacobian(self, x: Array) -> sparse.csr_array:
-        return self.design
+        """(raters, parameters)"""
+        return (
+            sparse.csr_array(sparse.diags_array(self(x)) @ self.design) if self.by_logarithm else self.design
+        )
 
     def invert(self, effect: Array) -> Array:
-        if self.size == len(effect):
+        """Parameters whose effects are nearest to these: starting values, and redundant directions."""
+        if self.own:
             return effect
-        return np.asarray(np.linalg.lstsq(self.design.toarray(), effect)[0])
+        values = np.log(effect) if self.by_logarithm else effect
+        return np.asarray(np.linalg.lstsq(self.design.toarray(), values)[0])
 
     def scaling(self, x: Array) -> Array:
-        return x
-
-
-@dataclass(frozen=True, slots=True)
-class LogLinear:
-    """effect = exp(design @ x): positive slopes explained by covariates."""
-
-    covariates: Array
-
-    @property
-    def by_logarithm(self) -> bool:
-        return True
-
-    @property
-    def design(self) -> sparse.csr_array:
-        return sparse.csr_array(self.covariates)
-
-    @property
-    def size(self) -> int:
-        return int(self.covariates.shape[1])
-
-    @property
-    def n_raters(self) -> int:
-        return len(self.covariates)
-
-    def __call__(self, x: Array) -> Array:
-        return np.exp(self.covariates @ x)
-
-    def jacobian(self, x: Array) -> sparse.csr_array:
-        return sparse.csr_array(self(x)[:, None] * self.covariates)
-
-    def invert(self, effect: Array) -> Array:
-        return np.asarray(np.linalg.lstsq(self.covariates, np.log(effect))[0])
-
-    def scaling(self, x: Array) -> Array:
-        return self.invert(np.full(len(self.covariates), np.e))
+        """The direction that scales all effects alike."""
+        return self.invert(np.full(self.n_raters, np.e)) if self.by_logarithm else x
 
 
 class RaterTerm(Term):
@@ -161,7 +111,7 @@ class RaterTerm(Term):
 class Severities(RaterTerm):
     """b_r, which is subtracted from the predictor; each rater's own, or explained by covariates."""
 
-    effect: Linear
+    effect: Effect
     name: str = SEVERITY
 
     def designs(self, rows: Contexts) -> Designs:
@@ -184,11 +134,6 @@ class Slopes(RaterTerm):
     def common(self) -> bool:
         """All raters have the same one."""
         return not self.effect.by_logarithm and self.effect.size == 1
-
-    @property
-    def own(self) -> bool:
-        """Each rater has one to itself."""
-        return not self.effect.by_logarithm and self.effect.size == self.effect.n_raters
 
     def designs(self, rows: Contexts) -> Designs:
         design = rows_of(self.effect.design, rows.rater)

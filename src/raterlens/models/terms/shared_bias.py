@@ -9,12 +9,11 @@ only relabel a_r. Of zeta's two directions the one is taken in which most raters
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.models.term import Contexts, Designs, rows_of
-from raterlens.models.terms.per_rater import Linear, RaterTerm
+from raterlens.models.terms.per_rater import Effect, RaterTerm
 
 BIAS = "bias"
 ENOUGH_KNOWN = 20
@@ -26,15 +25,13 @@ ENOUGH_KNOWN = 20
 class SharedBias(RaterTerm):
     """b_r: how much each rater who is not trusted follows what is shared."""
 
-    effect: Linear
+    effect: Effect
     name: str = BIAS
 
     @staticmethod
     def of(free: Mask) -> "SharedBias":
         """`free`: (raters,), who is not trusted."""
-        n = int(free.sum())
-        loads = sparse.csr_array((np.ones(n), (np.flatnonzero(free), np.arange(n))), shape=(len(free), n))
-        return SharedBias(Linear(loads))
+        return SharedBias(Effect.of_some(free))
 
     def designs(self, rows: Contexts) -> Designs:
         return {"loading": rows_of(self.effect.design, rows.rater)}
