@@ -83,11 +83,11 @@ def facets_warnings(
 
 def beyond_the_rest(calibration: Calibration, yardstick: Yardstick) -> Iterator[str]:
     """Raters who are not linked to the rest, and would be the yardstick otherwise."""
-    panel = calibration.panel()
-    if panel.apart is None or yardstick.reference not in (MAX, CORRECTED, PERFECT):
+    if calibration.apart is None or yardstick.reference not in (MAX, CORRECTED, PERFECT):
         return
+    panel = calibration.panel()
     size, may = np.abs(panel.slope), panel.candidates
-    beyond = panel.apart & ~may & ~panel.at_limit & (size > size[may].max())
+    beyond = calibration.apart & ~may & ~panel.at_limit & (size > size[may].max())
     if beyond.any():
         yield (
             f"{listed(calibration.labels['rater'].filter(pl.Series(beyond)))} would be the yardstick, but shared no "

@@ -98,6 +98,8 @@ class FacetsMarginal(ABC):
     """Prior that draws raters to each other where they share a second ability."""
     _latest: tuple[Array, Nodes, Derivatives] | None = None
     """Where it was last evaluated, for who asks more of the same place."""
+    _turned: tuple[Array, sparse.csr_array] | None = None
+    """Parameters and the last Jacobian."""
     _known: tuple[Array, Array, Tables] | None = None
     """Parameters and nodes of the last tables, and these."""
 
@@ -123,8 +125,11 @@ class FacetsMarginal(ABC):
         return self._kinds
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
-        """The model's Jacobian; not to be changed."""
-        return self.model.jacobian(parameters)
+        """The model's Jacobian, kept until another place is asked for, and not to be changed."""
+        known = self._turned
+        if known is None or not np.array_equal(known[0], parameters):
+            self._turned = known = parameters.copy(), self.model.jacobian(parameters)
+        return known[1]
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:
         """Small ones are kept until another place is asked for, and not to be changed."""
@@ -191,7 +196,7 @@ class FacetsMarginal(ABC):
         """The same problem with students distributed like all of them together, whatever their group."""
         other = copy(self)
         other.model = self.model.across_groups()
-        other._latest = other._known = None
+        other._latest = other._known = other._turned = None
         return other
 
     def with_drawn(self, drawn: DrawnPrior | None) -> Self:

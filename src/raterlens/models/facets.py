@@ -7,10 +7,10 @@ Every predictor on the right is a sum of what the model's terms add to it (`term
 map and its derivatives.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -316,10 +316,11 @@ class FacetsModel:
 
     def of_rows(self, parameters: Array) -> "RowValues":
         """Slopes and severities on the rows, for standard normal students."""
-        at, one = self._parts(parameters), np.ones(len(self.contexts))
+        at, n = self._parts(parameters), len(self.contexts)
         severity = np.asarray(at.intercept + at.slope * at.difficulty)
-        by_slope = self._weighted({"slope": at.stretch * one, "log_slope": at.a})
-        by_severity = self._weighted({"intercept": one, "difficulty": at.slope, "slope": at.difficulty * one})
+        by_slope = {"slope": at.stretch, "log_slope": at.a}
+        by_severity = {"intercept": 1.0, "difficulty": at.slope, "slope": at.difficulty}
+        derivatives = self._weighted((1, by_slope), (1, by_severity))
         besides, by_besides = None, None
         if HALO in self:
             by_besides = self.design("halo")
@@ -331,9 +332,13 @@ class FacetsModel:
         elif IMPRESSION in self:
             variance = self.piece_variance(parameters)
             own = placed(sparse.csr_array((at.a**2)[:, None]), self.blocks[IMPRESSION], self.blocks.size)
-            besides, by_besides = at.a**2 * variance, sparse.diags_array(2 * at.a * variance) @ by_slope + own
-        derivatives = [by_slope, by_severity, *(() if by_besides is None else (by_besides,))]
-        return RowValues(at.a, severity, besides, sparse.csr_array(sparse.vstack(derivatives, format="csr")))
+            besides, by_besides = (
+                at.a**2 * variance,
+                sparse.diags_array(2 * at.a * variance) @ derivatives[:n] + own,
+            )
+        if by_besides is not None:
+            derivatives = sparse.vstack([derivatives, by_besides], format="csr")
+        return RowValues(at.a, severity, besides, sparse.csr_array(derivatives))
 
     def predictor(self, parameters: Array) -> Predictor:
         at = self._parts(parameters)
@@ -376,37 +381,37 @@ class FacetsModel:
 
     @cached_property
     def _constant_jacobian(self) -> sparse.csr_array:
-        rows = self._map
-        intercepts = -rows.design[rows.places["intercept"]]
-        if len(self.lever) > 1:
-            intercepts = sparse.kron(intercepts, self.lever[:, None], format="csr")
-        if "steps" in rows.places:
-            intercepts = intercepts - rows.design[rows.places["steps"]]
-        return sparse.csr_array(sparse.vstack([rows.design[rows.places["slope"]], intercepts], format="csr"))
+        return self._jacobian(np.zeros(self.blocks.size))
 
     def _jacobian(self, parameters: Array) -> sparse.csr_array:
-        at, rows = self._parts(parameters), self._map
-        one, lever = np.ones(len(self.contexts)), self.lever[:, None]
-        slopes = {"slope": at.sd * at.stretch * one, "log_slope": at.sd * at.a, "log_sd": at.sd * at.a}
-        bases = {"intercept": -one, "difficulty": -at.slope, "mean": at.a}
-        if "mean" in rows.places:
-            bases["log_slope"] = at.mean * at.a
-        if "mean" in rows.places or "difficulty" in rows.places:
-            bases["slope"] = at.mean * at.stretch * one - at.difficulty
-        intercepts = sparse.kron(self._weighted(bases), lever)
-        if "steps" in rows.places:
-            intercepts = intercepts - rows.design[rows.places["steps"]]
-        return sparse.csr_array(sparse.vstack([self._weighted(slopes), intercepts], format="csr"))
+        at = self._parts(parameters)
+        slopes = {"slope": at.sd * at.stretch, "log_slope": at.sd * at.a, "log_sd": at.sd * at.a}
+        bases = {
+            "slope": at.mean * at.stretch - at.difficulty,
+            "log_slope": at.mean * at.a,
+            "mean": at.a,
+            "intercept": -1.0,
+            "difficulty": -at.slope,
+        }
+        intercepts = {name: np.reshape(weight, (-1, 1)) * self.lever for name, weight in bases.items()}
+        return self._weighted((1, slopes), (len(self.lever), intercepts | {"steps": np.array(-1.0)}))
 
-    def _weighted(self, weights: dict[str, Array]) -> sparse.csr_array:
-        """(contexts, parameters): designs of predictors, each times a number per context, added up."""
-        rows = self._map
-        some = [
-            sparse.diags_array(weight) @ rows.design[rows.places[name]]
-            for name, weight in weights.items()
-            if name in rows.places
-        ]
-        return sparse.csr_array(sum(some[1:], some[0]))
+    def _weighted(self, *outputs: tuple[int, Mapping[str, Any]]) -> sparse.csr_array:
+        """(outputs, parameters): designs of predictors, each times a number, added up. An output has as many rows per
+        context as is said, and a weight for each predictor: one number, (contexts,), or (contexts, rows)."""
+        rows, n, entries, first = self._map, len(self.contexts), [], 0
+        for width, weights in outputs:
+            row = np.arange(first, first := first + n * width).reshape(n, width)
+            for name, weight in weights.items():
+                if name in rows.places and np.any(weight):
+                    column = np.arange(rows.places[name].start, rows.places[name].stop).reshape(n, -1)
+                    weight = weight if np.ndim(weight) == 2 else np.reshape(weight, (-1, 1))
+                    entries.append(np.broadcast_arrays(weight, row, column))
+        value, row, column = (
+            np.concatenate([each.ravel() for each in part]) for part in zip(*entries, strict=True)
+        )
+        through = sparse.csr_array((value, (row, column)), shape=(first, len(rows.offset)))
+        return sparse.csr_array(through @ rows.design)
 
     @property
     def straight(self) -> bool:
