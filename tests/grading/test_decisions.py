@@ -140,6 +140,24 @@ def test_further_facets_count_where_they_are(drawn):
     assert found.quality["accuracy"].null_count() == 0
 
 
+def test_items_with_different_highest_scores():
+    """An item's own highest score holds for the average rater, too."""
+    draw = np.random.default_rng(1)
+    ability = draw.normal(size=40)
+    rows = [
+        (student, rater, item, int(np.clip(round(top / 2 + 0.3 * top * t + draw.normal() / 2), 0, top)))
+        for student, t in enumerate(ability)
+        for rater in range(4)
+        for item, top in (("a", 2), ("b", 1))
+    ]
+    ratings = rl.read(pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row"))
+    found = rl.fit(ratings, model="gmf").decisions(ratings, cut=1.0)
+    assert np.isfinite(found.probabilities).all()
+    fair = found.students["fair"]
+    assert fair.is_between(0, 1.5).all()
+    assert np.corrcoef(fair, ability)[0, 1] > 0.7
+
+
 def test_latent_classes_are_refused_with_the_reason():
     ratings = rl.simulate(model="hrm", students=60, raters=3, items=2, seed=1).ratings
     with pytest.raises(OptionError, match=r"there is no ability to decide by.*fit 'gmf' or 'tfm'"):

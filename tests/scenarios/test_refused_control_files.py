@@ -36,6 +36,12 @@ REFUSED = {
     "null element": ("1,2,2,1", "1,0,2,1", 28, "facet 2 takes no part (element 0)"),
     "too many scores": ("1,2,2,1", "1,2,2,1,3", 28, "2 scores where the elements call for 1"),
     "two ranges": ("1,2,2,1", "1-2,1-2,2,1,3", 28, "both have a range"),
+    "beyond all elements": (
+        "1,1,1-3,2",
+        f"1,{10**30},1-3,2",
+        25,
+        "'1000000000000000000000000000000' is not an element",
+    ),
     "no element": ("1,2,2,1", "1,Bob,2,1", 28, "'Bob' is not an element of facet 2 (Readers)"),
     "short line": ("1,2,2,1", "1,2,2", 28, "3 fields where 3 elements and a score are due"),
     "paired": ("Arrange = m, 2N", "Entered = 1,1,2", 7, "paired comparisons"),

@@ -84,7 +84,7 @@ class ReadConfig:
         flag=("--table", "--sheet"),
     )
     wide: str | None = option(
-        None, "Names of score columns that hold one rater each, as a pattern: '{rater} {item}'."
+        None, "Names of score columns that hold one rater (or item, or student) each: '{rater} {item}'."
     )
     markers: str | None = option(
         None, "Names of rater columns and of their score columns: 'Marker {n}:Mark {n}'."
@@ -213,9 +213,9 @@ READ_OPTIONS = tuple(one.name for one in fields(ReadConfig))
 
 
 def pattern_fields(pattern: str) -> list[str]:
-    """The fields of a pattern of column names: {rater}, {item} or both, in their order."""
+    """The fields of a pattern of column names, in their order: {rater}, {item}, {student} or several."""
     found = re.findall(r"\{[^{}]*\}", pattern)
-    if not found or len(set(found)) < len(found) or not set(found) <= {"{rater}", "{item}"}:
+    if not found or len(set(found)) < len(found) or not set(found) <= {"{rater}", "{item}", "{student}"}:
         raise OptionError(
             Message(Option("wide", pattern), " does not hold {rater} or {item} or both, once each"),
             Message("give, for example, ", Option("wide", "{rater} {item}")),

@@ -9,13 +9,14 @@ from pathlib import Path
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import BESIDES, COLUMN_ROLES, ROW, ReadConfig
-from raterlens.reading.formats.table import Table
+from raterlens.reading.formats.table import Table, with_cells_filled, without_headers
 from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.roles import (
     ColumnSample,
     DetectedRoles,
     depends,
     detect_roles,
+    refuse_counts,
     refuse_preferences,
     verdict_in_text,
 )
@@ -29,6 +30,7 @@ from raterlens.reading.vocabulary import (
     tier,
 )
 from raterlens.reading.wide_layouts import (
+    STUDENT,
     Spread,
     find_pairs,
     given_pairs,
@@ -37,6 +39,7 @@ from raterlens.reading.wide_layouts import (
     numbered,
     one_per_item,
     one_per_rater,
+    one_per_student,
     pairs_to_long,
     to_long,
 )
@@ -84,12 +87,16 @@ class _Draft:
 
 def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPlan]:
     """The table, made long where raters have columns of their own, its roles, and the plan with what was found."""
+    if not plan.config.as_written:
+        opened = with_cells_filled(without_headers(opened))
+        plan = plan.add(one for one in opened.findings if one not in plan.findings)
     draft = _reshaped(opened, plan)
     config, notes = with_roles_from_file(draft.table.roles, draft.config)
     look = ColumnSample(draft.table)
     scored = config.score is not None or config.items is not None or config.wide is not None
     if not scored:
         refuse_preferences(draft.table.columns, look)
+        refuse_counts(draft.table.columns, look)
     found = detect_roles(draft.table.columns, config, look)
     if plan.config.wide is not None and (item := found.roles.get("item")) in opened.columns:
         # As where the layout is recognised: the options that describe it must read the same.
@@ -213,7 +220,11 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
     named: dict[str, Sequence[str]] = {**given, **{role: (name,) for role, name in found.roles.items()}}
     free = [name for name in table.columns if not any(name in names for names in named.values())]
     if named["rater"]:
-        return draft if not found.is_open("score") else _one_per_item(draft, free, named, look)
+        if not found.is_open("score"):
+            return draft
+        if not named["student"] and (spread := one_per_student(free, named["rater"], look)).wide is not None:
+            return _one_row_per_rating(draft, look, spread)
+        return _one_per_item(draft, free, named, look)
     if (rater := _marked_again(free, named, look)) is not None:
         seen = f"several rows of a student, told apart by {shortened(rater)}"
         question = Finding(seen, "read as the rater", (Option("rater", rater),), certain=False)
@@ -266,7 +277,7 @@ def _one_row_per_rating(draft: _Draft, look: ColumnSample, spread: Spread) -> _D
     if item and ("{item}" in spread.wide or _says_nothing_more(item, found.roles.get("student"), look)):
         found = found.without("item")
     found = found.doubt("score", ())
-    if config.student is None and found.is_open("student"):
+    if config.student is None and found.is_open("student") and STUDENT not in spread.wide:
         taken = {*spread.items, *found.roles.values()}
         free = [name for name in table.columns if name not in taken]
         found = found.assign({"student": _naming_rows(free, look) or ROW})

@@ -20,7 +20,7 @@ _QUOTED = re.compile(r'"[^"]*"')
 _BLANKS = re.compile(r'"([^"]*)"|(\S+)')
 _NAME = re.compile(r"\s*([A-Za-z][A-Za-z0-9 ()\-_/.]*?)\s*[=,]")
 _FIELD = re.compile(r'\s*"([^"]*)"\s*|([^=,\t]*)')
-_RANGE = re.compile(r"(\d+)\s*[-_]\s*(\d+)")
+_RANGE = re.compile(r"(\d+)(?:\s*[-_]\s*(\d+))?")
 
 # How few letters tell the specifications apart that matter here; FACETS itself looks at one or two.
 NAMES = {
@@ -114,12 +114,15 @@ def values(text: str) -> list[str]:
     return text.split()
 
 
+LARGEST_ELEMENT = 10**15
+
+
 def span(field: str) -> range | None:
-    """The elements that a field stands for: "3" or "1-5" ("1_5"); None where it is neither."""
-    if field.isdigit():
-        return range(int(field), int(field) + 1)
+    """The elements that a field stands for: "3" or "1-5" ("1_5"); None where it is neither, or beyond all elements."""
     found = _RANGE.fullmatch(field)
-    return range(int(found[1]), int(found[2]) + 1) if found else None
+    if found is None or int(found[2] or found[1]) > LARGEST_ELEMENT:
+        return None
+    return range(int(found[1]), int(found[2] or found[1]) + 1)
 
 
 def numbers(line: Line, value: str) -> list[int]:

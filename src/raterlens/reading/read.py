@@ -97,8 +97,8 @@ def read(
         What words or numbers are worth: `{"good": 1, "bad": 0, "absent": None}`, or "good=1,bad=0,absent=". Common
         words (pass and fail, grades A to F, poor to excellent) are recognised.
     wide
-        Where each rater, or each rater and item, has a column of scores: how these columns are called, such as
-        "{rater} {item}" or "Mark {rater}". With `items`, these columns alone.
+        Where each rater, each rater and item, or each student has a column of scores: how these columns are called,
+        such as "{rater} {item}", "Mark {rater}" or "{student}". With `items`, these columns alone.
     markers
         Where each rater has a column with the name of the marker beside one or more of marks: how these columns are
         called, "Marker {n}:Mark {n}" or "rater{n}:style{n},plot{n}".

@@ -38,6 +38,8 @@ MOSTLY = 0.8
 """Share of a column of scores that must be scores: here and there stands a word, such as "absent"."""
 MOST_SCORES = 30
 """More different values than this are no scores, unless they are marks out of 100."""
+LOWEST = -5
+"""Scores may be around zero: from -3 to 3, say."""
 LONG = 40
 """Characters, on average, from which on a column holds prose."""
 
@@ -125,7 +127,7 @@ def profile(column: pl.Series) -> Profile:
 def _numeric(name: str, words: Sequence[str], filled: int, distinct: int) -> Profile:
     numbers = [float(re.split(r"[%/o\s]", word.strip("' "))[0].replace(",", ".")) for word in words]
     lowest, highest = min(numbers), max(numbers)
-    few = distinct <= MOST_SCORES and lowest >= -1 and highest <= 100
+    few = distinct <= MOST_SCORES and lowest >= LOWEST and highest <= 100
     steps = all((2 * number).is_integer() for number in numbers)
     if few and steps and highest <= 50:
         kind: Kind = "scores"
@@ -227,7 +229,58 @@ def detect_roles(columns: Sequence[str], config: ReadConfig, look: ColumnSample)
     if "student" in open_roles and found.is_open("student"):
         free = [name for name in rest if name not in found.roles.values()]
         found = _whatever_is_rated(free, look, found)
-    return _variants(columns, look, found) if config.student is None else found
+    if "student" not in open_roles:
+        return found
+    found = _seen_again(rest, look, _people_and_works(rest, look, found))
+    student, item = (found.roles.get(role) for role in ("student", "item"))
+    if item and student and tier(item, "item") is None and _same_partition([student, item], look.frame):
+        found = found.without("item")  # another name of the same
+    return _variants(columns, look, found)
+
+
+def _people_and_works(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
+    """Without a rater, and with a column of participants beside one of essays: participants may be the raters."""
+    several = found.doubtful.get("student", ())
+    people = [name for name in several if stems(name) & known("people")]
+    works = [name for name in several if name not in people]
+    if len(people) != 1 or len(works) != 1:
+        return found
+    if "rater" in found.roles and look[people[0]].unique:  # the number of an answer to a form
+        return found.doubt("student", ()).assign({"student": works[0]})
+    if not found.is_open("rater"):
+        return found
+    question = Finding(
+        f"{shortened(people[0])} beside {shortened(works[0])}, and no rater column",
+        f"{shortened(people[0])} read as the rater, {shortened(works[0])} as the student",
+        (Option("rater", people[0]), Option("student", works[0])),
+        certain=False,
+    )
+    return found.doubt("student", ()).assign({"rater": people[0], "student": works[0]}).add(question)
+
+
+def _seen_again(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
+    """Where nobody would be rated twice, what several raters have in common: the number of an answer to a form is
+    not the script that it is about."""
+    student, rater = (found.roles.get(role) for role in ("student", "rater"))
+    if student is None or rater is None or tier(student, "student") == 0 or not look[student].unique:
+        return found
+    shared = [
+        name
+        for name in free
+        if name not in found.roles.values()
+        and (
+            tier(last_part(name) or name, "student") is not None
+            or mentions(name, "student")
+            or is_identifier(name)
+        )
+        and look[name].kind not in ("text", "blank", "dates")
+        and 2 < look[name].distinct < look[name].filled
+        and not is_function(look.frame, name, rater)
+    ]
+    named = [name for name in shared if not is_identifier(name) or mentions(name, "student")] or shared
+    if not named or not _same_partition(named, look.frame):
+        return found
+    return found.assign({"student": named[0]})
 
 
 def _by_name(role: str, free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
@@ -248,6 +301,8 @@ def _by_name(role: str, free: Sequence[str], look: ColumnSample, found: Detected
         if fitting:
             return found.assign({role: fitting[0]})
     name = _by_part(role, free, look)
+    if name is not None and role == "student":
+        name = _identified([name], free, look, found)[0]
     return found if name is None else found.assign({role: name})
 
 
@@ -276,6 +331,8 @@ def _by_part(role: str, free: Sequence[str], look: ColumnSample) -> str | None:
     if role == "item":
         return None
     fitting = [name for name in free if " " in name.strip() and mentions(name, role) and not is_total(name)]
+    if sum(look[name].scored for name in fitting) > 2:  # "Rate essay 1", "Rate essay 2"
+        return None
     fitting = [name for name in fitting if look[name].kind in ("labels", "numbers") or look[name].unique]
     if role == "student" and len(fitting) > 1 and len({name.partition(": ")[0] for name in fitting}) == 1:
         # First name, last name and user name under one heading: what tells most people apart.
@@ -350,6 +407,10 @@ def _form_sender(free: Sequence[str]) -> dict[str, str]:
 
 def _whatever_is_rated(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
     """Without a name for the student: an identifier, else the item, else a text that is rated."""
+    parts = [name for name in free if stems(name) & known("person names")]
+    if len(parts) == 2 and not any(map(is_key, free)):
+        seen = f"{listed(parts)} name a student together"
+        return found.add(Finding(seen, "read so", (Option("student", tuple(parts)),)))
     named = [
         name
         for name in free
@@ -375,6 +436,7 @@ def _whatever_is_rated(free: Sequence[str], look: ColumnSample, found: DetectedR
     if "item" in found.roles:
         return found.without("item").assign({"student": found.roles["item"]})
     texts = [name for name in free if tier(name, "student") == 1 or tier(name, "item") == 1]
+    texts = [name for name in texts if look[name].distinct > 1]
     if len(texts) > 1:
         texts = [name for name in texts if tier(name, "student") == 1][:1]
     if texts:
@@ -385,35 +447,41 @@ def _whatever_is_rated(free: Sequence[str], look: ColumnSample, found: DetectedR
 def _by_labels(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
     """Whatever the rater rates, by content alone: the column with most labels, which is a question."""
     labels = [name for name in free if look[name].kind in ("labels", "numbers") and not is_other(name)]
+    labels = labels or [name for name in free if is_identifier(name) and not look[name].unique]
     labels = [name for name in labels if name not in found.roles.values() and look[name].distinct > 2]
     if not labels:
         return found
     student = max(labels, key=lambda name: look[name].distinct)
-    seen = f"no student column by name, and {shortened(student)} with the most labels"
+    seen = f"no column is named for the student; {shortened(student)} has the most labels"
     done = f"{shortened(student)} read as the student"
     question = Finding(seen, done, (Option("student", student),), certain=False)
     return found.assign({"student": student}).add(question)
 
 
 def _variants(columns: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
-    """Answers of several models to one question are as many pieces of work, not one rated again and again."""
+    """Answers of several models to one question are as many pieces of work, and so are candidates of several schools
+    with one number: a question."""
     student, rater = (found.roles.get(role) for role in ("student", "rater"))
     if student is None or rater is None:
         return found
-    variants = known("variants") if tier(student, "student") != 0 else {"file"}
-    others = [
-        name
-        for name in columns
-        if name not in found.roles.values() and stems(name) & variants and look[name].distinct > 1
-    ]
+    free = [name for name in columns if name not in found.roles.values()]
+    places = [name for name in free if _counts_anew(name, student, look)]
     keys = [student, rater, *([found.roles["item"]] if "item" in found.roles else [])]
-    if len(others) != 1 or not look.frame.select(keys).is_duplicated().any():
-        return found
-    if look.frame.select(*keys, others[0]).is_duplicated().any():
+    usual = known("variants") if tier(student, "student") != 0 else {"file"}
+    apart = [name for name in free if {*stems(name), plain(name).rpartition("_")[2]} & usual]
+    again = (
+        any(name in apart or not is_other(name) for name in free)
+        and look.frame.select(keys).is_duplicated().any()
+    )
+    apart = [name for name in apart if look[name].distinct > 1] or [
+        name for name in free if again and _is_shared(name, [student, rater], look)
+    ]
+    apart = [name for name in apart if again and not look.frame.select(*keys, name).is_duplicated().any()]
+    if len(others := places or apart) != 1:
         return found
     return found.add(
         Finding(
-            f"each {shortened(student)} is rated once for each {shortened(others[0])}",
+            f"each {shortened(student)} occurs with several {shortened(others[0])}",
             f"taken as one piece of work for each pair of {shortened(student)} and {shortened(others[0])}",
             (Option("student", (student, others[0])),),
             alternative=Option("student", student),
@@ -422,7 +490,46 @@ def _variants(columns: Sequence[str], look: ColumnSample, found: DetectedRoles) 
     )
 
 
+def _counts_anew(name: str, student: str, look: ColumnSample) -> bool:
+    """Whether most students' labels occur in several centres or classes, so that these begin to count anew."""
+    if not stems(name) & known("places") or look[name].kind == "text":
+        return False
+    pairs = look.frame.select(student, name).drop_nulls().unique()
+    several = pairs.group_by(student).len()["len"] > 1
+    return 2 * int(several.sum()) > len(several)
+
+
+def _is_shared(name: str, keys: Sequence[str], look: ColumnSample) -> bool:
+    """Whether several raters meet the same pair of a student and this label: it says what they rate."""
+    if (
+        look[name].kind not in ("labels", "numbers")
+        or is_other(name)
+        or stems(name) & known("draws", "occasions")
+    ):
+        return False
+    student, rater = keys
+    seen = look.frame.select(student, rater, name).drop_nulls().unique()
+    return 2 * seen.select(student, name).n_unique() <= seen.height
+
+
 _SIDES = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"), ("0", "1"), ("x", "y"))
+
+
+def refuse_counts(columns: Sequence[str], look: ColumnSample) -> None:
+    """Raise where rows are counted: "rater1, rater2, n"."""
+    counts = [name for name in columns if plain(name) in known("counts")]
+    others = [name for name in columns if name not in counts]
+    if (
+        len(counts) == 1
+        and len(others) > 1
+        and all(look[name].scored for name in others)
+        and look[counts[0]].distinct > 1
+    ):
+        raise InputError(
+            f"{shortened(counts[0])} counts how often {listed(others)} have the values of a row",
+            "Raterlens reads one row per piece of work: repeat each row as often as it occurs",
+            value=counts[0],
+        )
 
 
 def refuse_preferences(columns: Sequence[str], look: ColumnSample) -> None:
@@ -474,7 +581,7 @@ def _preferences(columns: Sequence[str]) -> InputError:
 
 PATTERNS = (
     r"\[\[\s*([^\[\]]+?)\s*\]\]",
-    r"(?i)(?:rating|score|grade|verdict|judge?ment|answer|result|punkte|note|urteil)\**\s*[:=]\s*\**\s*\(?([A-Za-z]+|\d+(?:\.\d+)?)",
+    r"(?i)(?:rating|score|grade|verdict|judge?ment|answer|result|punkte|note|urteil)[\"']?\**\s*[:=]\s*\**\s*[\"'(]?([A-Za-z]+|\d+(?:\.\d+)?)",
     r"<(?:score|rating|verdict|answer)>\s*([^<]+?)\s*</",
 )
 VERDICTS_FIT, MOST_VERDICTS = 0.8, 30

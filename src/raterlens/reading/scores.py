@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -26,6 +27,7 @@ from raterlens.reading.vocabulary import (
     ladder,
     leading_numbers,
     letters,
+    levels,
     plain,
     said,
     says_missing,
@@ -123,12 +125,17 @@ def _numbers(column: pl.Series, coding: ScoreCoding, place: Place) -> pl.Series:
             _refuse(column, text.is_in(bad), "stands among numbers", f"{NEED}: write one or the other", place)
         if bad:
             _refuse(column, text.is_in(bad), "is not a number", _words_advice(bad), place)
+        values = _exchanged(values, coding)
         worth = {word: coding.words[word] for word in unread if coding.words.get(word) is not None}
         if worth:
             values = values.fill_null(text.replace_strict(worth, default=None, return_dtype=pl.Float64))
-    if not coding.numbers:
         return values
-    return values.replace(list(coding.numbers), list(coding.numbers.values()))
+    return _exchanged(values, coding)
+
+
+def _exchanged(values: pl.Series, coding: ScoreCoding) -> pl.Series:
+    """Numbers by those that they stand for."""
+    return values.replace(list(coding.numbers), list(coding.numbers.values())) if coding.numbers else values
 
 
 def _words_advice(words: list[str]) -> Message:
@@ -177,6 +184,7 @@ FEWEST_RANKS = 5
 """Fewer numbers than this, each given once, are no ranks yet."""
 
 _COMMA = re.compile(r"[+-]?\d+,\d+")
+_HALF = re.compile(r"(\d*)\s*([¼½¾])")
 _PERCENT = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
 _OUT_OF = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:/|out of|von|sur|de|su|van)\s*(\d+)", re.IGNORECASE)
 _PLAIN = {"true", "false", "pass", "passed", "fail", "failed", "yes", "no", "correct", "incorrect"}
@@ -273,11 +281,12 @@ def scale_of(
     worth, by_number = given_worth(config.worth(), texts)
     findings: list[Finding] = _said_missing(occurring, texts - set(worth))
     texts = {text for text in texts if text in worth or not is_missing(text)}
-    numbers, found = _written_numbers(texts - set(worth))
+    written, found = _written_numbers(texts - set(worth))
+    numbers = {text: by_number.get(value, value) for text, value in written.items()}
     findings += found
     words = texts - set(worth) - set(numbers)
     amid = {float(key) for key in occurring if isinstance(key, float)} | {*filter(None, numbers.values())}
-    meant, found = _worded(words, names, amid)
+    meant, found = _worded(words, names, amid, len(columns))
     findings += found
     worth |= numbers | meant
     counts: dict[float, int] = {}
@@ -288,9 +297,11 @@ def scale_of(
     coding = ScoreCoding(worth, by_number, edges=config.edges(), cut=config.cut)
     if coding.edges or config.cut is not None or not counts or len(meant) < len(words):
         return coding, findings
-    factor, found = _stepped(counts, names, config, percent=any("%" in str(text) for text in numbers))
+    factor, found = 1.0, _german_grades(names, counts, config)
+    if not found:
+        factor, found = _stepped(counts, names, config, percent=any("%" in str(text) for text in numbers))
     if not found and not meant and config.map is None:
-        found = _german_grades(names, counts, config) or _classes(names, counts, config)
+        found = _classes(names, counts, config)
     marks = any(finding.action.startswith(MARKS) for finding in found)
     return ScoreCoding(worth, by_number, factor=factor, marks=marks), [*findings, *found]
 
@@ -347,9 +358,11 @@ def given_worth(
     return words, numbers
 
 
-def _written_numbers(texts: Collection[str]) -> tuple[dict[str, float | None], list[Finding]]:
-    """Numbers in other ways of writing: 2,5 and 75 % and 4/5."""
-    found: dict[str, float | None] = {}
+def _written_numbers(texts: Collection[str]) -> tuple[dict[str, float], list[Finding]]:
+    """Numbers in other ways of writing: 2,5 and 75 % and 4/5 and 3½ and ３."""
+    found = {text: float(text) for text in texts if not text.isascii() and text.isdecimal()}
+    halves = {text: match for text in texts if (match := _HALF.fullmatch(text))}
+    found |= {text: float(match[1] or 0) + unicodedata.numeric(match[2]) for text, match in halves.items()}
     notes: list[Finding] = []
     commas = sorted(text for text in texts if _COMMA.fullmatch(text))
     if commas:
@@ -373,7 +386,7 @@ def _written_numbers(texts: Collection[str]) -> tuple[dict[str, float | None], l
 
 
 def _worded(
-    words: Collection[str], names: Collection[str], amid: Collection[float]
+    words: Collection[str], names: Collection[str], amid: Collection[float], n_columns: int
 ) -> tuple[dict[str, float], list[Finding]]:
     """Scores of words with an obvious order."""
     if not words or len(words) > MOST_WORDS:
@@ -393,7 +406,7 @@ def _worded(
         return passes, [] if folded <= _PLAIN and certain else [_read_as(passes, certain=certain)]
     if amid:
         return {}, []
-    for meaning in (leading_numbers, stars):
+    for meaning in (partial(leading_numbers, meanings=n_columns), stars, levels):
         if (found := meaning(words)) is not None:
             return found, [_read_as(found)]
     if (grades := letters(words)) is not None:
@@ -521,14 +534,22 @@ def _whole_numbers(values: Sequence[float]) -> bool:
 
 
 def _around_zero(values: Sequence[float]) -> list[Finding]:
-    """Answers from -2 to 2, say, counted from the lowest; other negative scores are for the parser to refuse."""
-    if values[0] != -values[-1] or not all(value.is_integer() for value in values) or values[-1] > 5:
+    """Answers from -2 to 2, say, counted from the lowest, and a few others in their order (-3, 0, 2, 4, 7, 10, 12);
+    other negative scores are for the parser to refuse."""
+    if (
+        not _whole_numbers(values)
+        or values[0] < -5
+        or len(values) > MOST_STEPS
+        or (-values[0] != values[-1] and len(values) < 4)
+    ):
         return []
-    worth = ",".join(
-        f"{value}={value - int(values[0])}" for value in range(int(values[0]), int(values[-1]) + 1)
-    )
+    top = int(max(-values[0], values[-1]))
+    even = top <= 5
+    steps = range(-top, top + 1) if even else [int(value) for value in values]
+    worth = ",".join(f"{value}={place}" for place, value in enumerate(steps))
     seen = f"scores from {values[0]:g} to {values[-1]:g}"
-    return [Finding(seen, f"counted from {values[0]:g} as 0", (Option("map", worth),), certain=False)]
+    done = f"counted from {-top} as 0" if even else "counted in their order"
+    return [Finding(seen, done, (Option("map", worth),), certain=False)]
 
 
 def _stepwise(values: Sequence[float]) -> Finding | None:
@@ -565,24 +586,28 @@ def _banded(counts: Mapping[float, int]) -> Finding:
 
 
 def _german_grades(names: Collection[str], counts: Mapping[Any, int], config: ReadConfig) -> list[Finding]:
-    """Grades of German schools run from 1, the best, to 6."""
-    if config.best is not None:
+    """Grades of German schools run from 1, the best, to 6; those of universities in thirds: 1.0, 1.3, 1.7."""
+    if config.best is not None or config.map is not None:
         return []
     values = sorted(value for value in counts if isinstance(value, int | float))
-    if not values or not _named_as_grades(names):
+    if not values or not _named_as_grades(names) or values[0] < 1 or values[-1] > 6:
         return []
-    if values[0] < 1 or values[-1] > 6 or not all(float(value).is_integer() for value in values):
+    if not {*values} <= {*range(1, 7), *_THIRDS}:
         return []
-    worth = ",".join(f"{grade}={6 - grade}" for grade in range(1, 7))
+    grades = sorted({*range(1, 7)} if _whole_numbers(values) else {*range(1, 6), *_THIRDS[:6], *values})
+    worth = ",".join(f"{grade:g}={len(grades) - place}" for place, grade in enumerate(grades, 1))
     return [
         Finding(
-            "a column of grades ('Note') from 1 to 6, of which 1 may be the best",
-            "turned round, so that 1 becomes 5",
+            f"a column of grades ('Note') from {values[0]:g} to {values[-1]:g}, of which 1 may be the best",
+            f"turned round, so that 1 becomes {len(grades) - 1}",
             (Option("map", worth),),
-            alternative=Option("as_written", True),
+            alternative=Option("as_written", True) if len(grades) == 6 else None,
             certain=False,
         )
     ]
+
+
+_THIRDS = (1.3, 1.7, 2.3, 2.7, 3.3, 3.7, 4.3, 4.7)
 
 
 def _named_as_grades(names: Collection[str]) -> bool:

@@ -25,8 +25,14 @@ _SECTIONS = _sections()
 ROLES = ("student", "rater", "item", "score")
 
 SUFFIX = re.compile(
-    r"_?(ids?|name|no|nr|num|number|code|key|uid|kennung|nummer|kuerzel|kurzel|nom|nombre|nome|naam|numer|号|號|番号|编号|編號)$"
+    r"_?(ids?|name|no|nr|num|number|code|key|uid|initials?|email|username|kennung|nummer|kuerzel|kurzel|nom|nombre|nome|naam|numer|号|號|番号|编号|編號)$"
 )
+_OUT_OF = re.compile(
+    r"(?<=\S)\s*(/\s*\d+|[(\[]\s*((out of|max\.?|von|sur|su|de|van|of|/)\s*)?\d[\d\s.,/%–-]*[)\]]|out of \d+)$",
+    re.IGNORECASE,
+)
+"""What the end of a heading says of the highest score."""
+_HUMP = re.compile(r"(?<=[a-zà-ÿ])(?=[A-Z])")
 _PREFIX = re.compile(
     r"^(id|name|nom|nombre|nome|naam|code|nummer|numero|no|nr|n)_"
     r"(de_la_|de_l_|del_|della_|dello_|do_|da_|de_|du_|des_|di_|van_de_|van_|of_the_|of_|der_|l_|d_)?"
@@ -39,8 +45,9 @@ def plain(name: str) -> str:
     Examples
     --------
     >>> plain("Student ID"), plain("Prüfling"), plain("N° du candidat"), plain("studentId")
-    ('student_id', 'prufling', 'n_du_candidat', 'studentid')
+    ('student_id', 'prufling', 'n_du_candidat', 'student_id')
     """
+    name = _HUMP.sub("_", name)
     text = unicodedata.normalize("NFKD", name.casefold().replace("n°", "n ").replace("nº", "n "))
     text = "".join(letter for letter in text if not unicodedata.combining(letter))
     return re.sub(r"[^\w#]+|_+", "_", text).strip("_")
@@ -53,8 +60,10 @@ def stems(name: str) -> set[str]:
     --------
     >>> sorted(stems("Nom du candidat")), sorted(stems("student_id"))
     (['candidat', 'nom_du_candidat'], ['student', 'student_id'])
+    >>> stems("Mark (out of 20)")
+    {'mark'}
     """
-    whole = plain(name)
+    whole = plain(_OUT_OF.sub("", name))
     found = {whole, SUFFIX.sub("", whole), _PREFIX.sub("", whole)}
     found |= {SUFFIX.sub("", stem) for stem in found}
     return {stem for stem in found if stem}
@@ -100,7 +109,7 @@ def mentions(name: str, role: str) -> bool:
 
 def last_part(name: str) -> str:
     """The end of a name that is made of several: "score" of "result.score" and of "Grading info: Score"."""
-    parts = re.split(r"[./]|: ", name)
+    parts = re.split(r"[./]|:\s*", name)
     return parts[-1] if len(parts) > 1 else ""
 
 
@@ -119,7 +128,7 @@ def is_key(name: str) -> bool:
 
 def is_other(name: str) -> bool:
     """Whether a column is called as something that is neither a role nor a score."""
-    technical = bool({*plain(name).split("_")} & known("metadata"))
+    technical = name.startswith("_") or bool({*plain(name).split("_")} & known("metadata"))
     return technical or is_gold(name) or bool({plain(name), *stems(name)} & known("other"))
 
 
@@ -158,7 +167,7 @@ _RATERS = re.compile(rf"[rjaw]_?\d+|({_either('rater, first', 'rater', 'numbered
 _PEOPLE = re.compile(rf".+({_either('titles')})")
 _MODELS = re.compile(rf"({_either('models')})([_\d].*|[a-z]?)")
 _ITEMS = re.compile(
-    rf"[qitck]_?\d+[a-z]?|({_either('item, first', 'item', 'numbered items')})_?(\d+[a-z]?|[ivx]+)"
+    rf"[qitck]_?\d{{1,2}}[a-z]?|({_either('item, first', 'item', 'numbered items')})_?(\d+[a-z]?|[ivx]+)"
 )
 _SIGNS = ("ø", "Ø", "Σ", "∑", "μ", "x̄")
 
@@ -255,7 +264,10 @@ _SINGLE = frozenset(("y", "n", "t", "f", "up", "down", "+", "mal", "si"))
 LADDERS = [line.split(", ") for line in _SECTIONS["ordered answers"].splitlines()]
 """Ordered answers, the lowest first."""
 
-_GRADE = re.compile(r"([A-F])\s*(\+{1,2}|-|−|–)?")
+_GRADE = re.compile(r"([A-GU])\s*(\+{1,2}|-|−|–|\*)?")
+_LEVEL = re.compile(
+    r"(level|band|grade|step|stage|stufe|niveau|nivel|livello|nível|a)\s*(\d{1,2})", re.IGNORECASE
+)
 _STARS = re.compile(r"[★⭐]️?")
 
 
@@ -294,7 +306,7 @@ def ladder(words: Collection[str]) -> dict[str, float] | None:
 
 
 def letters(words: Collection[str]) -> dict[str, float] | None:
-    """Grades A to F with plus and minus, the worst that occurs as 0: A-F is 5-0, and A, B, C, D, F is 4-0.
+    """Grades A to G and U with plus, minus and star, the worst that occurs as 0: A-F is 5-0, and A, B, C, D, F is 4-0.
 
     Examples
     --------
@@ -307,13 +319,15 @@ def letters(words: Collection[str]) -> dict[str, float] | None:
     if len(found) < 2 or not all(found.values()):
         return None
     marks = {word: match.groups(default="") for word, match in found.items() if match is not None}
-    sign = {"": 0, "+": 1, "++": 2}
+    sign = {"": 0, "+": 1, "*": 1, "++": 2}
     value = {word: -3 * ord(letter) + sign.get(added, -1) for word, (letter, added) in marks.items()}
     signed = any(added for _, added in marks.values())
     if not signed:
         # Without signs, a letter that does not occur keeps its place; E alone does not exist in many countries.
         seen = {letter for letter, _ in marks.values()}
-        scale = [one for one in "ABCDEF" if min(seen) <= one <= max(seen) and (one != "E" or "E" in seen)]
+        scale = [
+            one for one in "ABCDEFGU" if min(seen) <= one <= max(seen) and (one in "ABCD" or one in seen)
+        ]
         value = {word: -scale.index(letter) for word, (letter, _) in marks.items()}
         lowest = min(value.values())
         return {word: float(step - lowest) for word, step in sorted(value.items(), key=lambda pair: pair[1])}
@@ -334,11 +348,29 @@ def stars(words: Collection[str]) -> dict[str, float] | None:
     return counts if counts and rest == {""} and any(counts.values()) else None
 
 
+def levels(words: Collection[str]) -> dict[str, float] | None:
+    """Numbers behind one word: "Level 3"; or A1 to A5, as LimeSurvey codes answers.
+
+    Examples
+    --------
+    >>> levels(["Level 1", "level 3"]), levels(["Level 1", "Band 2"])
+    ({'Level 1': 1.0, 'level 3': 3.0}, None)
+    """
+    found = {word: _LEVEL.fullmatch(word.strip()) for word in words}
+    parts = {
+        word: (match[1].casefold(), float(match[2])) for word, match in found.items() if match is not None
+    }
+    if len(words) < 2 or len(parts) < len(words) or len({start for start, _ in parts.values()}) > 1:
+        return None
+    return {word: number for word, (_, number) in parts.items()}
+
+
 _LEADING = re.compile(r"(\d{1,3})\s*[-–—:.)=(]\s*(?=[^\d\s])(.*)", re.DOTALL)
 
 
-def leading_numbers(words: Collection[str]) -> dict[str, float] | None:
-    """Numbers with their meaning behind them: "5 - excellent", "1 (poor)". Each number must mean one thing.
+def leading_numbers(words: Collection[str], *, meanings: int = 1) -> dict[str, float] | None:
+    """Numbers with their meaning behind them: "5 - excellent", "1 (poor)". A number means one thing in each of so many
+    columns.
 
     Examples
     --------
@@ -352,7 +384,7 @@ def leading_numbers(words: Collection[str]) -> dict[str, float] | None:
     texts: dict[float, set[str]] = {}
     for number, text in meant.values():
         texts.setdefault(number, set()).add(text.strip(" )").casefold())
-    if len(meant) < 2 or any(len(same) > 1 for same in texts.values()):
+    if len(meant) < 2 or any(len(same) > meanings for same in texts.values()):
         return None
     return {word: number for word, (number, _) in meant.items()}
 
@@ -369,6 +401,7 @@ def is_score_word(text: str) -> bool:
     return (
         folded in _all_words()
         or _GRADE.fullmatch(word) is not None
+        or _LEVEL.fullmatch(word) is not None
         or stars([word]) is not None
         or (_LEADING.fullmatch(word) is not None and len(word) < 60)
     )

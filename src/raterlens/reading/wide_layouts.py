@@ -32,7 +32,7 @@ from raterlens.reading.vocabulary import (
     tier,
 )
 
-RATER, ITEM, SCORE = "{rater}", "{item}", "{score}"
+STUDENT, RATER, ITEM, SCORE = "{student}", "{rater}", "{item}", "{score}"
 N = "{n}"
 MOST_WORDS = 30
 """More different words than this are remarks."""
@@ -264,8 +264,13 @@ class Spread:
 
 def score_columns(columns: Sequence[str], look: ColumnSample) -> tuple[list[str], list[Finding]]:
     """The columns that hold scores, without those that only sum up others."""
-    free = [name for name in columns if look[name].scored and not is_other(name)]
-    free = [name for name in free if not stems(name) & known("draws")]
+    free = [name for name in columns if look[name].scored]
+    free = [name for name in free if not is_other(name) or stems(name) & known("criteria")]
+    free = [
+        name
+        for name in free
+        if not (stems(name) & known("draws") or (is_identifier(name) and look[name].unique))
+    ]
     free = _under_one_heading(free)
     free += [name for name in _as_judges(columns, free, look) if name not in free]
     scores = [name for name in free if not is_total(name) and not is_final(name)]
@@ -339,12 +344,34 @@ def one_per_item(columns: Sequence[str], owners: Sequence[Sequence[str]], look: 
     return Spread(tuple(scores), None, findings)
 
 
+def one_per_student(columns: Sequence[str], raters: Sequence[str], look: ColumnSample) -> Spread:
+    """Where each rater has a row and nobody else is named: the names of score columns say who is rated."""
+    scores, findings = score_columns(columns, look)
+    if (
+        len(scores) < 3
+        or len(raters) != 1
+        or not look[raters[0]].unique
+        or 2 * sum(map(like_item, scores)) > len(scores)
+    ):
+        return Spread()
+    start = _shared_start(scores)
+    start = start if start.strip() and not {"{", "}"} & set(start) else ""
+    options = (Option("wide", f"{start}{STUDENT}"), Option("items", tuple(scores)))
+    seen = f"a row per rater, and {len(scores)} columns of scores ({listed(scores, 4)})"
+    findings.append(Finding(seen, "read as one student each", options, certain=False))
+    return Spread(tuple(scores), f"{start}{STUDENT}", findings)
+
+
 def one_per_rater(columns: Sequence[str], look: ColumnSample, *, two_headers: bool) -> Spread:
     """Where there is no rater: the names of score columns say whose they are."""
     scores, findings = score_columns(columns, look)
     if len(scores) < 2:
         return Spread()
     grid = _grid(scores, two_headers=two_headers)
+    if grid is not None and (others := _of_nobody(grid[0], grid[1])):
+        findings.append(Finding(f"{listed(others)} beside columns of raters", "left out: nobody's own mark"))
+        scores = [name for name in scores if name not in others]
+        grid = _grid(scores, two_headers=two_headers)
     if all(map(like_rater, scores)) or grid is None:
         return _raters_only(scores, look, findings)
     pattern, split, turned = grid
@@ -362,6 +389,16 @@ def one_per_rater(columns: Sequence[str], look: ColumnSample, *, two_headers: bo
         Finding(seen, f"read as {pattern!r}", options, Option("wide", other), certain=turned is not None)
     )
     return Spread(fitting, pattern, findings)
+
+
+def _of_nobody(pattern: str, split: Split) -> list[str]:
+    """Columns of a grid under another name than the raters': "domain1_score" beside "rater1_domain1"."""
+    place = 1 if _turned(pattern) else 0
+    raters = {labels[place] for labels in split.values()}
+    people = {label for label in raters if like_rater(label)}
+    if 2 * len(people) <= len(raters):
+        return []
+    return [name for name, labels in split.items() if labels[place] not in people]
 
 
 def _with_partial(split: Split, pattern: str, columns: Sequence[str], look: ColumnSample) -> tuple[str, ...]:
@@ -383,6 +420,9 @@ def _raters_only(scores: Sequence[str], look: ColumnSample, findings: list[Findi
     if not all(map(like_rater, scores)) and pattern == "{rater}":
         pattern, certain = _affixed(scores)
         certain &= not any(map(like_item, scores)) and _comparable(scores, look)
+    called = [label for (label,) in split_names(pattern, (RATER,), scores).values()]
+    if 2 * sum(map(like_item, called)) > len(called):
+        return Spread()
     seen = f"{len(scores)} columns of scores, {listed(scores, 6)}, and no rater column"
     options = (Option("wide", pattern), Option("items", tuple(scores)))
     findings.append(Finding(seen, "read as one rater each", options, certain=certain))
@@ -391,7 +431,10 @@ def _raters_only(scores: Sequence[str], look: ColumnSample, findings: list[Findi
 
 def _grid(scores: Sequence[str], *, two_headers: bool) -> tuple[str, Split, bool | None] | None:
     """The pattern by which names are a rater and an item each, the names that fit it, and whether it is certain."""
+    start = _shared_start(scores)
+    start = start if start.endswith((".", "/")) and not {"{", "}"} & set(start) else ""
     patterns = [f"{{rater}}{JOINT}{{item}}"] if two_headers else []
+    patterns += [f"{start}{{rater}}{joint}{{item}}" for joint in _JOINTS if start]
     patterns += [frame.format("{rater}", "{item}") for frame in _FRAMES]
     patterns += [f"{{rater}}{joint}{{item}}" for joint in _JOINTS]
     for pattern in patterns:

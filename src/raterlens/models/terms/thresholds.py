@@ -193,4 +193,5 @@ def highest_scores(contexts: Contexts, n_categories: int, known: Indices | None 
     rated = (np.arange(len(contexts)) < contexts.n_rated) & (contexts.item < contexts.n_items)
     np.add.at(given, contexts.item[rated], contexts.counts(n_categories)[rated])
     top = np.maximum(n_categories - 1 - np.argmax(given[:, ::-1] > 0, axis=1), 1)
-    return np.asarray(top if known is None else np.maximum(top, known))
+    # Of an item without ratings here, what is known of it counts.
+    return np.asarray(top if known is None else np.where(given.any(axis=1), np.maximum(top, known), known))

@@ -112,6 +112,10 @@ def is_upper(upper: Cells, lower: Cells, below: Cells) -> bool:
     return named and any(_number(cell) for cell in below[min(spans) - 1 if min(spans) else 0 :])
 
 
+_OF_ANSWERS = ("open-ended response", "response")
+"""What SurveyMonkey has under questions with one answer."""
+
+
 def joined(upper: Cells, lower: Cells) -> list[str]:
     """One name per column: the upper label, carried over the gaps to its right, then the lower one; the lower alone
     where it already tells markers and marks apart ("Marker1, Mark1, Marker2, Mark2")."""
@@ -121,6 +125,7 @@ def joined(upper: Cells, lower: Cells) -> list[str]:
         return alone
     for top, bottom in zip(upper, lower, strict=True):
         top, bottom = (top or "").strip(), (bottom or "").strip()
+        bottom = "" if top and bottom.casefold() in _OF_ANSWERS else bottom
         if top:
             over = top if bottom else ""
         names.append(f"{over}{JOINT}{bottom}" if over and bottom else bottom or top)

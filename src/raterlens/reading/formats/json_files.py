@@ -25,7 +25,7 @@ from raterlens.reading.formats.tool_exports import (
     refuse_aggregates,
 )
 from raterlens.reading.read_plan import Finding
-from raterlens.reading.vocabulary import last_part, tier
+from raterlens.reading.vocabulary import last_part, like_rater, tier
 
 _TOOLS = (
     '"annotations"',
@@ -277,12 +277,21 @@ def table_records(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         if values[0] and not any(isinstance(one, Mapping | list) for value in values for one in value[:5]):
             return [dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)]
         return None
-    if all(isinstance(value, Mapping) and len(value) > 1 for value in values):
-        keys = list(values[0])
-        if all(map(str.isdigit, document)) and all(list(value) == keys for value in values):
-            return [dict(value) for value in values]
-        if all(list(value) == keys for value in values) and all(str(key).isdigit() for key in keys):
-            return [{name: document[name][key] for name in document} for key in keys]
+    if not all(isinstance(value, Mapping) and len(value) > 1 for value in values):
+        return None
+    keys = list(values[0])
+    alike = all(list(value) == keys for value in values)
+    if alike and not all(map(str.isdigit, document)) and all(str(key).isdigit() for key in keys):
+        return [{name: document[name][key] for name in document} for key in keys]
+    if all(map(like_rater, document)) and not any(tier(key, "score") is not None for key in keys):
+        return [
+            {"student": key, "rater": rater, **(own if isinstance(own, Mapping) else {"score": own})}
+            for rater, given in document.items()
+            for key, own in given.items()
+        ]
+    if alike or len({key for value in values for key in value}) <= len(values):
+        ids = {} if all(map(str.isdigit, document)) and alike else {"id": ""}
+        return [{**({"id": name} if ids else {}), **value} for name, value in document.items()]
     return None
 
 

@@ -17,7 +17,7 @@ from polars.exceptions import PanicException, PolarsError
 from raterlens.base.arrays import Mask
 from raterlens.base.atomic_files import reason
 from raterlens.base.errors import InputError, choose
-from raterlens.base.text import Message, Option, listed, shortened
+from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
 from raterlens.config.limits import UNFOLDED, UNFOLDED_TIMES
 from raterlens.ratings.coded import Backend
@@ -77,6 +77,72 @@ class Table:
                 "give each column a name of its own, in a header line",
                 value=doubled,
             )
+
+
+FEWEST_TYPED, MOST_TYPED = 6, 100_000
+"""Rows of a table that may have been put together by hand."""
+
+
+def _rows_by_hand(table: Table) -> Rows | None:
+    """All that a small table holds."""
+    if table.query is not None or table.large:
+        return None
+    try:
+        rows = table.take(table.columns)
+    except InputError:  # in a column that may not be needed; whoever takes it says so
+        return None
+    return rows if FEWEST_TYPED <= rows.frame.height <= MOST_TYPED else None
+
+
+def without_headers(table: Table) -> Table:
+    """The table without header rows further down, as files have them that were put one under the other."""
+    if (rows := _rows_by_hand(table)) is None:
+        return table
+    texts = [name for name in table.columns if name and rows.frame[name].dtype == pl.String]
+    if len(texts) < 2:
+        return table
+    again = rows.frame.select(
+        pl.all_horizontal((pl.col(name).str.strip_chars() == name).fill_null(True) for name in texts)
+        & (pl.sum_horizontal(pl.col(name).is_not_null() for name in texts) > 1)
+    ).to_series()
+    if not again.any():
+        return table
+    found = Finding(f"{counted(int(again.sum()), 'row')} with the names of the columns again", "left out")
+    headers = again.to_numpy()
+    return replace(
+        table, take=lambda wanted: table.take(wanted).without(headers), findings=(*table.findings, found)
+    )
+
+
+def with_cells_filled(table: Table) -> Table:
+    """The table with labels in the blank cells under them, where each stands once above its rows, as merged cells do.
+
+    Only columns left of what every row has: there a blank cell belongs to the label above.
+    """
+    if (rows := _rows_by_hand(table)) is None:
+        return table
+    frame, filled = rows.frame, list[str]()
+    for name in table.columns:
+        column = frame[name]
+        if not column.null_count():
+            if column.n_unique() == len(column):
+                continue  # numbers of rows
+            break
+        labels = frame.select(*filled, name).fill_null(strategy="forward").filter(column.is_not_null())
+        if column[0] is None or 3 * column.null_count() < len(column) or labels.is_duplicated().any():
+            break
+        frame = frame.with_columns(pl.col(name).forward_fill())
+        filled.append(name)
+    after = frame.select(pl.all().exclude(filled)) if filled else frame
+    if not filled or not any(10 * column.null_count() <= len(column) for column in after.get_columns()):
+        return table
+    found = Finding(f"{listed(filled)}: blank cells under a label", "read as the label above")
+
+    def take(wanted: Sequence[str]) -> Rows:
+        taken = table.take([*wanted, *(name for name in filled if name not in wanted)])
+        return replace(taken, frame=taken.frame.with_columns(pl.col(filled).forward_fill()).select(wanted))
+
+    return replace(table, take=take, findings=(*table.findings, found))
 
 
 def suffix_of(path: Path, config: ReadConfig) -> str:
