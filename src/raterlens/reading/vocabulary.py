@@ -31,7 +31,7 @@ _OUT_OF = re.compile(
     r"(?<=\S)\s*(/\s*\d+|[(\[]\s*((out of|max\.?|von|sur|su|de|van|of|/)\s*)?\d[\d\s.,/%–-]*[)\]]|out of \d+)$",
     re.IGNORECASE,
 )
-"""What the end of a heading says of the highest score."""
+"""End of a heading that gives the highest score."""
 _HUMP = re.compile(r"(?<=[a-zà-ÿ])(?=[A-Z])")
 _PREFIX = re.compile(
     r"^(id|name|nom|nombre|nome|naam|code|nummer|numero|no|nr|n)_"

@@ -113,7 +113,7 @@ def is_upper(upper: Cells, lower: Cells, below: Cells) -> bool:
 
 
 _OF_ANSWERS = ("open-ended response", "response")
-"""What SurveyMonkey has under questions with one answer."""
+"""Second header of SurveyMonkey for questions with one answer."""
 
 
 def joined(upper: Cells, lower: Cells) -> list[str]:
