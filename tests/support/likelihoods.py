@@ -18,6 +18,7 @@ from raterlens.likelihood.priors import Pseudo, pseudo_ratings
 from raterlens.models.build import Options, build, with_known
 from raterlens.models.registry import facets_spec
 from raterlens.ratings.coded import Facet, KnownAnswers
+from tests.support.pairs import Order, Tie, as_pairs
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,18 @@ CASES = {
     "rater thresholds, graded, groups": case(
         link="probit", scale="graded", categories=4, rater_thresholds="drawn", groups="each"
     ),
+    "pairs": case(pairs=True),
+    "pairs, halo": case(pairs=True, halo="rater"),
+    "pairs, probit, pieces": case(link="probit", pairs=True, pieces=True),
+    "ties": case(categories=3, pairs=True),
+    "ties, halo, groups": case(categories=3, pairs=True, halo="common", groups="each"),
     "rater thresholds, halo, pieces": case(categories=3, rater_thresholds="drawn", halo="rater", pieces=True),
 }
 NODES = Nodes.equally_spaced(-9.0, 9.0, 0.15)
 # What a piece's spread and a shape are at, and the slope of known answers.
 OMEGA, SHAPE, ANSWERS = 0.7, (0.15, -0.02), 2.5
+# Where items are pairs: of which objects.
+PAIRS = (0, 1), (1, 2), (2, 0)
 
 
 def ratings_of(known: Case, students: int = 7, seed: int = 3) -> rl.Ratings:
@@ -125,11 +133,13 @@ def problem_of(
     known: Case, ratings: rl.Ratings, *, pseudo: bool = True, client: Any = None
 ) -> tuple[FacetsMarginal, Array]:
     """The likelihood of the ratings, and parameters somewhere."""
-    asked = {name: value for name, value in known.options if name != "known"}
+    asked = {name: value for name, value in known.options if name not in ("known", "pairs")}
     options = Options(facets_spec(known.model), get_link(known.link), known.scale, **asked)
     model, response = build(ratings, options, known.categories)
     if ratings.known is not None:
         model = with_known(model, response, ratings, ANSWERS)
+    if known.asked.get("pairs"):
+        model = as_pairs(model, PAIRS, Order(), *([Tie()] if known.categories > 2 else []))
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     given = pseudo_ratings(model, response.n_categories) if pseudo else nobody
     problem = marginal(ratings, model, response, given, client)
@@ -217,13 +227,19 @@ def _log_prob(
     slope, severity = (each[min(rater, len(each) - 1)] for each in (of["slope"], of["severity"]))
     stretch = np.exp(of["item_slope"][item]) if "item_slope" in of else 1.0
     weight = slope if known.model == "probit" else 1.0
-    s = slope * stretch * psi - severity - weight * of["difficulty"][item]
+    s = slope * stretch * psi - severity
+    if "worth" in of:
+        s = s + of["worth"][PAIRS[item][0]] - of["worth"][PAIRS[item][1]] - of["order"][0]
+    else:
+        s = s - weight * of["difficulty"][item]
     if "interaction item" in of:  # all raters have rated all items
         s = s - of["interaction item"][rater * ratings.n_items + item]
     if "halo" in of:
         s = s + np.sqrt(of["halo"][min(rater, len(of["halo"]) - 1)]) * u
     if known.categories == 2:
         return _of_steps(known, score, s, np.zeros(1))
+    if "tie" in of:
+        return _of_steps(known, score, s, np.array([-of["tie"][0], of["tie"][0]]))
     steps = known.categories - 1
     own = of["threshold"].reshape(-1, steps)
     tau = own[item if len(own) > 1 else 0]
