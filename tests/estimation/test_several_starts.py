@@ -9,11 +9,10 @@ from benchmarks.truth.independent_optimum import KINDS, compared
 from benchmarks.truth.small_designs import drawn
 from raterlens.capability.links import get_link
 from raterlens.config import FitConfig
-from raterlens.config.limits import STARTED_RATINGS
+from raterlens.config.limits import AGREEING_STARTS, STARTED_RATINGS
 from raterlens.estimation.facets_estimate import Known
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Search
-from raterlens.estimation.several_starts import ENOUGH
 from raterlens.models.build import Options, build
 from raterlens.models.registry import facets_spec
 from raterlens.models.terms.shape import SHAPE
@@ -58,7 +57,7 @@ def test_enough_starts_that_agree_end_the_search():
     clear = rl.simulate(students=150, raters=3, items=3, seed=1).ratings
     assert clear.n_ratings <= STARTED_RATINGS
     record = rl.fit(clear, model="gmf", standard_errors=False, starts=50).optimiser
-    assert record.starts == record.agreeing == ENOUGH
+    assert record.starts == record.agreeing == AGREEING_STARTS
 
 
 def test_neither_many_ratings_nor_a_known_beginning_are_searched():

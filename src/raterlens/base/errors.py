@@ -38,7 +38,7 @@ class RaterlensError(Exception):
     ) -> None:
         super().__init__(what, remedy)
         named = next(mentioned(what), None)
-        if value is None and named is not None and option in (None, named.name):
+        if value is None and named is not None and option in (None, named.name) and named.value is not ...:
             value = named.value
         named = named or next(mentioned(remedy), None)
         if option is None and named is not None:

@@ -11,14 +11,20 @@ QUOTED = 80
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option mentioned in a message: `cut=3` in Python, `--cut 3` on the command line, a field on a page."""
+    """An option mentioned in a message: `cut=3` in Python, `--cut 3` on the command line, a field on a page.
+
+    Examples
+    --------
+    >>> str(Option("prior")), str(Option("prior", None)), str(Option("cut", 3))
+    ('prior=', 'prior=None', 'cut=3')
+    """
 
     name: str
-    value: Any = None
-    """None if only the option itself is meant."""
+    value: Any = ...
+    """`...` if only the option itself is meant, without a value."""
 
     def __str__(self) -> str:
-        shown = "" if self.value is None else repr(self.value)
+        shown = "" if self.value is ... else repr(self.value)
         return f"{self.name}={shown if len(shown) <= QUOTED else shortened(self.value)}"
 
 

@@ -45,6 +45,9 @@ no ratings, and marks are taken for continuous."""
 STARTED_RATINGS = 3_000
 """Ratings up to which a fit has several starting points. With more, second maxima were not seen, and other starts would
 cost more than they find."""
+AGREEING_STARTS, FEW_RATINGS = 3, 300
+"""Starts that end at the best maximum are enough when this many agree; but not with so few ratings that most starts may
+end at the same lower maximum. There each start costs milliseconds, and all are made."""
 SHAPED_RATINGS = 10_000
 """Ratings up to which smooth abilities begin from several shapes: skewed either way, and two peaks."""
 COMPARED_RATINGS = 100_000

@@ -102,5 +102,4 @@ def check_number(name: str, value: object, least: float, most: float | None = No
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not least <= value <= (math.inf if most is None else most):  # type: ignore[operator]
         bound = f"of at least {least:g}" if most is None else f"from {least:g} to {most:g}"
-        seen = Message(Option(name), "None") if value is None else Option(name, value)
-        raise OptionError(Message(seen, " is not possible"), f"give a number {bound}")
+        raise OptionError(Message(Option(name, value), " is not possible"), f"give a number {bound}")

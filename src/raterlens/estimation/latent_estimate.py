@@ -11,7 +11,7 @@ from scipy import sparse, special
 
 from raterlens.base.arrays import Array
 from raterlens.base.text import counted
-from raterlens.config.limits import COMPARED_RATINGS, LATENT_PARAMETERS
+from raterlens.config.limits import AGREEING_STARTS, COMPARED_RATINGS, FEW_RATINGS, LATENT_PARAMETERS
 from raterlens.estimation.optimiser import USUAL, Estimate, Optimum, Search, Space, maximise, newton
 from raterlens.estimation.quadrature import Grid
 from raterlens.likelihood.engines.contract import Tables
@@ -29,9 +29,8 @@ from raterlens.ratings.coded import Ratings
 
 # Two starts with log-likelihoods this close have reached the same maximum.
 SAME_MAXIMUM = 0.1
-# That many starts at the best maximum are enough; not on so few ratings that most may end at the same lower one. There
-# the starts are the most promising of this many times as many, begun side by side.
-ENOUGH, FEW_RATINGS, _SIDE_BY_SIDE = 3, 300, 10
+# With few ratings, starts are the most promising of this many times as many, begun side by side.
+_SIDE_BY_SIDE = 10
 # Of their ends, so many that differ by more than the second number on a rough grid are gone to on a fine one.
 _MOST_TOPS, _DIFFERENT = 3, 3e-3
 # Fine enough to tell maxima apart, far from the last digits.
@@ -100,7 +99,7 @@ def estimate_latent_class(
         climbed.append((climb.near(start, f"start {number + 1} of up to {starts}"), number))
         climbed.sort(key=lambda end: -end[0].value.objective)
         reached = np.array([optimum.value.objective for optimum, _ in climbed])
-        if np.sum(_same(reached)) == ENOUGH and not few:
+        if np.sum(_same(reached)) == AGREEING_STARTS and not few:
             break
     best = climbed[0][0]
     if sample is not ratings:

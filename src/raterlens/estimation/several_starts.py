@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from raterlens.base.arrays import Array, Mask
-from raterlens.config.limits import SHAPED_RATINGS, STARTED_RATINGS
+from raterlens.config.limits import AGREEING_STARTS, FEW_RATINGS, SHAPED_RATINGS, STARTED_RATINGS
 from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Maximum, Task, information_scale
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.likelihood.marginal import FacetsMarginal
@@ -24,9 +24,6 @@ from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
 
-# So many starts that end at the best maximum are enough; but for raters with slopes of their own on so few ratings that
-# most starts may end at the same lower one. There each costs milliseconds.
-ENOUGH, FEW_RATINGS = 3, 300
 SAME_MAXIMUM, SAME_OF_FEW = 0.02, 2e-3
 # On the rough grid of climbs, maxima so near the best may be as good; this many are gone to.
 MAY_BE_BEST, MOST_GONE_TO = 0.1, 3
@@ -99,7 +96,7 @@ def maxima(
 
     for start in _starts(problem, first, begin, space, search):
         climb(start)
-        if found[0].found == ENOUGH and not few:
+        if found[0].found == AGREEING_STARTS and not few:
             break
     if ratings is not None:
         for which in _together(ratings, problem, found[0].parameters):

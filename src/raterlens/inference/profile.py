@@ -388,16 +388,15 @@ def _check(fit: "Result", ratings: Ratings) -> Calibration:
     drawing = {"repeats"} if DRAW in known.effects else set()
     for option in ("halo", "ability", "piece", "interactions", "repeats"):
         if option in {*known.effects, *interacting, *drawing}:
-            value = getattr(fit.config, option, None)
             raise OptionError(
-                Message("profile does not know ", Option(option, value)),
+                Message("profile does not know ", Option(option, getattr(fit.config, option, None) or ...)),
                 "use the intervals in fit.raters",
             )
     mixed = yardstick.reference != MAX and str(yardstick.reference).split()[0] in ("quantile", "max")
     if known.spread is not None:
         raise OptionError(
             "profile likelihood is that of the ratings alone, and this fit has a panel prior",
-            Message("use the intervals in fit.raters, or fit with ", Option("prior", None)),
+            Message("use the intervals in fit.raters, or fit with ", Option("prior", "none")),
         )
     if mixed:
         raise OptionError(

@@ -60,7 +60,7 @@ def label(option: Option) -> str:
     if name not in TABLE["fields"]:
         return f"{as_flag(option)} on the command line"  # the pages do not ask for it
     noun: str = TABLE["fields"][name]["noun"]
-    if value is None or value is True:
+    if value is ... or value is None or value is True:
         return noun
     shown = TABLE["choices"].get(name, {}).get(value)
     return f"{noun} {value}" if shown is None else f"{noun} “{shown.partition(' (')[0]}”"

@@ -138,7 +138,7 @@ def flag(option: Option) -> list[str]:
     (['--no-standard-errors'], ['--student'])
     """
     name = FLAGS.get(option.name, option.name).replace("_", "-")
-    if option.value is None or option.value is True:
+    if option.value is ... or option.value is None or option.value is True:
         return [f"--{name}"]
     if option.value is False:
         return [f"--{name}" if option.name in FLAGS else f"--no-{name}"]  # the flag then names the opposite
