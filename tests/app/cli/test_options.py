@@ -133,7 +133,7 @@ def test_a_new_field_is_an_option_without_further_work() -> None:
         haste: str = option("none", "Haste.")
         strict: bool = option(True, "Not strict.")
 
-    record = options._record(Wider, options._MODEL)
+    record = options.option_record(Wider, options._MODEL)
     kinds = {field.name: field.type for field in dataclasses.fields(record)}
     assert record().haste == "none"
     assert kinds["haste"].__metadata__[0].help == "Haste."

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 from cyclopts import Group, Parameter
 
-from raterlens.app.web.settings import Settings
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, between_commas
 from raterlens.config import FitConfig, ReadConfig
@@ -30,7 +29,6 @@ _GATE = Group("Gate", sort_key=3)
 _DECISIONS = Group("Decisions", sort_key=4)
 _WORK = Group("Long fits", sort_key=4)
 _OUTPUT = Group("Output", sort_key=5)
-_SERVER = Group("Server", sort_key=1)
 
 
 def one_of(names: Sequence[str]) -> str:
@@ -91,7 +89,7 @@ def _kind(one: "Field[Any]") -> Any:
     return type(one.default) if isinstance(one.default, str | int) else str | None
 
 
-def _record(config: type, group: Group) -> Any:
+def option_record(config: type, group: Group) -> Any:
     """The options of a configuration, as a shell gives them."""
     options: list[Any] = []
     for one in fields(config):
@@ -113,12 +111,10 @@ if TYPE_CHECKING:
     ReadOptions = ReadConfig
     FitOptions = FitConfig
     BoundOptions = Bounds
-    ServerOptions = Settings
 else:
-    ReadOptions = _record(ReadConfig, _TABLE)
-    FitOptions = _record(FitConfig, _MODEL)
-    BoundOptions = _record(Bounds, _GATE)
-    ServerOptions = _record(Settings, _SERVER)
+    ReadOptions = option_record(ReadConfig, _TABLE)
+    FitOptions = option_record(FitConfig, _MODEL)
+    BoundOptions = option_record(Bounds, _GATE)
 
 
 def read_config(options: ReadOptions) -> ReadConfig:

@@ -1,16 +1,21 @@
 """`raterlens serve`: check the options, then start the web app."""
 
 from importlib.util import find_spec
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
-from raterlens.app.cli.options import ServerOptions
+from raterlens.app.cli.options import option_record
 from raterlens.app.web.settings import Settings
 from raterlens.base.errors import OptionError
 
 NEEDED = ("starlette", "uvicorn", "python_multipart")
 """Packages of the extra `web`."""
+
+if TYPE_CHECKING:
+    ServerOptions = Settings
+else:
+    ServerOptions = option_record(Settings, Group("Server", sort_key=1))
 
 
 def serve(
