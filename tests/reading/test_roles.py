@@ -165,3 +165,17 @@ def test_plain_names_and_what_the_user_says_are_only_remarked_on() -> None:
     notes = read(SWAPPED.rename({"sample": "student"})).notes
     assert "3 students and 40 items: are the student and the item column swapped?" in notes
     assert read(SWAPPED, student="sample").n_students == 3
+
+
+def test_a_column_given_for_another_role_does_not_name_the_student():
+    rows = [(f"S{n}", school, f"R{r}", (n + r) % 2) for n in range(8) for school in "AB" for r in range(2)]
+    table = pl.DataFrame(rows, schema=["student", "school", "rater", "score"], orient="row")
+    with pytest.raises(UncertainError, match="occurs with several 'school'"):
+        read(table)
+    assert read(table, facets=["school"], duplicates="keep").n_students == 8
+
+
+def test_a_school_noted_at_random_does_not_name_the_student():
+    rows = [(f"S{n}", (n + r) % 3, f"R{r}", (n * r) % 2) for n in range(9) for r in range(3)]
+    table = pl.DataFrame(rows, schema=["student", "school", "rater", "score"], orient="row")
+    assert read(table).n_students == 9

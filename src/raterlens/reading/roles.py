@@ -235,7 +235,8 @@ def detect_roles(columns: Sequence[str], config: ReadConfig, look: ColumnSample)
     student, item = (found.roles.get(role) for role in ("student", "item"))
     if item and student and tier(item, "item") is None and _same_partition([student, item], look.frame):
         found = found.without("item")  # another name of the same
-    return _variants(columns, look, found)
+    shareable = config.names("group")  # may also be part of what names a student
+    return _variants([name for name in columns if name not in taken or name in shareable], look, found)
 
 
 def _people_and_works(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
@@ -465,8 +466,8 @@ def _variants(columns: Sequence[str], look: ColumnSample, found: DetectedRoles) 
     if student is None or rater is None:
         return found
     free = [name for name in columns if name not in found.roles.values()]
-    places = [name for name in free if _counts_anew(name, student, look)]
     keys = [student, rater, *([found.roles["item"]] if "item" in found.roles else [])]
+    places = [name for name in free if _counts_anew(name, keys, look)]
     usual = known("variants") if tier(student, "student") != 0 else {"file"}
     apart = [name for name in free if {*stems(name), plain(name).rpartition("_")[2]} & usual]
     again = (
@@ -490,9 +491,13 @@ def _variants(columns: Sequence[str], look: ColumnSample, found: DetectedRoles) 
     )
 
 
-def _counts_anew(name: str, student: str, look: ColumnSample) -> bool:
-    """Whether most students' labels occur in several centres or classes, so that these begin to count anew."""
+def _counts_anew(name: str, keys: Sequence[str], look: ColumnSample) -> bool:
+    """Whether most students' labels occur in several centres or classes, so that these begin to count anew: raters
+    rate a label once for each, or have one centre."""
     if not stems(name) & known("places") or look[name].kind == "text":
+        return False
+    student, rater, *_ = keys
+    if not look.frame.select(keys).is_duplicated().any() and not is_function(look.frame, name, rater):
         return False
     pairs = look.frame.select(student, name).drop_nulls().unique()
     several = pairs.group_by(student).len()["len"] > 1
