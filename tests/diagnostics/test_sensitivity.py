@@ -33,6 +33,12 @@ def test_groups_are_left_out_in_turn(small):
     assert {"without school a", "without school b"} <= set(table["change"])
 
 
+def test_nothing_is_left_out_where_nobody_would_remain(small):
+    alone = small.subset(small.rater == 0)
+    table = sensitivity(rl.fit(alone, model="gmf"), alone, links=())
+    assert set(table["change"]) == {"model tfm"}
+
+
 def test_raters_go_by_their_names(small):
     """Ratings may come in another order of raters; those of strangers say nothing about the fit's raters."""
     fit = rl.fit(small, model="gmf")

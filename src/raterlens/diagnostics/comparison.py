@@ -397,14 +397,9 @@ def sensitivity(
         label = own["rater"][yardstick]
         # Whoever is left discriminates best in its place.
         reference = None if fit.config.reference == label else fit.config.reference
-        parts.append(
-            _refit(
-                f"without {label}",
-                fit,
-                ratings.subset(known[ratings.rater] != yardstick),
-                reference=reference,
-            )
-        )
+        others = known[ratings.rater] != yardstick
+        if others.any():
+            parts.append(_refit(f"without {label}", fit, ratings.subset(others), reference=reference))
     parts += [_refit(f"link {link}", fit, ratings, **_link(fit, link)) for link in links if link != fit.link]
     parts += [_refit(f"model {model}", fit, ratings, model=model) for model in models if model != fit.model]
     for name, (codes, labels) in groups_of(groups or (), ratings).items():
