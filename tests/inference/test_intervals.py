@@ -21,7 +21,6 @@ from raterlens.inference.intervals import (
     curve_estimates,
     measure,
     rater_estimates,
-    standards,
 )
 from raterlens.inference.panel_draws import within_limits
 from raterlens.models.panel import Panel, SlopeLimits
@@ -118,7 +117,7 @@ def test_sharpness_and_standards_hold_in_a_normal_world():
         found = estimates(panel)
         held += (found.sharpness_low <= true) & (true <= found.sharpness_high)
         on = measure(panel, Measure(1.0, np.zeros(3)), severity_of_origin("absolute", 3), is_most=False)
-        own = standards(on, INDEX)
+        own = rater_estimates(panel, on, INDEX)
         standing += (own.passes_low <= share) & (share <= own.passes_high)
     assert np.abs(held / runs - 0.95).max() < 0.04
     assert np.abs(standing / runs - 0.95).max() < 0.04
@@ -140,7 +139,7 @@ def test_sharpness_of_a_flat_rater_is_one_sided_and_the_standard_is_not():
     assert found.sharpness[1] == found.sharpness_low[1] == 0
     assert 0.1 < found.sharpness_high[1] < 0.4
     on = measure(panel, Measure(1.0, np.zeros(2)), severity_of_origin("absolute", 2), is_most=False)
-    own = standards(on, INDEX)
+    own = rater_estimates(panel, on, INDEX)
     assert 0 < own.passes_low[1] < own.passes[1] < own.passes_high[1] < 0.5
 
 
@@ -148,27 +147,6 @@ def test_ordered_scores_of_two_raters_of_whom_neither_can_be_the_best():
     rows = [("a", "x", 0), ("a", "x", 0), ("a", "x", 1), ("a", "x", 2), ("b", "y", 0), ("b", "y", 0)]
     fit = rl.fit(pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row"), model="gmf")
     assert fit.raters["kappa_high"].is_finite().all()
-
-
-def test_a_rater_of_whom_nothing_is_known_takes_fewer_draws(monkeypatch):
-    """With reading effects; the others' intervals stay as they are, and its own says about the same."""
-    variance = np.array([0.04, 0.04, 0.04, 500.0**2, 0.01, 0.01])
-    covariance = np.diag(variance)
-    panel = Panel(
-        np.array([1.5, 1.0, 0.8]),
-        np.array([0.0, 0.5, -0.5]),
-        covariance,
-        np.zeros(3),
-        halo=np.full(3, 0.6),
-        halo_covariance=np.hstack([np.zeros((3, 6)), 0.01 * np.eye(3)]),
-    )
-    found = estimates(panel)
-    monkeypatch.setattr("raterlens.inference.intervals._VAGUE", np.inf)
-    every = estimates(panel)
-    for name in ("kappa_low", "kappa_high", "sharpness_low", "sharpness_high"):
-        few, all_of_them = getattr(found, name), getattr(every, name)
-        np.testing.assert_allclose(few[1:], all_of_them[1:], rtol=1e-12)
-        assert few[0] == pytest.approx(all_of_them[0], abs=0.1)
 
 
 # ------------------------------------------------------------------------------- against what it means, spelled out

@@ -95,7 +95,7 @@ def test_a_corrected_yardstick_is_flatter_and_one_of_a_sample_steeper(fit):
 
 def test_standards_are_counted_from_the_average_rater_whatever_the_origin(fit):
     average, absolute, elsewhere = (
-        measured_fit(fit, replace(fit.yardstick, origin=origin)).raters_and_standards()[1]
+        measured_fit(fit, replace(fit.yardstick, origin=origin)).raters()
         for origin in ("average", "absolute", 0.7)
     )
     np.testing.assert_allclose(absolute.passes, average.passes)

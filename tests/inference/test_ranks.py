@@ -11,7 +11,7 @@ from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.capability.yardstick import Measure
 from raterlens.inference.intervals import measure
-from raterlens.inference.measurement import measured_fit
+from raterlens.inference.measurement import Measurement, measured_fit
 from raterlens.inference.rater_comparison import (
     _drawn,
     against_mean,
@@ -32,7 +32,9 @@ def on_yardstick(slope, severity, covariance, sigma=2.0):
     n = len(slope)
     panel = Panel(np.asarray(slope, float), np.asarray(severity, float), covariance, np.zeros(n))
     origin = Measure(0.0, np.zeros(n))
-    return panel, measure(panel, Measure(sigma, np.zeros(n)), origin, is_most=False), origin
+    yardstick = Measure(sigma, np.zeros(n))
+    on = measure(panel, yardstick, origin, is_most=False)
+    return Measurement(panel, on, INDEX, yardstick, origin, absolute=False)
 
 
 def test_holm_on_a_worked_example():
@@ -63,9 +65,9 @@ def test_covariance_of_kappas_by_differences():
     root = 0.1 * random.normal(size=(6, 6))
     slope, severity, weights = np.array([1.0, 1.4, 0.6]), np.array([0.2, -0.7, 0.9]), np.full(3, 1 / 3)
     panel = Panel(slope, severity, root @ root.T, np.zeros(3))
-    origin = Measure(0.0, weights)
-    on = measure(panel, Measure(1.4, np.zeros(3)), origin, is_most=False)
-    found = kappa_covariance(panel, on, origin, INDEX)
+    origin, yardstick = Measure(0.0, weights), Measure(1.4, np.zeros(3))
+    on = measure(panel, yardstick, origin, is_most=False)
+    found = kappa_covariance(Measurement(panel, on, INDEX, yardstick, origin, absolute=False))
 
     def kappa(x):
         return INDEX.kappa(x[:3], x[3:] - x[3:] @ weights, np.full(3, 1.4))
@@ -81,9 +83,9 @@ def test_tests_hold_their_level_where_raters_are_alike():
     covariance = np.diag(np.r_[np.full(5, 0.01), np.full(5, 0.02)])
     for _ in range(runs):
         x = np.r_[np.ones(5), np.full(5, 0.3)] + np.sqrt(np.diag(covariance)) * random.normal(size=10)
-        panel, on, origin = on_yardstick(x[:5], x[5:], covariance)
-        kappa = INDEX.kappa(on.a, on.eta, on.sigmas)
-        _, _, tests = each_pair(kappa, kappa_covariance(panel, on, origin, INDEX))
+        where = on_yardstick(x[:5], x[5:], covariance)
+        kappa = INDEX.kappa(where.on.a, where.on.eta, where.on.sigmas)
+        _, _, tests = each_pair(kappa, kappa_covariance(where))
         hits += (tests.p < 0.05).mean() / runs
         any_hit += bool((tests.holm < 0.05).any())
     assert hits == pytest.approx(0.05, abs=0.02)
@@ -93,16 +95,14 @@ def test_tests_hold_their_level_where_raters_are_alike():
 def test_probability_of_being_best_has_a_closed_form_for_two():
     """Small errors, so that kappa is linear: P = Phi(difference / se of the difference)."""
     covariance = np.diag([1e-4, 1e-4, 0.0, 0.0])
-    panel, on, origin = on_yardstick([1.0, 1.01], [0.0, 0.0], covariance)
-    found = ranks(panel, on, origin, INDEX, 1)
+    found = ranks(on_yardstick([1.0, 1.01], [0.0, 0.0], covariance), 1)
     assert found.best[1] == pytest.approx(stats.norm.cdf(0.01 / np.sqrt(2e-4)), abs=BY_CHANCE)
     assert found.worst[0] == pytest.approx(found.best[1])
     assert found.rank.tolist() == [2, 1]
 
 
 def test_ranks_of_a_sure_panel_are_sure():
-    panel, on, origin = on_yardstick([0.5, 1.5, 1.0], np.zeros(3), 1e-8 * np.eye(6))
-    found = ranks(panel, on, origin, INDEX, 1)
+    found = ranks(on_yardstick([0.5, 1.5, 1.0], np.zeros(3), 1e-8 * np.eye(6)), 1)
     assert found.rank.tolist() == found.low.tolist() == found.high.tolist() == [3, 1, 2]
     assert found.best.tolist() == [0, 1, 0]
 
@@ -113,16 +113,10 @@ def test_a_sparse_covariance_gives_the_same_as_a_dense_one():
     dense = np.diag(np.r_[np.full(4, 0.04), np.full(4, 0.02)])
     dense[np.arange(4), 4 + np.arange(4)] = dense[4 + np.arange(4), np.arange(4)] = 0.01
     slope, severity = [0.5, 1.5, 1.0, 1.1], [0.1, 0.2, -0.4, 0.0]
-    panel, on, origin = on_yardstick(slope, severity, dense)
-    thin, thin_on, _ = on_yardstick(slope, severity, sparse.csr_array(dense))
-    np.testing.assert_allclose(
-        kappa_covariance(panel, on, origin, INDEX),
-        kappa_covariance(thin, thin_on, origin, INDEX).toarray(),
-        atol=1e-14,
-    )
-    np.testing.assert_allclose(
-        ranks(panel, on, origin, INDEX, 1).best, ranks(thin, thin_on, origin, INDEX, 1).best, atol=BY_CHANCE
-    )
+    thick = on_yardstick(slope, severity, dense)
+    thin = on_yardstick(slope, severity, sparse.csr_array(dense))
+    np.testing.assert_allclose(kappa_covariance(thick), kappa_covariance(thin).toarray(), atol=1e-14)
+    np.testing.assert_allclose(ranks(thick, 1).best, ranks(thin, 1).best, atol=BY_CHANCE)
 
 
 def test_ratings_needed():
@@ -148,10 +142,9 @@ def test_draws_reach_as_far_as_the_intervals_where_a_slope_ran_to_its_limit():
     ratings = rl.simulate(students=40, raters=3, items=1, difficulty=0.0, seed=10, **raters).ratings
     fit = rl.fit(ratings, model="gmf", reference=3.0)
     where = measured_fit(fit, fit.yardstick)
-    own = where.panel, where.on, where.origin, where.index
-    kappa = np.concatenate(list(_drawn(*own)))
+    kappa = np.concatenate(list(_drawn(where)))
     ends = np.quantile(kappa, [0.025, 0.975], axis=0)
     np.testing.assert_allclose(ends, fit.raters.select("kappa_low", "kappa_high").to_numpy().T, atol=0.08)
-    np.testing.assert_allclose(kappa_covariance(*own), np.cov(kappa, rowvar=False))
+    np.testing.assert_allclose(kappa_covariance(where), np.cov(kappa, rowvar=False))
     steep = int(np.flatnonzero(fit.calibration.at_limit)[0])
     assert fit.compare_raters().raters["rank_high"][steep] > 1

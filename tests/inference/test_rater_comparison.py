@@ -11,7 +11,6 @@ from raterlens.inference.rater_comparison import (
     RaterComparison,
     _own_se,
     _pairs,
-    common_error,
     own_error,
     ratings_needed,
 )
@@ -155,7 +154,7 @@ def test_what_is_said_of_raters_follows_from_their_intervals(fit):
     where = measured_fit(fit, fit.yardstick)
     own = _own_se(where)
     # By differences, from the raters' own parts of the covariance.
-    blocks, step, on = own_error(where.panel, common_error(where.panel)), 1e-5, where.on
+    blocks, step, on = own_error(where.panel), 1e-5, where.on
     by = np.stack(
         [
             (

@@ -250,10 +250,9 @@ class FacetsTask:
         errors = estimate.moments.sd
         if self.config.method == "mml":
             errors = ability_errors(estimate, self.coded, covariance, reach)
-        on = measured(calibration, self.yardstick, estimate.moments.mean, errors)
-        raters, standards = on.raters_and_standards()
+        raters = measured(calibration, self.yardstick, estimate.moments.mean, errors).raters()
         tables = tabulate(
-            self.ratings, estimate, raters, standards, errors, covariance, calibration.values, self.covariates
+            self.ratings, estimate, raters, errors, covariance, calibration.values, self.covariates
         )
         if estimate.shared is not None:
             tables["shared"] = estimate.shared.table()

@@ -4,6 +4,7 @@ choices of `rl.fit(covariance=...)` that are not the observed information itself
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,11 @@ class Covariance:
     """Parameters that the data say next to nothing about; their variances are large but finite."""
     steadied: float = 0.0
     """Relative addition to every parameter's information that made the matrix invertible."""
+
+
+def dense(matrix: object) -> TypeGuard[Array]:
+    """Whether all entries are kept: of large panels only some are."""
+    return isinstance(matrix, np.ndarray)
 
 
 def in_full(matrix: Matrix) -> Array:

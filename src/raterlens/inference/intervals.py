@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raterlens.base.arrays import Array, Mask
+from raterlens.base.arrays import Array
 from raterlens.capability.index import Gradient, Index
 from raterlens.capability.integrals import peaks
 from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
@@ -30,9 +30,6 @@ AT_LIMIT = 2.4
 # of those who come out at 0 once in a hundred times (z = 2.326; x is beyond 0.965 in one of twenty of them), and more
 # of those who do more often.
 AT_ZERO = 3.146
-# With reading effects, every so many draws do for a rater whose severity has a standard error beyond this: next to
-# nothing is known of it, and no table of Chebyshev's reaches so far.
-_THINNED, _VAGUE = 10, 100.0
 # Severities of an interval that are tried before the best of them is refined.
 _CANDIDATES = 33
 
@@ -54,6 +51,10 @@ class RaterEstimates:
     sharpness_se: Array
     sharpness_low: Array
     sharpness_high: Array
+    passes: Array
+    """The share of students who pass where the average rater passes half."""
+    passes_low: Array
+    passes_high: Array
     sigma: float
     sigma_se: float
     alpha: float
@@ -94,65 +95,44 @@ def rater_estimates(
     panel: Panel, on: Measured, index: Index, *, with_intervals: bool = True
 ) -> RaterEstimates:
     """Capability of every rater; intervals take most of the time."""
-    wider = _widening(on, index, Index.kappa_and_sharpness)
-    if on.joint is None or not with_intervals:
-        nothing = np.full((2, len(on.a)), np.nan)
-        return _estimates(panel, on, index, nothing, nothing, wider)
-    return _estimates(panel, on, index, *_rater_intervals(on, index, Index.kappa_and_sharpness, wider), wider)
+    found, wider = _shown(on, index), _widening(on, index)
+    low, high = np.full((2, *found.shape), np.nan)
+    if on.joint is not None and with_intervals:
+        best = _IfTheBest(on)
+        low, high = _quantiles(on, index, Index.all_shown, beside=best.see)
+        _one_sided(on, index, Index.kappa_and_sharpness, low[:2], high[:2])
+        if on.limits is not None:
+            # A slope that may be as large as the search goes may be larger: the bound is none of sharpness.
+            high[1] = np.where(on.limits.high >= LARGEST_SLOPE, 1.0, high[1])
+        if on.is_most:
+            high[0] = np.maximum(high[0], best.upper(index))
+        if on.is_most and on.sigma == 0:
+            # Shares of nothing: anything is possible.
+            low[0], high[0] = 0.0, 1.0
+        if wider is not None:
+            most = np.maximum(high[0], 1.0)
+            low, high = found - wider * (found - low), found + wider * (high - found)
+            high[0] = np.minimum(high[0], most)
+            # Neither sharpness nor a share of passes exceeds 1.
+            high[1:] = np.minimum(high[1:], 1.0)
+            low[2:] = np.maximum(low[2:], 0.0)
+    return _estimates(panel, on, index, np.stack([found, low, high], axis=1), wider)
 
 
-def estimates_and_standards(panel: Panel, on: Measured, index: Index) -> tuple[RaterEstimates, "Standards"]:
-    """`rater_estimates` and `standards`, from the same draws."""
-    if on.joint is None:
-        return rater_estimates(panel, on, index), standards(on, index)
-    wider = _widening(on, index, Index.all_shown)
-    low, high = _rater_intervals(on, index, Index.all_shown, wider)
-    found = Standards(index.standard(on.a, on.eta, on.halos), low[2], high[2])
-    return _estimates(panel, on, index, low[:2], high[:2], wider), found
+def _shown(on: Measured, index: Index) -> Array:
+    """(values, raters): kappa, sharpness and standard."""
+    return np.stack(index.all_shown(on.a, on.eta, on.sigmas, on.halos))
 
 
-def _rater_intervals(
-    on: Measured, index: Index, values: "Values", wider: Array | None
-) -> tuple[Array, Array]:
-    """(values, raters) twice; the first two values are kappa and sharpness, which are 0 where a slope is."""
-    best = _IfTheBest(on)
-    low, high = _quantiles(on, index, values, beside=best.see)
-    _one_sided(on, index, values, low[:2], high[:2])
-    if on.limits is not None:
-        # A slope that may be as large as the search goes may be larger: the bound is none of sharpness.
-        high[1] = np.where(on.limits.high >= LARGEST_SLOPE, 1.0, high[1])
-    if on.is_most:
-        high[0] = np.maximum(high[0], best.upper(index))
-    if on.is_most and on.sigma == 0:
-        # Shares of nothing: anything is possible.
-        low[0], high[0] = 0.0, 1.0
-    return _widened(on, index, values, wider, low, high)
-
-
-def _widened(
-    on: Measured, index: Index, values: "Values", wider: Array | None, low: Array, high: Array
-) -> tuple[Array, Array]:
-    """By what is not known of raters' own thresholds."""
-    if wider is None:
-        return low, high
-    here = np.stack(list(values(index, on.a, on.eta, on.sigmas, on.halos)))
-    most = np.maximum(high[0], 1.0)
-    low, high = here - wider * (here - low), here + wider * (high - here)
-    high[0] = np.minimum(high[0], most)
-    # Neither sharpness nor a share of passes exceeds 1.
-    high[1:] = np.minimum(high[1:], 1.0)
-    low[2:] = np.maximum(low[2:], 0.0)
-    return low, high
-
-
-def _widening(on: Measured, index: Index, values: "Values") -> Array | None:
-    """(values, raters); None where raters have no thresholds of their own, or nothing is known of errors."""
+def _widening(on: Measured, index: Index) -> Array | None:
+    """(values, raters): how much wider intervals are by what is not known of raters' own thresholds; None where raters
+    have none, or nothing is known of errors."""
     if index.own is None or on.joint is None:
         return None
     sigma = on.sigmas[:1]
 
     def of(one: Index, a: Array, eta: Array, _: int) -> list[Array]:
-        return list(values(one, a, eta, np.broadcast_to(sigma, a.shape), 0.0))
+        return list(one.all_shown(a, eta, np.broadcast_to(sigma, a.shape), 0.0))
 
     return index.widening(of, on.a, on.eta)
 
@@ -162,15 +142,12 @@ _LARGEST_ERROR = 1.0
 slope and severity as far as these could be. The interval does without."""
 
 
-def _estimates(
-    panel: Panel, on: Measured, index: Index, low: Array, high: Array, wider: Array | None
-) -> RaterEstimates:
-    """From the ends of the intervals of kappa and sharpness, each (2, raters)."""
+def _estimates(panel: Panel, on: Measured, index: Index, shown: Array, wider: Array | None) -> RaterEstimates:
+    """`shown`: kappa, sharpness and standard, each with both ends of its interval (values, 3, raters)."""
     a, eta, sigmas, halos = on.a, on.eta, on.sigmas, on.halos
     rho, rho_gradient = index.rho(a, sigmas)
     rho_se = eta_se = kappa_se = sharpness_se = np.full_like(a, np.nan)
     sigma_se = np.nan
-    kappa, sharpness = index.kappa_and_sharpness(a, eta, sigmas, halos)
     if on.joint is not None:
         rho_se = _standard_error(rho_gradient, on.joint)
         kappa_se = _standard_error(index.gradient(a, eta, sigmas, halos), on.joint)
@@ -186,6 +163,8 @@ def _estimates(
         sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
     if on.is_most and on.sigma == 0:
         rho_se = kappa_se = np.full_like(a, np.nan)
+    (kappa, kappa_low, kappa_high), (sharpness, sharpness_low, sharpness_high), passing = shown
+    passes, passes_low, passes_high = passing
     return RaterEstimates(
         slope=panel.slope,
         rho=rho,
@@ -194,41 +173,19 @@ def _estimates(
         eta_se=eta_se,
         kappa=kappa,
         kappa_se=kappa_se,
-        kappa_low=low[0],
-        kappa_high=high[0],
+        kappa_low=kappa_low,
+        kappa_high=kappa_high,
         sharpness=sharpness,
         sharpness_se=sharpness_se,
-        sharpness_low=low[1],
-        sharpness_high=high[1],
+        sharpness_low=sharpness_low,
+        sharpness_high=sharpness_high,
+        passes=passes,
+        passes_low=passes_low,
+        passes_high=passes_high,
         sigma=on.sigma,
         sigma_se=sigma_se,
         alpha=-on.origin,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Standards:
-    """One entry per rater: the share of students who pass where the average rater passes half, with its interval."""
-
-    passes: Array
-    passes_low: Array
-    passes_high: Array
-
-
-def standards(on: Measured, index: Index) -> Standards:
-    """Standards of a panel whose severities are counted from the average rater."""
-    found = index.standard(on.a, on.eta, on.halos)
-    if on.joint is None:
-        return Standards(found, *(np.full_like(found, np.nan),) * 2)
-    low, high = _quantiles(on, index, _standard)
-    if (wider := _widening(on, index, _standard)) is not None:
-        low[0] = np.maximum(found - wider[0] * (found - low[0]), 0.0)
-        high[0] = np.minimum(found + wider[0] * (high[0] - found), 1.0)
-    return Standards(found, low[0], high[0])
-
-
-def _standard(index: Index, a: Array, eta: Array, sigma: Array, halo: Array | float) -> list[Array]:
-    return [index.standard(a, eta, halo)]
 
 
 def curve_estimates(on: Measured, index: Index, abilities: Array) -> CurveEstimates:
@@ -323,29 +280,16 @@ def _quantiles(
     assert on.joint is not None
     found = np.stack(list(values(index, on.a, on.eta, on.sigmas, on.halos)))
     low, high = np.empty_like(found), np.empty_like(found)
-    vague = (on.joint[:, 1, 1] > _VAGUE**2) & (on.halo is not None)
 
-    def ends(rows: slice, some: Mask | slice, draws: Draws) -> None:
-        whose = np.arange(len(on.a))[rows][some]
-        for which, value in enumerate(values(index.of(whose), *draws)):
+    def block(rows: slice, draws: Draws) -> None:
+        beside(rows, draws)
+        for which, value in enumerate(values(index.of(np.arange(len(on.a))[rows]), *draws)):
             least, most = outer_quantiles(value, _TAIL)
             if on.sampled and (least < 0).any():
                 # Who may not tell students apart: the question is how good it is at most.
                 _, above = outer_quantiles(value, 1 - _LEVEL)
                 most = np.where(least < 0, np.maximum(above, 0.0), most)
-            low[which, rows][some], high[which, rows][some] = least, most
-
-    def block(rows: slice, draws: Draws) -> None:
-        beside(rows, draws)
-        own = vague[rows]
-        if not own.any():
-            ends(rows, slice(None), draws)
-            return
-        for some, step in ((~own, 1), (own, _THINNED)):
-            if some.any():
-                a, eta, sigma = (part[some, ::step] for part in draws[:3])
-                halo = draws.halo[some, ::step] if isinstance(draws.halo, np.ndarray) else draws.halo
-                ends(rows, some, Draws(a, eta, sigma, halo))
+            low[which, rows], high[which, rows] = least, most
 
     over_draws(on, block, each_by_itself=index.by_formula)
     return np.minimum(low, found), np.maximum(high, found)

@@ -25,14 +25,12 @@ from raterlens.capability.yardstick import (
     slope_of_yardstick,
     students_of,
 )
+from raterlens.inference.covariance import dense
 from raterlens.inference.intervals import (
     RaterEstimates,
-    Standards,
     curve_estimates,
-    estimates_and_standards,
     measure,
     rater_estimates,
-    standards,
 )
 from raterlens.inference.panel_draws import Measured
 from raterlens.likelihood.engines.contract import Matrix
@@ -47,6 +45,7 @@ RATER_COLUMNS = (
     *("rho", "rho_se", "eta", "eta_se", "kappa", "kappa_se", "kappa_low", "kappa_high"),
     *("sharpness", "sharpness_se", "sharpness_low", "sharpness_high"),
 )
+PASSES = ("passes", "passes_low", "passes_high")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,16 +61,14 @@ class Measurement:
     """Severities are counted from none of the raters."""
 
     def raters(self, *, with_intervals: bool = True) -> RaterEstimates:
-        return rater_estimates(self.panel, self.on, self.index, with_intervals=with_intervals)
-
-    def raters_and_standards(self) -> tuple[RaterEstimates, Standards]:
-        """Besides, how many students pass where the average rater (or the one that the origin stands for) passes
-        half."""
-        if self.absolute:
-            average = severity_of_origin(AVERAGE, len(self.panel.slope), self.panel.aside)
-            on = measure(self.panel, self.sigma, average, is_most=self.on.is_most)
-            return self.raters(), standards(on, self.index)
-        return estimates_and_standards(self.panel, self.on, self.index)
+        """Estimates of each rater; standards count from the average rater, whatever the origin of severities."""
+        found = rater_estimates(self.panel, self.on, self.index, with_intervals=with_intervals)
+        if not self.absolute:
+            return found
+        average = severity_of_origin(AVERAGE, len(self.panel.slope), self.panel.aside)
+        on = measure(self.panel, self.sigma, average, is_most=self.on.is_most)
+        usual = rater_estimates(self.panel, on, self.index, with_intervals=with_intervals)
+        return replace(found, **{name: getattr(usual, name) for name in PASSES})
 
     def only(self, rows: NDArray[np.int64]) -> "Measurement":
         """The same for these raters alone."""
@@ -180,8 +177,8 @@ def expected_largest(panel: Panel) -> Measure:
     assert panel.covariance is not None
     deviation = np.sqrt(np.maximum(panel.covariance.diagonal()[:n], 0.0))
     some = np.flatnonzero(panel.candidates & _could_be_largest(size, deviation, panel.candidates))
-    if isinstance(panel.covariance, np.ndarray):
-        root: Matrix = _root(panel.covariance[np.ix_(some, some)])
+    if dense(panel.covariance):
+        root: Matrix = symmetric_root(panel.covariance[np.ix_(some, some)])
     else:
         root = sparse.diags_array(deviation[some], format="csr")
     found = _largest(size[some], panel.slope[some], root, np.full(len(some), True))
@@ -253,7 +250,7 @@ def corrected_largest(panel: Panel, largest: Measure) -> Measure:
     return Measure(largest.constant - min(excess, 0.9 * largest.of(size)), largest.weights)
 
 
-def _root(matrix: Array) -> Array:
+def symmetric_root(matrix: Array) -> Array:
     """The symmetric root, whose rows follow those of the matrix in any order."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]) @ vectors.swapaxes(-1, -2))

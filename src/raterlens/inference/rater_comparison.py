@@ -18,10 +18,9 @@ from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed
-from raterlens.capability.index import Index
-from raterlens.capability.yardstick import Measure
-from raterlens.inference.measurement import Measurement, measured_fit
-from raterlens.inference.panel_draws import Measured, within_limits
+from raterlens.inference.covariance import dense
+from raterlens.inference.measurement import Measurement, measured_fit, symmetric_root
+from raterlens.inference.panel_draws import within_limits
 from raterlens.models.calibration import MOST_RATERS
 from raterlens.models.panel import Panel
 from raterlens.ratings.coded import Backend, to_backend
@@ -72,22 +71,21 @@ class Ranks:
     """Probability of being among the worst k."""
 
 
-def kappa_covariance(panel: Panel, on: Measured, origin: Measure, index: Index) -> Array | sparse.csr_array:
+def kappa_covariance(where: Measurement) -> Array | sparse.csr_array:
     """(raters, raters): covariance of all kappas, the yardstick and halos taken as given: by the delta method, or over
     draws where standard errors say too little."""
-    n = len(on.a)
+    on, covariance, n = where.on, where.panel.covariance, len(where.on.a)
     if on.limits is not None:
-        return np.asarray(np.cov(np.concatenate(list(_drawn(panel, on, origin, index))), rowvar=False))
-    by_slope, by_severity, *_ = index.gradient(on.a, on.eta, on.sigmas, on.halos)
+        return np.asarray(np.cov(np.concatenate(list(_drawn(where))), rowvar=False))
+    by_slope, by_severity, *_ = where.index.gradient(on.a, on.eta, on.sigmas, on.halos)
     slopes, severities = sparse.diags_array(by_slope), sparse.diags_array(by_severity)
-    assert panel.covariance is not None
-    if isinstance(panel.covariance, np.ndarray):
-        from_origin = np.eye(n) - origin.weights
+    if dense(covariance):
+        from_origin = np.eye(n) - where.origin.weights
         through = np.hstack([slopes.toarray(), severities @ from_origin])
-        return np.asarray(through @ panel.covariance @ through.T)
+        return np.asarray(through @ covariance @ through.T)
     # With many raters the origin hardly depends on any one of them.
     through = sparse.hstack([slopes, severities], format="csr")
-    return sparse.csr_array(through @ panel.covariance @ through.T)
+    return sparse.csr_array(through @ covariance @ through.T)
 
 
 def against_mean(kappa: Array, covariance: Array | sparse.csr_array) -> Tests:
@@ -108,14 +106,11 @@ def each_pair(kappa: Array, covariance: Array) -> tuple[NDArray[np.int64], NDArr
     return one, other, Tests.of(kappa[one] - kappa[other], np.sqrt(np.maximum(variance, 0.0)))
 
 
-def ranks(panel: Panel, on: Measured, origin: Measure, index: Index, k: int) -> Ranks:
+def ranks(where: Measurement, k: int) -> Ranks:
     """Ranks over joint draws of all raters' slopes and severities."""
-    n, kappa = len(on.a), index.kappa(on.a, on.eta, on.sigmas, on.halos)
-    drawn = np.empty((_DRAWS, n), dtype=np.int64)
-    first = 0
-    for value in _drawn(panel, on, origin, index):
-        drawn[first : first + len(value)] = stats.rankdata(-value, axis=1, method="ordinal")
-        first += len(value)
+    on = where.on
+    n, kappa = len(on.a), where.index.kappa(on.a, on.eta, on.sigmas, on.halos)
+    drawn = np.concatenate([stats.rankdata(-value, axis=1, method="ordinal") for value in _drawn(where)])
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0, method="inverted_cdf")
     return Ranks(
         stats.rankdata(-kappa, method="min").astype(np.int64),
@@ -126,21 +121,28 @@ def ranks(panel: Panel, on: Measured, origin: Measure, index: Index, k: int) -> 
     )
 
 
-def _drawn(panel: Panel, on: Measured, origin: Measure, index: Index) -> Iterator[Array]:
+def _drawn(where: Measurement) -> Iterator[Array]:
     """(draws, raters), some at a time: kappas of joint draws from the normal approximation, or within the limits."""
-    n, random, root = len(on.a), np.random.default_rng(_SEED), _root(panel)
+    on, origin, covariance = where.on, where.origin, where.panel.covariance
+    n, random = len(on.a), np.random.default_rng(_SEED)
+    # Between very many raters covariances are not kept: each is drawn by itself.
+    joint = symmetric_root(covariance) if dense(covariance) else symmetric_root(_blocks(where.panel))
     reversible = on.sampled or bool((on.a < 0).any())
     step = max(1, _BLOCK // n)
     for first in range(0, _DRAWS, step):
         size = min(step, _DRAWS - first)
-        moved = np.asarray(root @ random.standard_normal((2 * n, size)))
-        a = on.a[:, None] + moved[:n]
-        eta = on.eta[:, None] + moved[n:] - origin.weights @ moved[n:]
+        normal = random.standard_normal((2 * n, size))
+        if joint.ndim == 2:
+            slopes, severities = np.split(joint @ normal, 2)
+        else:
+            slopes, severities = np.einsum("rij,jrs->irs", joint, normal.reshape(2, n, size))
+        a = on.a[:, None] + slopes
+        eta = on.eta[:, None] + severities - origin.weights @ severities
         slope = a if reversible else np.maximum(a, 0.0)
         if on.limits is not None:
             slope, eta = within_limits(on, slice(None), a, eta, random.standard_normal((n, size)))
         halo = np.reshape(on.halos, (-1, 1))
-        yield index.kappa(slope, eta, np.full_like(a, on.sigmas[0]), halo).T
+        yield where.index.kappa(slope, eta, np.full_like(a, on.sigmas[0]), halo).T
 
 
 def ratings_needed(given: NDArray[np.int64], own: Array, total: Array, target: float) -> Array:
@@ -163,78 +165,32 @@ def holm(p: Array) -> Array:
     return adjusted
 
 
-def _root(panel: Panel) -> Array | sparse.csr_array:
-    """R with R R' the covariance of slopes and severities."""
+def _blocks(panel: Panel) -> Array:
+    """(raters, 2, 2): the covariance of each rater's slope and severity."""
     n, covariance = len(panel.slope), panel.covariance
     assert covariance is not None
-    if isinstance(covariance, np.ndarray):
-        values, vectors = np.linalg.eigh(covariance[: 2 * n, : 2 * n])
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-    variance, both = np.asarray(covariance.diagonal())[: 2 * n], np.asarray(covariance.diagonal(n))[:n]
-    slope = np.sqrt(np.maximum(variance[:n], 1e-300))
-    left = np.sqrt(np.maximum(variance[n:] - (both / slope) ** 2, 0.0))
-    return sparse.csr_array(
-        sparse.block_array(
-            [
-                [sparse.diags_array(slope), None],
-                [sparse.diags_array(both / slope), sparse.diags_array(left)],
-            ]
-        )
-    )
+    variance, both = covariance.diagonal(), covariance.diagonal(n)[:n]
+    return np.moveaxis(np.array([[variance[:n], both], [both, variance[n : 2 * n]]]), -1, 0)
 
 
-# Error variance of a slope that ran to its limit: the data say nothing about it but that it is large.
 _UNKNOWN = 1e4
+"""Error variance of a slope that ran to its limit: the data say nothing about it but that it is large."""
 
 
-def common_error(panel: Panel) -> Array:
-    """(2 raters, 2): C with C C' the part of the covariance that comes from the scale and origin of ability.
-
-    Both are set by the sample of students: scaling abilities moves all slopes in proportion to a, shifting them all
-    severities.
-    """
+def own_error(panel: Panel) -> Array:
+    """(raters, 2, 2): error covariance of each rater's slope and severity where all others are known, as far as the
+    rater's own ratings decide it: the inverse of its block of the information."""
     n, covariance = len(panel.slope), panel.covariance
-    common = np.zeros((2 * n, 2))
-    if isinstance(covariance, np.ndarray):
-        left = covariance[: 2 * n, : 2 * n].copy()
-        for part, rows in enumerate((slice(0, n), slice(n, 2 * n))):
-            common[:, part] = _along(left, rows, panel.slope)
-            left -= np.outer(common[:, part], common[:, part])
-    return common
-
-
-def _along(covariance: Array, rows: slice, direction: Array) -> Array:
-    """c with c c' the largest part of a covariance in which these rows move along d.
-
-    With V the rows' own block, it is the regression of everything on d' inv(V) x.
-    """
-    own = covariance[rows, rows]
-    scale = np.sqrt(np.maximum(np.diag(own), 0.0))
-    known = scale > 0
-    scale = np.where(known, scale, 1.0)
-    inverse = np.linalg.pinv(own / np.outer(scale, scale), rcond=1e-10, hermitian=True) / np.outer(
-        scale, scale
-    )
-    solved = inverse @ (direction * known)
-    strength = float(direction @ solved)
-    return (
-        np.asarray(covariance[:, rows] @ solved / np.sqrt(strength))
-        if strength > 0
-        else np.zeros(len(covariance))
-    )
-
-
-def own_error(panel: Panel, common: Array) -> Array:
-    """(raters, 2, 2): error covariance of each rater's slope and severity, less the common part."""
-    n = len(panel.slope)
-    assert panel.covariance is not None
-    variance = np.asarray(panel.covariance.diagonal()) - np.sum(common**2, axis=1)
-    blocks = np.empty((n, 2, 2))
-    blocks[:, 0, 0], blocks[:, 1, 1] = np.maximum(variance[:n], 0.0), np.maximum(variance[n : 2 * n], 0.0)
-    both = np.asarray(panel.covariance.diagonal(n))[:n] - np.sum(common[:n] * common[n:], axis=1)
-    blocks[:, 0, 1] = blocks[:, 1, 0] = both
-    blocks[panel.at_limit, 0, 0] = _UNKNOWN
-    return blocks
+    if dense(covariance):
+        scale = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+        scale = np.where(scale > 0, scale, 1.0)
+        known = np.linalg.pinv(covariance / np.outer(scale, scale), rcond=1e-10, hermitian=True)
+        known = (known / np.outer(scale, scale)).reshape(2, n, 2, n)
+        own = np.linalg.inv(np.einsum("irjr->rij", known) + np.eye(2) / _UNKNOWN)
+    else:
+        own = _blocks(panel)
+    own[panel.at_limit, 0, 0] = _UNKNOWN
+    return own
 
 
 # A 95 % interval wider than this leaves open whether a rater is good or poor.
@@ -343,9 +299,9 @@ def compare_raters(fit: "Result", *, k: int | None, alpha: float, target_se: flo
     k = max(1, n // 5) if k is None else k
     _check(k, n, alpha, target_se)
     found = where.raters()
-    spread = kappa_covariance(where.panel, where.on, where.origin, where.index)
+    spread = kappa_covariance(where)
     mean = against_mean(found.kappa, spread)
-    placed = ranks(where.panel, where.on, where.origin, where.index, k)
+    placed = ranks(where, k)
     given = table["n"].to_numpy()
     # The interval, not the delta method, knows that the estimated yardstick might not be the best rater.
     se = (found.kappa_high - found.kappa_low) / (2 * _NORMAL)
@@ -407,15 +363,13 @@ def _measured(fit: "Result") -> Measurement:
 
 def _own_se(where: Measurement) -> Array:
     """The part of each kappa's standard error that the rater's own ratings decide."""
-    on, panel = where.on, where.panel
-    by_slope, by_severity, *_ = where.index.gradient(on.a, on.eta, on.sigmas, on.halos)
-    by = np.stack([by_slope, by_severity], axis=1)
-    blocks = own_error(panel, common_error(panel))
-    return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", by, blocks, by), 0.0)))
+    on = where.on
+    by = np.stack(where.index.gradient(on.a, on.eta, on.sigmas, on.halos)[:2], axis=1)
+    return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", by, own_error(where.panel), by), 0.0)))
 
 
-def _pairs(raters: pl.Series, kappa: Array, spread: object) -> pl.DataFrame:
-    if len(kappa) > MOST_RATERS or not isinstance(spread, np.ndarray):
+def _pairs(raters: pl.Series, kappa: Array, spread: Array | sparse.csr_array) -> pl.DataFrame:
+    if len(kappa) > MOST_RATERS or not dense(spread):
         nothing = {"rater": raters[:0], "other": raters[:0], "kappa": [], "other_kappa": []}
         return pl.DataFrame({**nothing, **{name: pl.Series([], dtype=pl.Float64) for name in _COLUMNS}})
     one, other, tests = each_pair(kappa, spread)

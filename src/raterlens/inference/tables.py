@@ -9,8 +9,6 @@ for. The estimate is left as it is, but the interval of a common spread is that 
 and Reid, 1987), which has -log|I| / 2 added, I being the information on everything else.
 """
 
-from dataclasses import asdict
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -19,8 +17,8 @@ from raterlens.base.arrays import Array
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_nodes
 from raterlens.inference.covariance import Covariance, in_full
-from raterlens.inference.intervals import RaterEstimates, Standards
-from raterlens.inference.measurement import RATER_COLUMNS
+from raterlens.inference.intervals import RaterEstimates
+from raterlens.inference.measurement import PASSES, RATER_COLUMNS
 from raterlens.likelihood.forms import SharedMarginal
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import PanelPrior
@@ -50,7 +48,6 @@ def tabulate(
     ratings: Ratings,
     found: FacetsEstimate,
     raters: RaterEstimates,
-    standards: Standards,
     theta_se: Array,
     spread: Covariance | None,
     values: Array,
@@ -61,7 +58,7 @@ def tabulate(
     `values`: the scores as the file has them.
     """
     tables = {
-        "raters": _anchored(rater_table(ratings, raters, standards, found.raters_at_limit, values), found),
+        "raters": _anchored(rater_table(ratings, raters, found.raters_at_limit, values), found),
         "items": _item_table(ratings, found, spread),
         "students": level_table(
             ratings,
@@ -228,11 +225,10 @@ def _spread_around_ability(found: FacetsEstimate, name: str, spread: Covariance 
 def rater_table(
     ratings: Ratings,
     raters: RaterEstimates,
-    standards: Standards,
     at_limit: NDArray[np.bool_],
     values: Array,
 ) -> pl.DataFrame:
-    estimates = {name: getattr(raters, name) for name in RATER_COLUMNS} | asdict(standards)
+    estimates = {name: getattr(raters, name) for name in (*RATER_COLUMNS, *PASSES)}
     table = level_table(ratings, ratings.raters, "rater", estimates)
     flags = flag_raters(table["mean_score"].to_numpy(), raters.slope, at_limit, values)
     return table.hstack([pl.Series("flag", flags, dtype=pl.String)])
