@@ -11,7 +11,6 @@ from scipy import sparse
 
 from raterlens.kernels import (
     capability_sums,
-    coded_columns,
     diagnostic_sums,
     reading_effect,
     response_tables,
@@ -29,6 +28,7 @@ from raterlens.kernels.posterior_pass import (
     go_over,
 )
 from raterlens.kernels.reading_effect import Products, Rule, SetsOfItems
+from raterlens.kernels.rows import pairs
 from raterlens.kernels.score_covariance import Covariances, Scores, grids, quadratic_forms
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
@@ -163,12 +163,7 @@ SCORES = Scores(
 APART = SparseRows.of(sparse.csr_array(np.eye(2)))
 
 CALLS: dict[str, Call] = {
-    "sorted rows": (coded_columns.sorted_rows, {"codes": ints(1, 0, 2), "n": 3}),
-    "sorted by two": (
-        coded_columns.sorted_by_two, {"one": ints(1, 0), "n_one": 2, "two": ints(1, 0), "n_two": 2}
-    ),
-    "runs": (coded_columns.runs, {"order": longs(1, 0), "one": ints(1, 0), "two": ints(1, 0)}),
-    "pairs": (coded_columns.pairs, {"order": longs(1, 0, 2), "first": longs(0, 2, 3)}),
+    "pairs": (pairs, {"order": longs(1, 0, 2), "first": longs(0, 2, 3)}),
     "successive": (successive, {
         "rater": ints(0, 1, 0), "item": ints(0, 1, 1), "score": np.zeros(3, np.int16), "pair": longs(0, 1, 0),
         "level": ones(2, 2), "centre": ones(2), "rest": ones(2), "sums": ones(4, 3, 2),
@@ -252,23 +247,9 @@ CALLS: dict[str, Call] = {
     "readings": (readings, {
         "sets": SETS, "probabilities": ones(3, 3, 5) / 3, "rule": RULE, "points": POINTS, "counts": ones(2, 5),
     }),
-    "shown": (
-        coded_columns.show_numbers, {"numbers": ints(5, 7), "lowest": 5, "shown": np.zeros(3, dtype=np.int8)}
-    ),
-    "recoded": (
-        coded_columns.recode_numbers, {"numbers": ints(5, 7), "lowest": 5, "table": ints(2, 1, 0)}
-    ),
-    "pages": (coded_columns.page_values, {"content": np.zeros(4, np.int8), "start": 0, "end": 0, "most": 1}),
-    "cells": (coded_columns.counted_cells, {
-        "rater": ints(0, 1), "item": ints(0, 1), "n_items": 2, "score": np.array([0, 1], np.int16), "k": 2, "size": 8,
-    }),
-    "students' tallies": (coded_columns.tallied_students, {
-        "student": ints(0, 0, 1), "score": np.array([0, 1, 1], np.int16), "n_students": 2,
-    }),
     "paired raters": (student_groups.paired_raters, {
         "student": ints(0, 0, 1), "rater": ints(0, 1, 1), "n_students": 2, "n_raters": 2,
     }),
-    "alike": (coded_columns.none_alike, {"student": ints(0, 0, 1), "others": [ints(0, 1, 1)]}),
     "groups": (
         student_groups.student_groups, {"rated": RATED, "n_groups": 2, "group_of": ints(0, 1, 1, 0), "key_of": KEYS}
     ),
@@ -299,14 +280,6 @@ CALLS: dict[str, Call] = {
 }  # fmt: skip
 
 WRONG: list[tuple[str, str, Any]] = [
-    ("sorted rows", "codes", ints(1, 3, 2)),
-    ("sorted rows", "codes", ints(1, -1, 2)),
-    ("sorted by two", "one", ints(1)),
-    ("sorted by two", "one", ints(2, 0)),
-    ("sorted by two", "two", ints(-1, -2)),
-    ("runs", "order", longs(2, 0)),
-    ("runs", "one", ints(1)),
-    ("runs", "two", ints(1)),
     ("pairs", "first", longs(0, 2, 4)),
     ("pairs", "first", longs(2, 0, 3)),
     ("pairs", "first", longs(-1, 2, 3)),
@@ -441,18 +414,6 @@ WRONG: list[tuple[str, str, Any]] = [
     ("readings", "counts", ones(1, 5)),
     ("readings", "points", POINTS[1:]),
     ("readings", "probabilities", ones(3, 1, 5)),
-    ("pages", "start", -1),
-    ("pages", "start", 1),
-    ("pages", "end", 5),
-    ("shown", "numbers", ints(4, 7)),
-    ("shown", "numbers", ints(5, 8)),
-    ("recoded", "numbers", ints(4, 7)),
-    ("recoded", "numbers", ints(5, 8)),
-    ("cells", "rater", ints(0, 2)),
-    ("cells", "item", ints(0, 2)),
-    ("cells", "item", ints(0)),
-    ("cells", "score", np.array([0, 2], np.int16)),
-    ("alike", "others", [ints(0, 1)]),
     ("groups", "rated", replace(RATED, student=ints(0, 0, 2))),
     ("groups", "rated", replace(RATED, rater=ints(0, 1, 2))),
     ("groups", "rated", replace(RATED, item=ints(0, 1, 2))),

@@ -150,3 +150,18 @@ def test_as_written_they_stay() -> None:
     frame = pl.DataFrame({"student": ["a", "b", "Total"], "rater": ["x", "y", "x"], "score": [1, 0, 1]})
     assert read(frame).n_ratings == 2
     assert read(frame, as_written=True).n_ratings == 3
+
+
+@pytest.mark.parametrize(
+    "kind", [pl.Int8, pl.Int16, pl.Int32, pl.UInt32, pl.Int64, pl.UInt64, pl.Categorical]
+)
+def test_a_long_column_in_chunks_is_coded_as_a_short_one(kind):
+    signed = kind in (pl.Int8, pl.Int16, pl.Int32)
+    numbers = np.random.default_rng(0).integers(-128 if signed else 2, 128, size=900)
+    column = pl.Series("student", numbers)
+    column = column.cast(pl.String).cast(kind) if kind == pl.Categorical else column.cast(kind)
+    chunks = pl.concat([column[:300], column[300:450], column[450:]], rechunk=False)
+    short, long = code(column), code(chunks, many=10, block=64)
+    np.testing.assert_array_equal(long.codes, short.codes)
+    assert long.labels.to_list() == short.labels.to_list()
+    assert long.labels.dtype == kind

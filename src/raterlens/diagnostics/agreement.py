@@ -45,7 +45,7 @@ def paired_ratings(ratings: Ratings, units: Groups) -> PairedRatings | None:
     if np.sum(size * (size - 1) / 2) > MOST_PAIRS:
         return None
     if large(ratings.n_ratings):
-        from raterlens.kernels.coded_columns import pairs  # may be missing
+        from raterlens.kernels.rows import pairs  # may be missing
 
         first, second = pairs(order, units.first)
         return PairedRatings(first, second, ratings.student[first].astype(np.int64), np.empty(0))

@@ -268,7 +268,7 @@ def outer_quantiles(draws: Array, tail: float) -> tuple[Array, Array]:
     first, weights = _weights(draws.shape[1], tail)
     last = first + len(weights)
     if compiled_code_pays(draws.size * _PER_DRAW):
-        from raterlens.kernels.coded_columns import largest, smallest  # may be missing
+        from raterlens.kernels.rows import largest, smallest  # may be missing
 
         low, high = smallest(draws, last), largest(draws, last)
     else:

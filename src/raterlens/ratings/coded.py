@@ -15,7 +15,7 @@ from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.base.threads import BLOCK, in_blocks
 from raterlens.config.limits import SCORE_CATEGORIES
-from raterlens.kernels.library import compiled_code_pays, inside
+from raterlens.kernels.library import inside
 
 Backend = Literal["polars", "pandas", "pyarrow"]
 
@@ -232,11 +232,6 @@ class Ratings:
         return self._counted[what]  # type: ignore[no-any-return]
 
     def _by_student(self) -> Tally:
-        if compiled_code_pays(self.n_ratings):
-            from raterlens.kernels.coded_columns import tallied_students  # may be missing
-
-            if (found := tallied_students(self.student, self.score, self.n_students)) is not None:
-                return Tally(*found)
         runs = run_starts(self.student)
         whose, length = self.student[runs], np.diff(runs, append=self.n_ratings)
         total = run_sums(self.score, runs, np.int64)
@@ -287,11 +282,6 @@ class Ratings:
 
         if size > min(n, BLOCK):
             return distinct_counts(cells(ALL), size)
-        if compiled_code_pays(n) and not self.facets:
-            from raterlens.kernels.coded_columns import counted_cells  # may be missing
-
-            times = counted_cells(self.rater, self.item, self.n_items, self.score, k, size)
-            return (distinct := np.flatnonzero(times)), times[distinct]
         times = np.sum(in_blocks(lambda rows: np.bincount(cells(rows), minlength=size), n), axis=0)
         return (distinct := np.flatnonzero(times)), times[distinct]
 

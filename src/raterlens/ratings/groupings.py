@@ -364,8 +364,6 @@ def moment_words(moment: Any) -> str:
 
 # ----------------------------------------------------------------------------------------------------
 # Rows put together by what they share, in linear time.
-#
-# Large data go through compiled code (`kernels/coded_columns.py`); a test holds it to the readable code here.
 
 _PER_RATING = 300
 
@@ -407,10 +405,6 @@ def order_of(codes: NDArray[np.integer], n: int) -> Indices:
     >>> order_of(np.array([1, 0, 1, 0]), 2)
     array([1, 3, 0, 2])
     """
-    if large(len(codes)):
-        from raterlens.kernels.coded_columns import sorted_rows  # may be missing
-
-        return sorted_rows(codes, n)
     from scipy import sparse  # heavy, and reading alone does without
 
     rows = np.arange(len(codes))
@@ -426,10 +420,6 @@ def order_of_two(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer],
     >>> order_of_two(np.array([1, 0, 1, 1]), 2, np.array([0, 0, 1, 0]), 2)
     array([1, 0, 3, 2])
     """
-    if large(len(one)):
-        from raterlens.kernels.coded_columns import sorted_by_two  # may be missing
-
-        return sorted_by_two(one, n_one, two, n_two)
     if np.all((one[1:] > one[:-1]) | ((one[1:] == one[:-1]) & (two[1:] >= two[:-1]))):
         return np.arange(len(one))
     order = order_of(two, n_two)
@@ -446,10 +436,6 @@ def grouped(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer], n_tw
     (array([1, 0, 2, 1]), array([1, 2, 1]), array([1, 0, 2]))
     """
     order = order_of_two(one, n_one, two, n_two)
-    if large(len(one)):
-        from raterlens.kernels.coded_columns import runs  # may be missing
-
-        return Groups(order, *runs(order, one, two))
     first, second = one[order], two[order]
     new = np.ones(len(order), dtype=bool)
     new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])

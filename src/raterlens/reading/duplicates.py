@@ -13,7 +13,6 @@ from raterlens.base.arrays import Mask, is_all_true
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, shortened
 from raterlens.base.threads import BLOCK, in_threads
-from raterlens.kernels.library import compiled_code_pays
 from raterlens.reading.columns import Roles
 from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.read_plan import Finding
@@ -152,8 +151,6 @@ def _shared(told: pl.DataFrame) -> bool:
 
 def duplicated_rows(codes: Sequence[Whole], block: int = BLOCK) -> Mask:
     """Which rows have all their codes, the student's first, in common with another row."""
-    if compiled_code_pays(len(codes[0])) and _none_alike(codes):
-        return np.zeros(len(codes[0]), dtype=np.bool_)
     sizes = [int(code.max(initial=0)) + 1 for code in codes]
 
     def keys(rows: slice) -> NDArray[np.int64]:
@@ -171,15 +168,6 @@ def duplicated_rows(codes: Sequence[Whole], block: int = BLOCK) -> Mask:
     if not any(in_threads(found, list(pairwise(_edges(codes[0], block))))):
         return np.zeros(len(codes[0]), dtype=np.bool_)
     return pl.Series(keys(slice(None))).is_duplicated().to_numpy()
-
-
-def _none_alike(codes: Sequence[Whole]) -> bool:
-    """Whether compiled code finds that rows differ, in the student's code and others of the same type."""
-    from raterlens.kernels.coded_columns import none_alike  # may be missing
-
-    student, *others = codes
-    others = [code for code in others if code.dtype == student.dtype]
-    return student.dtype == np.int32 and none_alike(np.ascontiguousarray(student), others)
 
 
 def _edges(student: Whole, block: int) -> list[int]:

@@ -6,14 +6,12 @@ from functools import reduce
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from raterlens.base.arrays import Mask
 from raterlens.base.errors import InputError
 from raterlens.base.text import Option, counted, listed, shortened
 from raterlens.base.threads import BLOCK, in_blocks
 from raterlens.config.limits import MANY_ROWS
-from raterlens.kernels.library import compiled_code_pays
 from raterlens.ratings.coded import Codes, used_levels
 from raterlens.reading.read_plan import Finding
 from raterlens.reading.vocabulary import is_total, total_pattern
@@ -22,81 +20,6 @@ _NUMBERED = (
     *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
     *(pl.Categorical, pl.Enum),
 )
-_INTS = np.iinfo(np.int32)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SmallNumbers:
-    """A column as 32-bit numbers, none of them missing; also the codes of a categorical column."""
-
-    numbers: Codes
-    """(rows,): how much larger than `base` each is."""
-    base: int
-    lowest: int
-    """Lowest of the numbers, not of what the column holds."""
-    size: int
-    """All between the lowest and the highest."""
-    some: pl.Series
-    """Rows of the column, of texts all that occur."""
-
-    @staticmethod
-    def of(column: pl.Series) -> "SmallNumbers | None":
-        """None where the column holds something else, or a table would be longer than it."""
-        if column.dtype not in _NUMBERED or column.null_count() or not len(column):
-            return None
-        physical = column.to_physical()
-        # Whole numbers, none of them missing, which types do not know.
-        lowest, highest = int(physical.min()), int(physical.max())  # type: ignore[arg-type]
-        base = 0 if _INTS.min <= lowest <= highest <= _INTS.max else lowest
-        if highest - lowest >= min(len(column), _INTS.max):
-            return None
-        numbers, at = np.empty(len(column), dtype=np.int32), 0
-        for chunk in physical.get_chunks():
-            values = chunk.to_numpy()
-            numbers[at : at + len(chunk)] = values - values.dtype.type(base) if base else values
-            at += len(chunk)
-        some = column.head(1) if column.dtype.is_integer() else column.unique()
-        return SmallNumbers(numbers, base, lowest - base, highest - lowest + 1, some)
-
-    def labels(self, block: int = BLOCK) -> tuple[NDArray[np.int64], pl.Series]:
-        """The distinct numbers, and what the column holds for each."""
-        physical = self.some.to_physical().to_numpy()
-        if not self.some.dtype.is_integer():
-            return physical.astype(np.int64), self.some
-        shown = np.zeros(self.size, dtype=np.int8)
-        show = _show_with(len(self.numbers))
-        in_blocks(lambda rows: show(self.numbers[rows], self.lowest, shown), len(self.numbers), block)
-        present = np.flatnonzero(shown) + self.lowest
-        held = present.astype(physical.dtype) + physical.dtype.type(self.base)
-        return present, pl.Series(self.some.name, held)
-
-    def codes(self, present: NDArray[np.int64], code_of: Codes, block: int = BLOCK) -> Codes:
-        """The code of every row, in the place of its number, from those of the distinct ones."""
-        if np.array_equal(present, code_of):
-            return self.numbers
-        table = np.zeros(self.size, dtype=np.int32)
-        table[present - self.lowest] = code_of
-        recode = _recode
-        if compiled_code_pays(len(self.numbers)):
-            from raterlens.kernels.coded_columns import recode_numbers as recode  # may be missing
-        in_blocks(lambda rows: recode(self.numbers[rows], self.lowest, table), len(self.numbers), block)
-        return self.numbers
-
-
-def _show_with(n: int) -> Callable[[Codes, int, NDArray[np.int8]], None]:
-    if not compiled_code_pays(n):
-        return _show
-    from raterlens.kernels.coded_columns import show_numbers  # may be missing
-
-    return show_numbers
-
-
-def _show(numbers: Codes, lowest: int, shown: NDArray[np.int8]) -> None:
-    shown[numbers.astype(np.intp) - lowest] = 1
-
-
-def _recode(numbers: Codes, lowest: int, table: Codes) -> None:
-    numbers[:] = table[numbers.astype(np.intp) - lowest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +57,8 @@ def code(column: pl.Series, many: int = MANY_ROWS, block: int = BLOCK) -> Levels
     """
     if len(column) <= many:
         return _by_groups(column)
-    if (numbers := SmallNumbers.of(column)) is not None:
-        return _by_table(numbers, block)
+    if column.dtype in _NUMBERED and (levels := _by_table(column, block)) is not None:
+        return levels
     heads = np.append(0, 1 + column[1:].ne_missing(column[:-1]).arg_true().to_numpy())
     if 4 * len(heads) >= len(column):
         return _by_groups(column)
@@ -158,11 +81,42 @@ def _by_groups(column: pl.Series) -> Levels:
     return Levels(codes, groups["label"])
 
 
-def _by_table(numbers: SmallNumbers, block: int) -> Levels:
-    present, labels = numbers.labels(block)
-    ordered = Levels(np.arange(len(labels), dtype=np.int32), labels)
-    levels = ordered if labels.dtype.is_integer() else _by_groups(labels)
-    return Levels(numbers.codes(present, levels.codes, block), levels.labels)
+def _by_table(column: pl.Series, block: int) -> Levels | None:
+    """Code whole numbers, or a categorical's physical ones, by a table of those between the lowest and the highest;
+    None where one is missing, or the table would be longer than the column."""
+    physical = column.to_physical()
+    if physical.null_count() or not len(column):
+        return None
+    # Whole numbers, none of them missing, which types do not know.
+    lowest, highest = int(physical.min()), int(physical.max())  # type: ignore[arg-type]
+    if highest - lowest >= min(len(column), np.iinfo(np.int32).max) or highest > np.iinfo(np.int64).max:
+        return None
+    codes, at = np.empty(len(column), dtype=np.int32), 0
+    for chunk in physical.get_chunks():
+        own = codes[at : at + len(chunk)]
+        np.subtract(chunk.to_numpy(), lowest, out=own, dtype=np.int64, casting="unsafe")
+        at += len(chunk)
+    shown = np.zeros(highest - lowest + 1, dtype=np.bool_)
+
+    def show(rows: slice) -> None:
+        shown[codes[rows]] = True
+
+    in_blocks(show, len(codes), block)
+    present = np.flatnonzero(shown)
+    if column.dtype.is_integer():
+        held = pl.Series(column.name, present + lowest, dtype=column.dtype)
+        ordered = Levels(np.arange(len(present), dtype=np.int32), held)
+    else:
+        texts = column.unique()
+        ordered = _by_groups(texts.gather(texts.to_physical().arg_sort()))
+    table = np.empty(len(shown), dtype=np.int32)
+    table[present] = ordered.codes
+
+    def recode(rows: slice) -> None:
+        codes[rows] = table[codes[rows]]
+
+    in_blocks(recode, len(codes), block)
+    return Levels(codes, ordered.labels)
 
 
 def combine(columns: list[pl.Series]) -> Levels:

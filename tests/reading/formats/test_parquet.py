@@ -100,13 +100,6 @@ NESTED = pa.table(
 )
 
 
-@pytest.fixture(autouse=True, params=["readable", "compiled"])
-def twin(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """These files are small: readable code would read all of them."""
-    pays = request.param == "compiled"
-    monkeypatch.setattr("raterlens.reading.formats.parquet.compiled_code_pays", lambda _: pays)
-
-
 def written(table: pa.Table, **how: Any) -> bytes:
     file = io.BytesIO()
     pyarrow.parquet.write_table(table, file, **how)

@@ -8,14 +8,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
 from raterlens.config.limits import LARGE_FILE, READ_AT_ONCE
-from raterlens.kernels.library import compiled_code_pays
 from raterlens.reading.formats.table import (
     Rows,
     Table,
@@ -136,8 +134,6 @@ class Fields:
 
 TAIL = 8
 """Bytes at the end: the length of the footer, and the mark."""
-# A number of bytes that compiled code can take.
-_MOST = 2**62
 # Fields of parquet's records, by their numbers (parquet.thrift).
 _ROWS, _GROUPS = 3, 4
 _COLUMNS, _GROUP_ROWS = 1, 3
@@ -184,13 +180,7 @@ def _check_column(file: BinaryIO, about: Record, footer: int) -> None:
     end = start + _at_least_0("bytes of a column", about[_PACKED])
     if start < 0 or end > footer:
         raise ValueError(f"a column from byte {start:,} to {end:,}, but there are {footer:,}")
-    content, held = _part(file, start, end), None
-    if compiled_code_pays(len(content)) and 0 <= about[_BYTES] <= _MOST:
-        from raterlens.kernels.coded_columns import page_values  # may be missing
-
-        held = page_values(np.frombuffer(content, np.int8), 0, len(content), about[_BYTES])
-    if held is None:
-        held = sum(_values(page, about) for page in _pages(content))
+    held = sum(_values(page, about) for page in _pages(_part(file, start, end)))
     if held != values:
         raise ValueError(f"{values:,} values in a column, but {held:,} in its pages")
 
