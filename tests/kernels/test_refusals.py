@@ -28,7 +28,6 @@ from raterlens.kernels.posterior_pass import (
     go_over,
 )
 from raterlens.kernels.reading_effect import Products, Rule, SetsOfItems
-from raterlens.kernels.rows import pairs
 from raterlens.kernels.score_covariance import Covariances, Scores, grids, quadratic_forms
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
@@ -54,14 +53,6 @@ def contexts(context, pair, score, rest, of_rating, sums):
     diagnostic_sums.add_context_sums((context, pair, score, rest), of_rating, sums)
 
 
-def units(first, order, student, score, n_scores, sums):
-    diagnostic_sums.add_unit_sums((first, order), (student, score), n_scores, sums)
-
-
-def steps(order, rater, time, first, count, cell):
-    diagnostic_sums.fill_steps((order, rater, time), first, count, 2, cell)
-
-
 def levels(first, order, level, n_levels, **known):
     diagnostic_sums.add_level_sums(
         (known["rater"], known["judged"], ones(2), ones(2)),
@@ -69,13 +60,6 @@ def levels(first, order, level, n_levels, **known):
         known["of_rating"],
         known["abilities"],
         (known["of_cell"], known["of_rater"]),
-    )
-
-
-def step_sums(of_rating, sums, **known):
-    codes = [known[name] for name in ("rater", "judged", "cell", "stretch")]
-    diagnostic_sums.add_step_sums(
-        codes, of_rating, [known[name] for name in ("slopes", "mean", "common")], sums
     )
 
 
@@ -163,7 +147,6 @@ SCORES = Scores(
 APART = SparseRows.of(sparse.csr_array(np.eye(2)))
 
 CALLS: dict[str, Call] = {
-    "pairs": (pairs, {"order": longs(1, 0, 2), "first": longs(0, 2, 3)}),
     "successive": (successive, {
         "rater": ints(0, 1, 0), "item": ints(0, 1, 1), "score": np.zeros(3, np.int16), "pair": longs(0, 1, 0),
         "level": ones(2, 2), "centre": ones(2), "rest": ones(2), "sums": ones(4, 3, 2),
@@ -172,22 +155,10 @@ CALLS: dict[str, Call] = {
         "context": ints(0, 1), "pair": longs(1, 0), "score": np.zeros(2, np.int16), "rest": ones(2),
         "of_rating": list(ones(5, 2)), "sums": ones(2, 17),
     }),
-    "units": (units, {
-        "first": longs(0, 2, 3), "order": longs(2, 0, 1), "student": ints(0, 1, 0), "score": np.zeros(3, np.int16),
-        "n_scores": 2, "sums": ones(2, 14),
-    }),
-    "steps": (steps, {
-        "order": longs(0, 2, 1), "rater": ints(0, 1, 0), "time": ints(5, 6, 7), "first": longs(0, 2),
-        "count": longs(2, 1), "cell": longs(0, 0, 0),
-    }),
     "levels": (levels, {
         "rater": longs(0, 1), "judged": longs(1, 0), "first": longs(0, 1, 3), "order": longs(2, 0, 1),
         "level": ints(0, 1, 2), "n_levels": 3, "of_rating": [np.zeros(3, np.int16), *ones(4, 3)],
         "abilities": (ones(2), ones(2)), "of_cell": ones(6, 9), "of_rater": ones(2, 4),
-    }),
-    "step sums": (step_sums, {
-        "rater": ints(0, 1), "judged": ints(1, 0), "cell": longs(0, 2), "stretch": longs(0, 1),
-        "of_rating": list(ones(3, 2)), "slopes": ones(2), "mean": ones(2), "common": ones(2, 2), "sums": ones(3, 5),
     }),
     "essay logs": (ESSAYS.logs, {"slope": ones(3), "intercept": ones(3), "points": POINTS}),
     "essay passes": (
@@ -280,10 +251,6 @@ CALLS: dict[str, Call] = {
 }  # fmt: skip
 
 WRONG: list[tuple[str, str, Any]] = [
-    ("pairs", "first", longs(0, 2, 4)),
-    ("pairs", "first", longs(2, 0, 3)),
-    ("pairs", "first", longs(-1, 2, 3)),
-    ("pairs", "first", longs()),
     ("successive", "rater", ints(0, 2, 0)),
     ("successive", "item", ints(0, 2, 0)),
     ("successive", "pair", longs(0, -1, 0)),
@@ -294,16 +261,6 @@ WRONG: list[tuple[str, str, Any]] = [
     ("contexts", "pair", longs(0, 2)),
     ("contexts", "of_rating", list(ones(5, 1))),
     ("contexts", "sums", ones(2, 16)),
-    ("units", "first", longs(0, 2, 4)),
-    ("units", "order", longs(0, 1, 3)),
-    ("units", "student", ints(0, 1, 2)),
-    ("units", "score", np.full(3, 2, np.int16)),
-    ("units", "sums", ones(2, 13)),
-    ("steps", "order", longs(0, 1, 3)),
-    ("steps", "rater", ints(0, 1, 2)),
-    ("steps", "time", ints(1, 2)),
-    ("steps", "count", longs(2, 0)),
-    ("steps", "count", longs(2)),
     ("levels", "rater", longs(0, 2)),
     ("levels", "judged", longs(0, 2)),
     ("levels", "order", longs(0, 1, 3)),
@@ -313,13 +270,6 @@ WRONG: list[tuple[str, str, Any]] = [
     ("levels", "of_cell", ones(5, 9)),
     ("levels", "of_rater", ones(2, 3)),
     ("levels", "abilities", (ones(2), ones(1))),
-    ("step sums", "rater", ints(0, 2)),
-    ("step sums", "judged", ints(0, 2)),
-    ("step sums", "cell", longs(0, 3)),
-    ("step sums", "stretch", longs(0, 2)),
-    ("step sums", "common", ones(1, 2)),
-    ("step sums", "sums", ones(3, 4)),
-    ("step sums", "of_rating", list(ones(3, 1))),
     ("essay logs", "slope", ones(2)),
     ("essay logs", "intercept", ones(2)),
     ("essay passes", "slope", ones(2)),

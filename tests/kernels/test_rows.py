@@ -1,9 +1,9 @@
-"""The ends of rows are those of sorted rows; pairs are all of a run."""
+"""The ends of rows are those of sorted rows."""
 
 import numpy as np
 import pytest
 
-from raterlens.kernels.rows import largest, pairs, smallest
+from raterlens.kernels.rows import largest, smallest
 
 RANDOM = np.random.default_rng(8)
 ROWS = {
@@ -27,8 +27,3 @@ def test_they_equal_the_ends_of_sorted_rows(name, few):
 def test_more_than_there_are_is_refused(values, few):
     with pytest.raises(ValueError, match="a kernel would leave its arrays"):
         smallest(values, few)
-
-
-def test_pairs_are_all_of_a_run_the_nearest_first():
-    one, two = pairs(np.array([4, 2, 7, 5, 1]), np.array([0, 3, 3, 5]))
-    assert list(zip(one.tolist(), two.tolist(), strict=True)) == [(4, 2), (2, 7), (4, 7), (5, 1)]

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
-from scipy import special
+from scipy import sparse, special
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.ratings.coded import Ratings
@@ -44,11 +44,6 @@ def paired_ratings(ratings: Ratings, units: Groups) -> PairedRatings | None:
     size, order = units.size, units.order
     if np.sum(size * (size - 1) / 2) > MOST_PAIRS:
         return None
-    if large(ratings.n_ratings):
-        from raterlens.kernels.rows import pairs  # may be missing
-
-        first, second = pairs(order, units.first)
-        return PairedRatings(first, second, ratings.student[first].astype(np.int64), np.empty(0))
     found = []
     for lag in range(1, int(size.max())):
         long = np.flatnonzero(size > lag)
@@ -168,11 +163,10 @@ def agreement(ratings: Ratings, units: Groups, paired: PairedRatings | None = No
     k = ratings.n_categories
     wanted = [name for name in COEFFICIENTS if k > 2 or name not in ORDERED]
     wanted = [name for name in wanted if paired is not None or name not in EXPECTED]
-    of_student = _sums(ratings, units, paired)
+    of_student = _of_students(ratings, units, paired)
     values = np.full((DRAWS + 1, len(wanted)), np.nan)
-    if of_student["units"].any():
-        drawn = _resampled(np.column_stack(list(of_student.values())), default_rng(20250212))
-        sums = Sums(dict(zip(of_student, drawn.T, strict=True)), k)
+    if of_student.any():
+        sums = Sums(_resampled(of_student, default_rng(20250212)), k)
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.column_stack([COEFFICIENTS[name](sums) for name in wanted])
     rows = []
@@ -184,76 +178,52 @@ def agreement(ratings: Ratings, units: Groups, paired: PairedRatings | None = No
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
+_SUMS = ("units", "ratings", "squares", "pairs", "same", "share", "total", "between", "within", "expected")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
-    """Sums over units with several ratings, each an array over samples of students, the first as they are."""
+    """Sums over units with several ratings, for samples of students, the first as they are."""
 
-    of: dict[str, Array]
+    values: Array
+    """(samples, sums): `_SUMS`, ratings of each score, and pairs of scores of the same unit"""
     n_categories: int
 
     def __getitem__(self, name: str) -> Array:
-        return self.of[name]
+        return self.values[:, _SUMS.index(name)]
 
     @property
     def scores(self) -> Array:
         """(samples, categories): ratings of each score"""
-        return np.stack([self.of[f"score {k}"] for k in range(self.n_categories)], axis=1)
+        return self.values[:, len(_SUMS) : len(_SUMS) + self.n_categories]
 
     @property
     def coincidences(self) -> Array:
         """(samples, categories, categories): pairs of scores of the same unit, each unit weighing as its ratings"""
-        k = range(self.n_categories)
-        return np.stack(
-            [np.stack([self.of[f"pair {min(a, b)} {max(a, b)}"] for b in k], axis=1) for a in k], axis=1
-        )
+        k = self.n_categories
+        return self.values[:, len(_SUMS) + k :].reshape(-1, k, k)
 
 
-def _sums(ratings: Ratings, units: Groups, paired: PairedRatings | None) -> dict[str, Array]:
-    """Sums per student that the coefficients need, over the student's units."""
-    sums = _of_students(ratings, units)
-    if paired is not None:
-        sums["expected"] = 2 * _by(paired.student, paired.expected, ratings.n_students)
-    return sums
-
-
-def _of_students(ratings: Ratings, units: Groups) -> dict[str, Array]:
-    k = ratings.n_categories
-    if large(ratings.n_ratings):
-        from raterlens.kernels.diagnostic_sums import add_unit_sums  # may be missing
-
-        names = ["units", "ratings", "squares", "pairs", "same", "share", "total", "between", "within"]
-        names += [f"score {a}" for a in range(k)] + [f"pair {a} {b}" for a in range(k) for b in range(a, k)]
-        sums = np.zeros((ratings.n_students, len(names)))
-        add_unit_sums((units.first, units.order), (ratings.student, ratings.score), k, sums)
-        return dict(zip(names, sums.T, strict=True))
+def _of_students(ratings: Ratings, units: Groups, paired: PairedRatings | None) -> Array:
+    """(students, sums): what `Sums` has, over the units of each student."""
+    k, n_students = ratings.n_categories, ratings.n_students
     count = np.bincount(units.of_row * k + ratings.score, minlength=len(units) * k).reshape(-1, k)
     shared = units.size > 1
-    student = ratings.student[units.example][shared]
     c = count[shared].astype(np.float64)
     n = c.sum(axis=1)
     same = np.sum(c * (c - 1), axis=1)
     score = np.arange(k, dtype=np.float64)
     total = c @ score
-    parts: dict[str, Array] = {
-        "units": np.ones(len(n)),
-        "ratings": n,
-        "squares": n**2,
-        "pairs": n * (n - 1),
-        "same": same,
-        "share": same / (n * (n - 1)),
-        "total": total,
-        "between": total**2 / n,
-        "within": c @ score**2 - total**2 / n,
-    }
-    parts |= {f"score {a}": c[:, a] for a in range(k)}
-    for a in range(k):
-        for b in range(a, k):
-            parts[f"pair {a} {b}"] = c[:, a] * (c[:, b] - (a == b)) / (n - 1)
-    return {name: _by(student, values, ratings.n_students) for name, values in parts.items()}
-
-
-def _by(student: NDArray[np.integer], values: Array, n: int) -> Array:
-    return np.bincount(student, values, n).astype(np.float64)
+    between = total**2 / n
+    parts = (np.ones(len(n)), n, n**2, n * (n - 1), same, same / (n * (n - 1)), total, between)
+    of_unit = np.column_stack([*parts, c @ score**2 - between, np.zeros(len(n)), c])
+    places = (np.ones(len(n)), (ratings.student[units.example][shared], np.arange(len(n))))
+    by_student = sparse.csr_array(places, shape=(n_students, len(n)))
+    both = [by_student @ (c[:, [a]] * (c - one) / (n - 1)[:, None]) for a, one in enumerate(np.eye(k))]
+    found = np.hstack([by_student @ of_unit, *both])
+    if paired is not None:
+        found[:, _SUMS.index("expected")] = 2 * np.bincount(paired.student, paired.expected, n_students)
+    return found
 
 
 def _resampled(of_student: Array, random: Generator) -> Array:

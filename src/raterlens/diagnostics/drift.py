@@ -13,7 +13,7 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.rater_effects import adjusted, common
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.groupings import large, order_of_two
+from raterlens.ratings.groupings import order_of_two
 
 if TYPE_CHECKING:
     from raterlens.config import FitOptions
@@ -105,11 +105,6 @@ def _timeline(rater: NDArray[np.integer], n: int, time: NDArray[np.integer], n_t
     count = np.bincount(rater, minlength=n)
     first = np.cumsum(count) - count
     cell = np.empty(len(order), np.int64)
-    if large(len(order)):
-        from raterlens.kernels.diagnostic_sums import fill_steps  # may be missing
-
-        fill_steps((order, rater, time), first, count, STEPS, cell)
-        return _Timeline(order, cell)
     whose, moment = rater[order].astype(np.int64), time[order]
     # Between equal times the order is arbitrary: they are of one step.
     new = np.append(True, (np.diff(whose) != 0) | (np.diff(moment) != 0))
@@ -181,17 +176,6 @@ class _Path:
 def _sums(found: Residuals, cell: Indices, size: int, stretch: Indices, common: Array) -> Array:
     """(5, size): of the ratings in each cell the information, with ability and with its square, and the scores in
     severity and slope, without what raters have `common` in a stretch of time: a shift and a stretch of abilities."""
-    if large(len(cell)):
-        from raterlens.kernels.diagnostic_sums import add_step_sums  # may be missing
-
-        sums = np.zeros((size, 5))
-        add_step_sums(
-            (found.ratings.rater, found.judged, cell, stretch),
-            (found.score, found.tilt, found.information),
-            (found.slopes, found.ability.mean, common),
-            sums,
-        )
-        return sums.T
     info, theta = found.information, found.ability.mean[found.judged]
     level, scale = common[:, stretch]
     taken = info * found.slopes[found.ratings.rater] * (level + scale * theta)

@@ -32,15 +32,10 @@ _add_successive = kernel(
     "add_successive", Integer, Ints, Ints, Shorts, Longs, Doubles, Integer, Doubles, Integer, *[Doubles] * 6
 )
 _add_context_sums = kernel("add_context_sums", Integer, Ints, Longs, Shorts, *[Doubles] * 7)
-_add_unit_sums = kernel(
-    "add_unit_sums", Integer, Longs, Longs, Ints, Shorts, Integer, Doubles, Integer, Doubles
-)
-_fill_steps = kernel("fill_steps", Integer, Longs, Ints, Ints, Longs, Longs, Integer, Longs)
 _add_level_sums = kernel(
     "add_level_sums", Integer, Longs, Longs, Doubles, Doubles, Longs, Longs, Ints, Integer, Shorts,
     *[Doubles] * 7, Bytes, Longs, Doubles, Doubles,
 )  # fmt: skip
-_add_step_sums = kernel("add_step_sums", Integer, Ints, Ints, Longs, Longs, *[Doubles] * 6, Integer, Doubles)
 
 
 def _of(kinds: Sequence[Values], values: Sequence[Any]) -> list[Any]:
@@ -76,27 +71,6 @@ def add_context_sums(ratings: Sequence[Any], of_rating: Sequence[Array], sums: A
     _add_context_sums(len(ratings[0]), *known, *_of([Doubles] * 5, of_rating), sums)
 
 
-def add_unit_sums(units: Sequence[Indices], ratings: Sequence[Any], n_scores: int, sums: Array) -> None:
-    """(students, sums): see `agreement._of_students`."""
-    known = (*_of((Longs, Longs), units), *_of((Ints, Shorts), ratings))
-    (first, order), (student, score) = units, ratings
-    _check([ratings], [(order, len(student)), (student, len(sums)), (score, n_scores)], "ratings of units")
-    wide = sums.shape[1] >= 9 + n_scores + n_scores * (n_scores + 1) // 2
-    refuse_unless(wide and begin_within(first, len(order)), "units")
-    _add_unit_sums(len(units[0]) - 1, *known, n_scores, np.empty(n_scores), sums.shape[1], sums)
-
-
-def fill_steps(ratings: Sequence[Any], first: Indices, count: Indices, n_steps: int, cell: Indices) -> None:
-    """cell <- rater x steps + step: see `change._timeline`. Of the ratings their order, raters and times."""
-    known = _of((Longs, Ints, Ints), ratings)
-    order, rater, _ = ratings
-    _check([[cell, *ratings], [first, count]], [(order, len(cell)), (rater, len(first))], "ratings in time")
-    rated = np.zeros(len(count), bool)
-    rated[rater] = True
-    refuse_unless(bool(np.all(count[rated] > 0)), "raters without ratings")
-    _fill_steps(len(cell), *known, Longs.of(first), Longs.of(count), n_steps, cell)
-
-
 def add_level_sums(
     pairs: Sequence[Any],
     groups: tuple[Indices, Indices, Any, int],
@@ -124,18 +98,6 @@ def add_level_sums(
         *scratch,
         *found,
     )
-
-
-def add_step_sums(
-    codes: Sequence[Any], of_rating: Sequence[Array], known: Sequence[Array], sums: Array
-) -> None:
-    """(cells, 5): see `change._sums`."""
-    of_ratings = (*_of((Ints, Ints, Longs, Longs), codes), *_of([Doubles] * 3, of_rating))
-    (rater, judged, cell, stretch), (slopes, mean, common) = codes, known
-    within = (rater, len(slopes)), (judged, len(mean)), (cell, len(sums)), (stretch, common.shape[1])
-    _check([[*codes, *of_rating]], within, "ratings in steps")
-    refuse_unless(sums.shape[1] == 5 and len(common) == 2, "sums of steps")
-    _add_step_sums(len(codes[2]), *of_ratings, *_of([Doubles] * 3, known), known[2].shape[1], sums)
 
 
 Codes = NDArray[np.integer]

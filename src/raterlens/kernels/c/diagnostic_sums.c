@@ -73,58 +73,6 @@ EXPORT void KERNEL(add_context_sums)(
     }
 }
 
-/* (students, sums): see `agreement._of_students`; `count` is scratch for the scores of a unit. */
-EXPORT void KERNEL(add_unit_sums)(
-    int64_t n_units, const int64_t *restrict first, const int64_t *restrict order, const int32_t *restrict student,
-    const int16_t *restrict score, int64_t n_scores, double *restrict count, int64_t width, double *restrict sums
-) {
-    for (int64_t u = 0; u < n_units; u++) {
-        double n = (double)(first[u + 1] - first[u]), same = 0.0, total = 0.0, squares = 0.0;
-        if (n < 2.0)
-            continue;
-        for (int64_t a = 0; a < n_scores; a++)
-            count[a] = 0.0;
-        for (int64_t i = first[u]; i < first[u + 1]; i++)
-            count[score[order[i]]] += 1.0;
-        for (int64_t a = 0; a < n_scores; a++) {
-            same += count[a] * (count[a] - 1.0);
-            total += count[a] * (double)a;
-            squares += count[a] * (double)(a * a);
-        }
-        double *restrict of = sums + student[order[first[u]]] * width;
-        of[0] += 1.0;
-        of[1] += n;
-        of[2] += n * n;
-        of[3] += n * (n - 1.0);
-        of[4] += same;
-        of[5] += same / (n * (n - 1.0));
-        of[6] += total;
-        of[7] += total * total / n;
-        of[8] += squares - total * total / n;
-        int64_t at = 9;
-        for (int64_t a = 0; a < n_scores; a++)
-            of[at++] += count[a];
-        for (int64_t a = 0; a < n_scores; a++)
-            for (int64_t b = a; b < n_scores; b++)
-                of[at++] += count[a] * (count[b] - (a == b ? 1.0 : 0.0)) / (n - 1.0);
-    }
-}
-
-/* cell <- rater x steps + step: see `change._timeline`. */
-EXPORT void KERNEL(fill_steps)(
-    int64_t n, const int64_t *restrict order, const int32_t *restrict rater, const int32_t *restrict time,
-    const int64_t *restrict first, const int64_t *restrict count, int64_t n_steps, int64_t *restrict cell
-) {
-    int64_t step = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = order[i], r = rater[row];
-        /* Between equal times the order is arbitrary: they are of one step. */
-        if (i == 0 || i == first[r] || time[row] != time[order[i - 1]])
-            step = (i - first[r]) * n_steps / count[r];
-        cell[row] = r * n_steps + step;
-    }
-}
-
 /* (rater x levels, 9) and (raters, 4): see `interactions.Sums`. Scratch: `parts` (2, levels) and `has` (levels,), zeros,
    and `levels` (levels,). */
 EXPORT void KERNEL(add_level_sums)(
@@ -178,24 +126,5 @@ EXPORT void KERNEL(add_level_sums)(
         whole[1] -= lost * theta;
         whole[2] -= lost * theta * theta;
         whole[3] += score_of_pair[p] * score_of_pair[p];
-    }
-}
-
-/* (cells, 5): see `change._sums`. `common`: (2, stretches). */
-EXPORT void KERNEL(add_step_sums)(
-    int64_t n, const int32_t *restrict rater, const int32_t *restrict judged, const int64_t *restrict cell,
-    const int64_t *restrict stretch, const double *restrict score, const double *restrict tilt,
-    const double *restrict information, const double *restrict slopes, const double *restrict mean,
-    const double *restrict common, int64_t n_stretches, double *restrict sums
-) {
-    for (int64_t i = 0; i < n; i++) {
-        double *restrict of = sums + 5 * cell[i], info = information[i], theta = mean[judged[i]];
-        double shared = common[stretch[i]] + common[n_stretches + stretch[i]] * theta;
-        double taken = info * slopes[rater[i]] * shared;
-        of[0] += info;
-        of[1] += info * theta;
-        of[2] += info * theta * theta;
-        of[3] += score[i] - taken;
-        of[4] += tilt[i] - theta * taken;
     }
 }
