@@ -115,11 +115,13 @@ OF_JUDGED = ("mean", "sd")
 class Pass:
     """One pass: the model, the ratings sorted by student and rater, and what is found, filled in block by block."""
 
-    def __init__(self, model: Expectation, tables: Tables, context: NDArray[np.integer]) -> None:
-        """`context` of every rating"""
+    def __init__(
+        self, model: Expectation, context: NDArray[np.integer], paired: PairedRatings | None = None
+    ) -> None:
+        """`context` of every rating; `paired`: every two of the same work, if they are to be compared."""
         pairs, one = model.pairs, model.pairs.example
-        self.tables, self.nodes, self.order = tables, model.nodes, pairs.order
-        self.context, self.given = context, model.ratings.score
+        self.tables, self.nodes = tables_of(model.response, model.predictor, model.nodes), model.nodes
+        self.order, self.context, self.given = pairs.order, context, model.ratings.score
         self.judged, self.rater = (
             model.judged[one].astype(np.int64),
             model.ratings.rater[one].astype(np.int64),
@@ -130,18 +132,29 @@ class Pass:
         self.of_rating = np.empty((len(OF_RATING), len(pairs.order)))
         self.of_pair = np.empty((len(OF_PAIR), len(pairs)))
         self.of_judged = np.empty((len(OF_JUDGED), model.n_judged))
-        self.compiled: diagnostic_sums.Sweep | None = None
+        self.large = large(model.ratings.n_ratings)
+        self._averaged, self._agreeing = averages_for(model.ratings.n_ratings)
+        self._compiled = _compiled(self) if self.large else None  # its codes are checked once
+        # Parts that only some models have.
+        names = ("score", "tilt", "information") * (self.tables.score is not None)
+        names += ("centrality", "spread") * (self.tables.middle is not None)
+        self.further = {name: np.empty(model.ratings.n_ratings) for name in names}
+        self.judged_by, self.paired = model.judged, paired
+        # As wide as what is looked up in it: NumPy would copy it to that width at every search.
+        of_two = model.judged[:0] if paired is None else model.judged[paired.first]
+        self.of_two = of_two.astype(np.int64)
+        self.agreeing = np.empty(len(paired or ()))
 
     def found(self) -> dict[str, Array]:
         """All of it by name."""
         named = ((OF_RATING, self.of_rating), (OF_PAIR, self.of_pair))
         found = {name: row for names, rows in named for name, row in zip(names, rows, strict=True)}
         # Where the score is the residual.
-        return found | {"information": found["variance"]}
+        return found | {"information": found["variance"]} | self.further
 
     def blocks(self) -> Iterator["Block"]:
         """Whole students (or pieces of work), about `_BLOCK` numbers at a time."""
-        before = self.first_pair if large(len(self.order)) else self.first_rating[self.first_pair]
+        before = self.first_pair if self.large else self.first_rating[self.first_pair]
         size = max(1, _BLOCK // len(self.nodes.points))
         start = 0
         while start < self.n_judged:
@@ -152,6 +165,36 @@ class Pass:
             yield Block(slice(start, stop), pairs, ratings)
             start = stop
 
+    def fill(self, block: "Block") -> None:
+        """Fill in one block."""
+        if self._compiled is None:
+            posterior = sweep(self, block)
+        else:
+            by_rater = np.argsort(self.rater[block.pairs], kind="stable")
+            posterior = self._compiled.over((block.judged.start, block.judged.stop), by_rater)
+        self._fill_further(block, posterior)
+
+    def _fill_further(self, block: "Block", posterior: Array) -> None:
+        tables, found, average = self.tables, self.further, self._averaged
+        if found:
+            at = block.ratings
+            context, given = self.context[at], self.given[at].astype(np.int64)
+            judged = self.judged_by[at] - block.judged.start
+        if tables.score is not None and tables.information is not None:
+            cell = context * tables.n_categories + given
+            found["score"][at] = average(posterior, judged, tables.score, cell)
+            found["tilt"][at] = average(posterior * self.nodes.points, judged, tables.score, cell)
+            found["information"][at] = average(posterior, judged, tables.information, context)
+        if tables.middle is not None and tables.middle_variance is not None:
+            middle = average(posterior, judged, tables.middle, context)
+            found["centrality"][at] = given * (tables.n_categories - 1 - given) - middle
+            found["spread"][at] = average(posterior, judged, tables.middle_variance, context)
+        if self.paired is not None:
+            here = slice(*np.searchsorted(self.of_two, [block.judged.start, block.judged.stop]))
+            whose = self.of_two[here] - block.judged.start
+            one, two = self.context[self.paired.first[here]], self.context[self.paired.second[here]]
+            self.agreeing[here] = self._agreeing(posterior, whose, tables.prob, one, two)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
@@ -160,9 +203,6 @@ class Block:
     judged: slice
     pairs: slice
     ratings: Indices
-
-
-Sweep = Callable[[Pass, Block], Array]
 
 
 def sweep(work: Pass, block: Block) -> Array:
@@ -214,19 +254,7 @@ def sweep(work: Pass, block: Block) -> Array:
     return posterior
 
 
-def sweep_for(n_ratings: int) -> Sweep:
-    """Compiled code where it pays."""
-    return _compiled_sweep if large(n_ratings) else sweep
-
-
-def _compiled_sweep(work: Pass, block: Block) -> Array:
-    if work.compiled is None:  # its codes are checked once, not for every block
-        work.compiled = _ready(work)
-    by_rater = np.argsort(work.rater[block.pairs], kind="stable")
-    return work.compiled.over((block.judged.start, block.judged.stop), by_rater)
-
-
-def _ready(work: Pass) -> "diagnostic_sums.Sweep":
+def _compiled(work: Pass) -> "diagnostic_sums.Sweep":
     from raterlens.kernels import diagnostic_sums  # may be missing
 
     tables = work.tables
@@ -259,17 +287,7 @@ def _moments(posterior: Array, t: Array) -> tuple[Array, Array]:
     return mean, np.sqrt(np.einsum("nq,nq->n", posterior, (t - mean[:, None]) ** 2))
 
 
-# ------------------------------------------------------------------- averages besides the pass itself
-
 Codes = NDArray[np.integer]
-
-
-@dataclass(frozen=True, slots=True)
-class Averages:
-    """The same sums, readable or compiled."""
-
-    averaged: Callable[[Array, Codes, Array, Codes], Array]
-    agreeing: Callable[[Array, Codes, Array, Codes, Codes], Array]
 
 
 def averaged(weights: Array, weight: Codes, table: Array, row: Codes) -> Array:
@@ -282,13 +300,13 @@ def agreeing(weights: Array, weight: Codes, prob: Array, one: Codes, two: Codes)
     return np.asarray(np.einsum("iq,ikq,ikq->i", weights[weight], prob[one], prob[two]))
 
 
-def averages_for(n_ratings: int) -> Averages:
-    """Compiled code where it pays."""
+def averages_for(n_ratings: int) -> tuple[Callable[..., Array], Callable[..., Array]]:
+    """`averaged` and `agreeing`, by compiled code where it pays."""
     if not large(n_ratings):
-        return Averages(averaged, agreeing)
+        return averaged, agreeing
     from raterlens.kernels import diagnostic_sums  # may be missing
 
-    return Averages(diagnostic_sums.averaged, diagnostic_sums.agreeing)
+    return diagnostic_sums.averaged, diagnostic_sums.agreeing
 
 
 # ----------------------------------------------------------------------------------------------------- residuals
@@ -414,20 +432,12 @@ def residuals(
     known = fit.calibration
     with in_background(lambda: _of_the_same_work(ratings) if compared else (None, None)) as same_work:
         model = of_categories(fit, ratings) if known is None else of_abilities(known, ratings, placed)
-        coded, groups, nodes = model.ratings, model.pairs, model.nodes
-        tables = tables_of(model.response, model.predictor, nodes)
+        coded = model.ratings
         context = model.contexts.places(coded)
-        work = Pass(model, tables, context)
-        pairs = Pairs(work.judged, work.rater, groups)
         units, paired = same_work()
-    further = _Further(model, context, paired, tables)
-    sweep = sweep_for(coded.n_ratings)
-
-    def go_over(block: Block) -> None:
-        further.fill(block, sweep(work, block))
-
-    in_threads(go_over, list(work.blocks()))
-    found = work.found() | further.found
+    work = Pass(model, context, paired)
+    in_threads(work.fill, list(work.blocks()))
+    found, pairs = work.found(), Pairs(work.judged, work.rater, model.pairs)
     return Residuals(
         ratings=coded,
         n_categories=model.response.n_categories,
@@ -442,7 +452,7 @@ def residuals(
         contexts=model.contexts,
         context=context,
         units=units,
-        paired=further.paired and replace(further.paired, expected=further.agreeing),
+        paired=paired and replace(paired, expected=work.agreeing),
         score_of_pair=pairs.sums(found["score"]),
         tilt_of_pair=pairs.sums(found["tilt"]),
         centrality=found.pop("centrality", None),
@@ -458,44 +468,3 @@ def _of_the_same_work(ratings: Ratings) -> tuple[Groups, PairedRatings | None]:
         work, n = work * len(ratings.piece.labels) + ratings.piece.codes, n * len(ratings.piece.labels)
     units = grouped(ratings.student, ratings.n_students, work, n)
     return units, paired_ratings(ratings, units)
-
-
-class _Further:
-    """Parts that only some models have, and pairs of ratings, filled in block by block."""
-
-    def __init__(
-        self, model: Expectation, context: NDArray[np.integer], paired: PairedRatings | None, tables: Tables
-    ) -> None:
-        ratings = model.ratings
-        self.tables, self.nodes, self.judged = tables, model.nodes, model.judged
-        self.context, self.given = context, ratings.score
-        self.paired = paired
-        # As wide as what is looked up in it: NumPy would copy it to that width at every search.
-        of_two = model.judged[:0] if self.paired is None else model.judged[self.paired.first]
-        self.of_two = of_two.astype(np.int64)
-        self.agreeing = np.empty(len(self.paired or ()))
-        names = ("score", "tilt", "information") * (tables.score is not None)
-        names += ("centrality", "spread") * (tables.middle is not None)
-        self.found = {name: np.empty(ratings.n_ratings) for name in names}
-        self._sums = averages_for(ratings.n_ratings)
-
-    def fill(self, block: Block, posterior: Array) -> None:
-        tables, found, average = self.tables, self.found, self._sums.averaged
-        if found:
-            at = block.ratings
-            context, given = self.context[at], self.given[at].astype(np.int64)
-            judged = self.judged[at] - block.judged.start
-        if tables.score is not None and tables.information is not None:
-            cell = context * tables.n_categories + given
-            found["score"][at] = average(posterior, judged, tables.score, cell)
-            found["tilt"][at] = average(posterior * self.nodes.points, judged, tables.score, cell)
-            found["information"][at] = average(posterior, judged, tables.information, context)
-        if tables.middle is not None and tables.middle_variance is not None:
-            middle = average(posterior, judged, tables.middle, context)
-            found["centrality"][at] = given * (tables.n_categories - 1 - given) - middle
-            found["spread"][at] = average(posterior, judged, tables.middle_variance, context)
-        if self.paired is not None:
-            here = slice(*np.searchsorted(self.of_two, [block.judged.start, block.judged.stop]))
-            whose = self.of_two[here] - block.judged.start
-            one, two = self.context[self.paired.first[here]], self.context[self.paired.second[here]]
-            self.agreeing[here] = self._sums.agreeing(posterior, whose, tables.prob, one, two)
