@@ -23,7 +23,6 @@ from raterlens.diagnostics.findings import (
     OFF,
     SHARP,
     Alarm,
-    Flag,
     Interval,
     halo_verdict,
     panel_findings,
@@ -31,6 +30,7 @@ from raterlens.diagnostics.findings import (
     sharpness_verdict,
     standard_verdict,
 )
+from raterlens.diagnostics.flags import Flag
 from raterlens.diagnostics.what_if import levers
 from raterlens.diagnostics.wording import advice, label, rater_table, with_verdicts
 from raterlens.estimation import scoring

@@ -65,7 +65,7 @@ def test_a_graver_fault_silences_the_others():
     found = flags(RATERS, effects, {}, None)
     assert found.select("rater", "effect").rows() == [("A", "reversed"), ("B", "halo")]
     row = found.row(1, named=True)
-    assert (row["low"], row["high"]) == pytest.approx((0.3 - 1.96 * 0.02, 0.3 + 1.96 * 0.02))
+    assert (row["low"], row["high"]) == pytest.approx((0.3 - 1.96 * 0.02, 0.3 + 1.96 * 0.02), abs=1e-5)
 
 
 def test_what_is_certain_but_small_is_no_flag():

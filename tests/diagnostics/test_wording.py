@@ -7,7 +7,8 @@ import pytest
 
 import raterlens as rl
 from raterlens.diagnostics.differences import Differences, Hypothesis
-from raterlens.diagnostics.findings import Alarm, Flag, Interval, PanelFindings, RaterFindings, panel_findings
+from raterlens.diagnostics.findings import Alarm, Interval, PanelFindings, RaterFindings, panel_findings
+from raterlens.diagnostics.flags import Flag
 from raterlens.diagnostics.wording import (
     LABELS,
     aside,

@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
-from scipy import sparse, special
+from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
+from raterlens.inference.tables import NORMAL_95
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import Groups, grouped, large, order_of
 
@@ -18,7 +19,6 @@ from raterlens.ratings.groupings import Groups, grouped, large, order_of
 
 MOST_PAIRS = 5_000_000
 """Pairs of ratings of the same work, beyond which they are not looked at one by one."""
-_Z = float(special.ndtri(0.975))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,15 +127,15 @@ def cohen(p: Array, n: NDArray[np.int64], weights: Array) -> tuple[Array, Array]
 
 
 def _with_interval(name: str, value: Array, se: Array) -> dict[str, Array]:
-    low, high = np.maximum(value - _Z * se, -1.0), np.minimum(value + _Z * se, 1.0)
+    low, high = np.maximum(value - NORMAL_95 * se, -1.0), np.minimum(value + NORMAL_95 * se, 1.0)
     return {name: value, f"{name}_se": se, f"{name}_low": low, f"{name}_high": high}
 
 
 def _wilson(hits: NDArray[np.int64], n: NDArray[np.int64]) -> tuple[Array, Array]:
     """Wilson's interval of a share: sensible also where all or none agree."""
-    share, z2 = hits / n, _Z**2
+    share, z2 = hits / n, NORMAL_95**2
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = _Z * np.sqrt(share * (1 - share) / n + z2 / (4 * n**2)) / (1 + z2 / n)
+    half = NORMAL_95 * np.sqrt(share * (1 - share) / n + z2 / (4 * n**2)) / (1 + z2 / n)
     return np.asarray(centre - half), np.asarray(centre + half)
 
 

@@ -35,6 +35,7 @@ from raterlens.diagnostics.what_if import unit_of
 from raterlens.estimation.scoring import places_of
 from raterlens.inference.expected_scores import fair_results
 from raterlens.inference.result import Result
+from raterlens.inference.tables import NORMAL_95
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.halo import HALO, IMPRESSION
 from raterlens.ratings.coded import Backend, Ratings, to_backend
@@ -178,7 +179,7 @@ class Diagnosis:
         points: list[Point] = []
         for label, infit, z in self.tables["raters"].select(columns).iter_rows():
             error = abs((infit - 1) / z) if z else float("nan")
-            points.append((str(label), infit, infit - 1.96 * error, infit + 1.96 * error))
+            points.append((str(label), infit, infit - NORMAL_95 * error, infit + NORMAL_95 * error))
         points.sort(key=lambda point: -abs(point[1] - 1))
         return shown(heading, lines(rest[:_LISTED]), intervals(points, (0.5, 1.5), "infit"))
 

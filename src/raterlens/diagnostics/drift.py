@@ -12,6 +12,7 @@ from scipy import special
 from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.rater_effects import adjusted, common
 from raterlens.diagnostics.residuals import Residuals
+from raterlens.inference.tables import NORMAL_95
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import order_of_two
 
@@ -251,9 +252,6 @@ def _paths(found: Residuals, line: _Timeline, stretch: Indices, common: Array) -
 # --------------------------------------------------------------------------------------------------------- drift
 
 
-_SURE = 1.96
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Periods:
     """A fit, its ratings, and the period of each of them."""
@@ -307,4 +305,9 @@ class Periods:
 
 def _with_interval(name: str) -> tuple[pl.Expr, ...]:
     value, se = pl.col(name), pl.col(f"{name}_se")
-    return value, se, (value - _SURE * se).alias(f"{name}_low"), (value + _SURE * se).alias(f"{name}_high")
+    return (
+        value,
+        se,
+        (value - NORMAL_95 * se).alias(f"{name}_low"),
+        (value + NORMAL_95 * se).alias(f"{name}_high"),
+    )

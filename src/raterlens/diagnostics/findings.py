@@ -24,6 +24,7 @@ from raterlens.diagnostics.categories import uses_of_scale
 from raterlens.diagnostics.consequences import Consequences, consequences
 from raterlens.diagnostics.diagnosis import Diagnosis, diagnose
 from raterlens.diagnostics.differences import Differences, differences
+from raterlens.diagnostics.flags import Flag
 from raterlens.diagnostics.monitoring import Monitoring, monitor
 from raterlens.diagnostics.residuals import residuals
 from raterlens.diagnostics.what_if import Levers, levers
@@ -108,14 +109,6 @@ class Interval(NamedTuple):
     value: float
     low: float
     high: float
-
-
-class Flag(NamedTuple):
-    """A pattern in a rater's ratings that the model does not predict."""
-
-    effect: str
-    evidence: str
-    next_step: str
 
 
 class Alarm(NamedTuple):
@@ -501,9 +494,8 @@ def _with_flags(raters: tuple[RaterFindings, ...], diagnosis: Diagnosis | None) 
     if diagnosis is None:
         return raters
     found: dict[str, list[Flag]] = {}
-    columns = ("rater", "effect", "evidence", "next_step")
-    for rater, *flag in diagnosis.tables["flags"].select(columns).iter_rows():
-        found.setdefault(str(rater), []).append(Flag(*flag))
+    for row in diagnosis.tables["flags"].iter_rows(named=True):
+        found.setdefault(row["rater"], []).append(Flag(**row))
     return tuple(replace(rater, flags=tuple(found.get(rater.rater, ()))) for rater in raters)
 
 
@@ -514,7 +506,7 @@ def _with_alarms(
         return raters
     found = {}
     for row in monitoring.alarms.filter("alarm").iter_rows(named=True):
-        shift, reach = row["shift"], 1.96 * row["shift_se"]
+        shift, reach = row["shift"], NORMAL_95 * row["shift_se"]
         size = Interval(shift, shift - reach, shift + reach)
         found[str(row["rater"])] = Alarm(size, monitoring.since(row["since"]), monitoring.unit)
     return tuple(replace(rater, alarm=found.get(rater.rater)) for rater in raters)

@@ -1,17 +1,18 @@
 """From measured effects to flags, of raters, of items and of the whole panel."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.base.arrays import Array
 from raterlens.base.text import shortened
 from raterlens.diagnostics.drift import GRADUAL, SUDDEN
 from raterlens.diagnostics.rater_effects import LEVEL, adjusted, two_sided
+from raterlens.inference.tables import NORMAL_95
 from raterlens.ratings.groupings import moment_words
 
 # --------------------------------------------------------------------------------------------------------- flags
@@ -41,23 +42,24 @@ _CLEARLY_POSITIVE = 2.33
 """A rater whose responsiveness is above 0 at 1 % is no random rater."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """One thing about one rater."""
+class Flag(NamedTuple):
+    """A pattern in a rater's ratings that the model does not predict."""
 
-    rater: str
     effect: str
-    size: float
-    low: float
-    high: float
-    """95 % interval of the size"""
-    p_adjusted: float
-    """Allowing for all raters (Benjamini-Hochberg)"""
     evidence: str
     next_step: str
+    rater: str = ""
+    size: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+    """95 % interval of the size"""
+    p_adjusted: float = np.nan
+    """Allowing for all raters (Benjamini-Hochberg)"""
 
 
-_SCHEMA = {f.name: pl.Float64 if f.type is float else pl.String for f in fields(Flag)}
+_NUMBERS = ("size", "low", "high", "p_adjusted")
+_SCHEMA = {"rater": pl.String, "effect": pl.String, **dict.fromkeys(_NUMBERS, pl.Float64)}
+_SCHEMA |= {"evidence": pl.String, "next_step": pl.String}
 
 
 def flags(
@@ -72,99 +74,109 @@ def flags(
 ) -> pl.DataFrame:
     """All flags, those of the gravest kind first. `unit`: what severities are measured in; `allowed_for`: intervals
     allow for halo; `use`: how each rater uses the scale, in words, where the model says."""
+    measured = pl.concat([raters.select("infit", "infit_z"), effects], how="horizontal")
     labels = raters["rater"].cast(pl.String).to_list()
-    gravest = [*_alternating(labels, effects), *_reversed(labels, effects)]
+    gravest = [*_alternating(labels, measured), *_reversed(labels, measured)]
     known = {flag.rater for flag in gravest}
-    gravest += [flag for flag in _random(labels, effects) if flag.rater not in known]
+    gravest += [flag for flag in _random(labels, measured) if flag.rater not in known]
     known |= {flag.rater for flag in gravest}
     others = [
-        *_inconsistent(labels, raters),
-        *_central(labels, effects),
+        *_inconsistent(labels, measured),
+        *_central(labels, measured),
         *_using(labels, use),
-        *_halo(labels, effects, allowed_for),
+        *_halo(labels, measured, allowed_for),
         *(flag for name, table in interactions.items() for flag in _biased(name, table, unit)),
         *(() if changes is None else (*_drifting(changes, unit), *_changing(changes))),
     ]
     rows = [*gravest, *(flag for flag in others if flag.rater not in known)]
-    return pl.DataFrame(
-        [tuple(getattr(row, name) for name in _SCHEMA) for row in rows], schema=_SCHEMA, orient="row"
-    )
+    return pl.DataFrame([flag._asdict() for flag in rows], schema=_SCHEMA)
 
 
-def _reversed(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
-    size, se = _column(effects, "responsiveness"), _column(effects, "responsiveness_se")
-    p = adjusted(_lower(size / se))
-    for r in np.flatnonzero((p <= LEVEL) & (size < 0)):
-        yield Flag(
-            labels[r],
+Say = Callable[[float, float], tuple[str, str, str]]
+"""Effect, evidence and next step of a size with its standard error."""
+
+
+def _of_raters(
+    labels: list[str], chosen: NDArray[np.bool_], size: Array, se: Array, p: Array, say: Say
+) -> Iterator[Flag]:
+    for r in np.flatnonzero(chosen):
+        yield Flag(*say(size[r], se[r]), labels[r], *_interval(size[r], se[r]), float(p[r]))
+
+
+def _reversed(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
+    size, se = _columns(measured, "responsiveness", "responsiveness_se")
+    p = adjusted(special.ndtr(size / se))
+
+    def say(size: float, _: float) -> tuple[str, str, str]:
+        return (
             "reversed",
-            *_interval(size[r], se[r]),
-            p[r],
-            f"scores fall where the other raters see better work: {100 * size[r]:.0f} % of the typical response",
+            f"scores fall where the other raters see better work: {100 * size:.0f} % of the typical response",
             "check that the scores were recorded the right way round; if so, leave these ratings out for now",
         )
 
+    return _of_raters(labels, (p <= LEVEL) & (size < 0), size, se, p, say)
 
-def _random(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
-    size, se = _column(effects, "responsiveness"), _column(effects, "responsiveness_se")
+
+def _random(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
+    size, se = _columns(measured, "responsiveness", "responsiveness_se")
     # Against two thirds of the typical response, from which an average rater is far: no need to adjust.
-    p = _lower((size - MATTERS["random"]) / se)
-    for r in np.flatnonzero((p <= LEVEL / 2) & (size / se < _CLEARLY_POSITIVE)):
-        yield Flag(
-            labels[r],
+    p = special.ndtr((size - MATTERS["random"]) / se)
+
+    def say(size: float, se: float) -> tuple[str, str, str]:
+        return (
             "random",
-            *_interval(size[r], se[r]),
-            p[r],
-            f"scores have no clear relation to what other raters see in the work: {100 * max(size[r], 0):.0f} % of the "
-            f"typical response, at most {100 * (size[r] + 1.96 * se[r]):.0f} %",
+            f"scores have no clear relation to what other raters see in the work: {100 * max(size, 0):.0f} % of the "
+            f"typical response, at most {100 * (size + NORMAL_95 * se):.0f} %",
             "check that scores belong to the right students; then train on benchmark work before going on",
         )
 
+    return _of_raters(labels, (p <= LEVEL / 2) & (size / se < _CLEARLY_POSITIVE), size, se, p, say)
 
-def _alternating(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
-    size, z = _column(effects, "alternation"), _column(effects, "alternation_z")
+
+def _alternating(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
+    size, z = _columns(measured, "alternation", "alternation_z")
     p = adjusted(special.ndtr(z))
-    for r in np.flatnonzero((p <= LEVEL) & (size <= -MATTERS["alternating"])):
-        yield Flag(
-            labels[r],
+
+    def say(size: float, _: float) -> tuple[str, str, str]:
+        return (
             "alternating",
-            size[r],
-            np.nan,
-            np.nan,
-            p[r],
-            f"each rating predicts the next, whatever the work: successive ratings correlate {size[r]:.2f}",
+            f"each rating predicts the next, whatever the work: successive ratings correlate {size:.2f}",
             "ask how these ratings were made; scores that alternate are not judgements",
         )
 
+    chosen = (p <= LEVEL) & (size <= -MATTERS["alternating"])
+    return _of_raters(labels, chosen, size, np.full_like(size, np.nan), p, say)
 
-def _inconsistent(labels: list[str], raters: pl.DataFrame) -> Iterator[Flag]:
-    size, z = _column(raters, "infit"), _column(raters, "infit_z")
-    p = adjusted(_upper(z))
-    for r in np.flatnonzero((p <= LEVEL) & (size >= 1 + MATTERS["inconsistent"])):
-        yield Flag(
-            labels[r],
+
+def _inconsistent(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
+    size, z = _columns(measured, "infit", "infit_z")
+    p = adjusted(special.ndtr(-z))
+
+    def say(size: float, _: float) -> tuple[str, str, str]:
+        return (
             "inconsistent",
-            *_interval(size[r], (size[r] - 1) / z[r]),
-            p[r],
-            f"ratings are {100 * (size[r] - 1):.0f} % noisier than the model expects (infit {size[r]:.2f})",
+            f"ratings are {100 * (size - 1):.0f} % noisier than the model expects (infit {size:.2f})",
             "review this rater's unexpected ratings together, and agree on the criteria",
         )
 
+    chosen = (p <= LEVEL) & (size >= 1 + MATTERS["inconsistent"])
+    return _of_raters(labels, chosen, size, _ratio(size - 1, z), p, say)
 
-def _central(labels: list[str], effects: pl.DataFrame) -> Iterator[Flag]:
-    size, se = _column(effects, "centrality"), _column(effects, "centrality_se")
-    p = adjusted(two_sided(_in_errors(size, se)))
-    for r in np.flatnonzero((p <= LEVEL) & (np.abs(size) >= MATTERS["central"])):
-        middle = size[r] > 0
-        yield Flag(
-            labels[r],
+
+def _central(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
+    size, se = _columns(measured, "centrality", "centrality_se")
+    p = adjusted(two_sided(_ratio(size, se)))
+
+    def say(size: float, _: float) -> tuple[str, str, str]:
+        middle = size > 0
+        return (
             "central" if middle else "extreme",
-            *_interval(size[r], se[r]),
-            p[r],
             f"favours {'the middle' if middle else 'the ends'} of the scale: the odds of these scores are "
-            f"{_times(float(np.exp(abs(size[r]))))} those of the other raters",
+            f"{_times(float(np.exp(abs(size))))} those of the other raters",
             _full_scale("the ends" if middle else "the middle"),
         )
+
+    return _of_raters(labels, (p <= LEVEL) & (np.abs(size) >= MATTERS["central"]), size, se, p, say)
 
 
 def _using(labels: list[str], use: Sequence[str]) -> Iterator[Flag]:
@@ -176,8 +188,7 @@ def _using(labels: list[str], use: Sequence[str]) -> Iterator[Flag]:
         effect, often, step = _USES.get(
             own, (own, f"{score} less often", f"agree on what deserves a {score}")
         )
-        evidence = f"gives {often} than the panel does for the same work"
-        yield Flag(rater, effect, np.nan, np.nan, np.nan, np.nan, evidence, step)
+        yield Flag(effect, f"gives {often} than the panel does for the same work", step, rater)
 
 
 def _full_scale(deserved: str) -> str:
@@ -198,11 +209,6 @@ def _times(odds: float) -> str:
     return "more than 1,000 times" if odds > 1_000 else f"{odds:.1f} times"
 
 
-def _in_errors(size: Array, se: Array) -> Array:
-    """In standard errors; NaN, which is never flagged, where a few identical ratings leave no error."""
-    return np.divide(size, se, out=np.full_like(size, np.nan), where=se > 0)
-
-
 def _halo_step(allowed_for: bool, *, shared: bool = False) -> str:
     """The next step about halo, and whether intervals allow for it; what many share is for the model to have."""
     fit = ": fit with a common halo" if shared else ""
@@ -213,18 +219,15 @@ def _halo_step(allowed_for: bool, *, shared: bool = False) -> str:
     )
 
 
-def _halo(labels: list[str], effects: pl.DataFrame, allowed_for: bool) -> Iterator[Flag]:
-    size, se = _column(effects, "halo"), _column(effects, "halo_se")
-    p = adjusted(_upper(_in_errors(size, se)))
-    for r in np.flatnonzero((p <= LEVEL) & (size >= MATTERS["halo"])):
-        yield Flag(
-            labels[r],
-            "halo",
-            *_interval(size[r], se[r]),
-            p[r],
-            f"scores of the same student correlate more than ability explains: residual correlation {size[r]:.2f}",
-            _halo_step(allowed_for),
-        )
+def _halo(labels: list[str], measured: pl.DataFrame, allowed_for: bool) -> Iterator[Flag]:
+    size, se = _columns(measured, "halo", "halo_se")
+    p = adjusted(special.ndtr(-_ratio(size, se)))
+
+    def say(size: float, _: float) -> tuple[str, str, str]:
+        more = "scores of the same student correlate more than ability explains"
+        return "halo", f"{more}: residual correlation {size:.2f}", _halo_step(allowed_for)
+
+    return _of_raters(labels, (p <= LEVEL) & (size >= MATTERS["halo"]), size, se, p, say)
 
 
 def _biased(name: str, table: pl.DataFrame, unit: str) -> Iterator[Flag]:
@@ -232,31 +235,30 @@ def _biased(name: str, table: pl.DataFrame, unit: str) -> Iterator[Flag]:
     clear = table.filter(pl.col("p_adjusted") <= LEVEL, pl.col("severity").abs() >= MATTERS["bias"])
     clear = clear.sort(pl.col("z").abs(), descending=True, maintain_order=True)
     for row in clear.unique("rater", keep="first", maintain_order=True).iter_rows(named=True):
-        side = "severe" if row["severity"] > 0 else "lenient"
+        side, level = "severe" if row["severity"] > 0 else "lenient", f"{name} {shortened(row[name])}"
         yield Flag(
-            str(row["rater"]),
             f"{side} on {name}",
+            f"{abs(row['severity']):.1f} {unit} more {side} on {level} than elsewhere: a mean "
+            f"score of {row['mean_score']:.2f} where {row['expected']:.2f} was expected ({row['n']} ratings)",
+            f"compare this rater's view of {level} with a colleague's on the same work",
+            str(row["rater"]),
             *_interval(row["severity"], row["severity_se"]),
             row["p_adjusted"],
-            f"{abs(row['severity']):.1f} {unit} more {side} on {name} {shortened(row[name])} than elsewhere: a mean "
-            f"score of {row['mean_score']:.2f} where {row['expected']:.2f} was expected ({row['n']} ratings)",
-            f"compare this rater's view of {name} {shortened(row[name])} with a colleague's on the same work",
         )
 
 
 def _drifting(changes: pl.DataFrame, unit: str) -> Iterator[Flag]:
     for row in _clear(changes, "", "drift"):
-        side = "severe" if row["shift"] > 0 else "lenient"
-        size = f"{abs(row['shift']):.1f} {unit} more {side}"
+        size = f"{abs(row['shift']):.1f} {unit} more {'severe' if row['shift'] > 0 else 'lenient'}"
         yield Flag(
-            str(row["rater"]),
             "drift",
-            *_interval(row["shift"], row["shift_se"]),
-            row["p_adjusted"],
             f"gradually about {size} than at first"
             if row["course"] == GRADUAL
             else f"{'suddenly ' * (row['course'] == SUDDEN)}{size} since {_moment(row, '')}",
             "have this rater re-mark some earlier work, and review the benchmarks before going on",
+            str(row["rater"]),
+            *_interval(row["shift"], row["shift_se"]),
+            row["p_adjusted"],
         )
 
 
@@ -265,15 +267,15 @@ def _changing(changes: pl.DataFrame) -> Iterator[Flag]:
         before, after = (f"{100 * max(row[f'slope_{name}'], 0.0):.0f} %" for name in ("before", "after"))
         fell = row["slope_shift"] < 0
         yield Flag(
-            str(row["rater"]),
             "drift in discrimination",
-            *_interval(row["slope_shift"], row["slope_shift_se"]),
-            row["slope_p_adjusted"],
             f"has told students apart {'less' if fell else 'more'} clearly since {_moment(row, 'slope_')}: {before} of "
             f"the typical rater's discrimination before, {after} after",
             "ask what changed then (workload, haste, fatigue), and have a second rater check what was marked since"
             if fell
             else "ask what helped, and have a second rater check what was marked before",
+            str(row["rater"]),
+            *_interval(row["slope_shift"], row["slope_shift_se"]),
+            row["slope_p_adjusted"],
         )
 
 
@@ -291,20 +293,17 @@ def _moment(row: Mapping[str, Any], prefix: str) -> str:
 # ------------------------------------------------------------------------------------------------- helpers
 
 
-def _column(table: pl.DataFrame, name: str) -> Array:
-    return table[name].cast(pl.Float64).to_numpy()
+def _columns(table: pl.DataFrame, *names: str) -> list[Array]:
+    return [table[name].cast(pl.Float64).to_numpy() for name in names]
 
 
-def _lower(z: Array) -> Array:
-    return np.asarray(special.ndtr(z))
-
-
-def _upper(z: Array) -> Array:
-    return np.asarray(special.ndtr(-z))
+def _ratio(one: Array, other: Array) -> Array:
+    """NaN, which is never flagged, where a few identical ratings leave no error."""
+    return np.divide(one, other, out=np.full_like(one, np.nan), where=other != 0)
 
 
 def _interval(size: Any, se: Any) -> tuple[float, float, float]:
-    return float(size), float(size - 1.96 * se), float(size + 1.96 * se)
+    return float(size), float(size - NORMAL_95 * se), float(size + NORMAL_95 * se)
 
 
 # ---------------------------------------------------------------------------------------------------- item flags
@@ -347,7 +346,7 @@ def item_flags(statistics: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
 
 
 def _misfits(statistics: pl.DataFrame) -> Iterator[Row]:
-    infit, z = (_column(statistics, name) for name in ("infit", "infit_z"))
+    infit, z = _columns(statistics, "infit", "infit_z")
     p = adjusted(two_sided(z))
     for i in np.flatnonzero((p <= LEVEL) & (np.abs(infit - 1) >= MISFIT)):
         noisy = infit[i] > 1
@@ -366,9 +365,8 @@ def _misfits(statistics: pl.DataFrame) -> Iterator[Row]:
 
 def _slopes(items: pl.DataFrame) -> Iterator[Row]:
     """On the log scale, against the others' geometric mean of 1."""
-    slope, se = (_column(items, name) for name in ("slope", "slope_se"))
-    z = np.divide(np.log(slope) * slope, se, out=np.zeros_like(slope), where=se > 0)
-    p = adjusted(two_sided(z))
+    slope, se = _columns(items, "slope", "slope_se")
+    p = adjusted(two_sided(_ratio(np.log(slope) * slope, se)))
     for i in np.flatnonzero((p <= LEVEL) & ((slope <= FLAT) | (slope >= STEEP))):
         flat = slope[i] < 1
         yield (

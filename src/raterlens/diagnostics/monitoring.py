@@ -16,6 +16,7 @@ from raterlens.diagnostics.rater_effects import LEVEL, adjusted, two_sided
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.diagnostics.what_if import unit_of
 from raterlens.inference.result import Result
+from raterlens.inference.tables import NORMAL_95
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import moment_words, time_of
 
@@ -31,7 +32,6 @@ COMPARED = {
 }
 """Measures in which two runs are compared, with their columns."""
 
-_NORMAL = 1.96
 _SAME = 1e-6
 _CHANGED = {
     "rater": pl.String, "measure": pl.String, "before": pl.Float64, "now": pl.Float64, "clear": pl.Boolean
@@ -85,7 +85,7 @@ def _error(row: dict[str, Any], column: str) -> float:
     if (known := row.get(f"{column}_se")) is not None:
         return float(known)
     low, high = row.get(f"{column}_low"), row.get(f"{column}_high")
-    return float("nan") if low is None or high is None else float(high - low) / (2 * _NORMAL)
+    return float("nan") if low is None or high is None else float(high - low) / (2 * NORMAL_95)
 
 
 def moved(measure: str, before: float, now: float, *, ordered: bool = False) -> str:
@@ -360,7 +360,7 @@ class Monitoring:
         found = []
         for row in self.alarms.filter("alarm").sort("evidence", descending=True).iter_rows(named=True):
             way = "more severe" if row["shift"] > 0 else "more lenient"
-            low, high = (abs(row["shift"]) + side * 1.96 * row["shift_se"] for side in (-1, 1))
+            low, high = (abs(row["shift"]) + side * NORMAL_95 * row["shift_se"] for side in (-1, 1))
             found.append(
                 f"drift alarm: {shortened(row['rater'])} is {abs(row['shift']):.2f} {self.unit} {way} since "
                 f"{self.since(row['since'])} (95 % interval {low:.2f} to {high:.2f}). Next: review what was marked "

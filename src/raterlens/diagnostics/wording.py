@@ -11,13 +11,13 @@ from raterlens.diagnostics.findings import (
     GRAVE_FLAGS,
     OFF,
     UNCLEAR,
-    Flag,
     Interval,
     PanelFindings,
     RaterFindings,
     Status,
     rater_findings,
 )
+from raterlens.diagnostics.flags import Flag
 from raterlens.diagnostics.what_if import levers
 from raterlens.inference.result import Result
 from raterlens.models.terms.group_means import GROUP_MEAN

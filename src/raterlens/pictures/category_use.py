@@ -17,6 +17,7 @@ from raterlens.base.style import Align, mark
 from raterlens.base.text import counted, printable
 from raterlens.diagnostics.categories import EVERY_ITEM, category_shares, score_names
 from raterlens.diagnostics.predictions import of_abilities
+from raterlens.inference.tables import NORMAL_95
 from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model
 
 if TYPE_CHECKING:
@@ -114,7 +115,6 @@ def _crossings(data: pl.DataFrame) -> list[float]:
 MOST_ROWS = 40
 """Raters side by side; of more, those who differ most from what is expected."""
 
-_NORMAL_95 = 1.96
 _ROW = 26
 
 
@@ -141,8 +141,8 @@ def category_use(fit: Result, ratings: Ratings, raters: Sequence[object] | None 
 
 
 def _alone(name: str, data: pl.DataFrame) -> Picture:
-    top = 1.1 * max(*(data["expected"] + _NORMAL_95 * data["se"]), *data["observed"])
-    at, reach = pl.col("place").cast(pl.Float64), _NORMAL_95 * pl.col("se")
+    top = 1.1 * max(*(data["expected"] + NORMAL_95 * data["se"]), *data["observed"])
+    at, reach = pl.col("place").cast(pl.Float64), NORMAL_95 * pl.col("se")
     rows = data.with_columns(
         left=at - 0.32,
         right=at + 0.32,
@@ -171,7 +171,7 @@ def _alone(name: str, data: pl.DataFrame) -> Picture:
 def category_frame(data: pl.DataFrame, description: str) -> Picture:
     """Axes in which a page's scripts draw the shares of one rater; `data` has those of all."""
     names = data.sort("place")["category"].unique(maintain_order=True).to_list()
-    reach = data["expected"] + _NORMAL_95 * data["se"]
+    reach = data["expected"] + NORMAL_95 * data["se"]
     top = min(1.0, 1.05 * max(*reach, *data["observed"]))
     labels = tuple((float(place), name) for place, name in enumerate(names))
     x, y = Axis(-0.6, len(names) - 0.4, "Score", labels=labels), _share_axis(top)

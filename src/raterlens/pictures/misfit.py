@@ -15,6 +15,7 @@ from raterlens.base.text import counted, distinct, number, printable
 from raterlens.diagnostics.diagnosis import Diagnosis
 from raterlens.diagnostics.fit_statistics import curves, rater_fit
 from raterlens.diagnostics.residuals import Residuals, residuals
+from raterlens.inference.tables import NORMAL_95
 from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model
 
 if TYPE_CHECKING:
@@ -100,7 +101,6 @@ def fit_statistics(fit: Result, ratings: Ratings | Diagnosis) -> Picture:
 
 
 OBSERVED, BY_MODEL = "observed mean score", "expected by the model, with its 95 % margin"
-_NORMAL_95 = 1.96
 
 
 def expected_data(fit: Result, ratings: Ratings | Diagnosis, rater: object) -> pl.DataFrame:
@@ -115,7 +115,7 @@ def expected_data(fit: Result, ratings: Ratings | Diagnosis, rater: object) -> p
         f"expected {number(row['expected'])}"
         for row in rows.iter_rows(named=True)
     ]
-    reach = _NORMAL_95 * pl.col("se")
+    reach = NORMAL_95 * pl.col("se")
     lowest, highest = _ends(fit)
     return rows.with_columns(
         low=(pl.col("expected") - reach).clip(lowest, highest),

@@ -8,7 +8,8 @@ import pytest
 import raterlens as rl
 from raterlens.capability.yardstick import Yardstick
 from raterlens.diagnostics.differences import Differences, Hypothesis
-from raterlens.diagnostics.findings import Flag, PanelFindings, panel_findings
+from raterlens.diagnostics.findings import PanelFindings, panel_findings
+from raterlens.diagnostics.flags import Flag
 from raterlens.output.report import english as words
 from raterlens.output.report import render
 from raterlens.output.report.opening import opening, panel_rows, scale, since, tally

@@ -8,6 +8,7 @@ import polars as pl
 from markupsafe import Markup
 
 from raterlens.base.arrays import Array
+from raterlens.inference.tables import NORMAL_95
 from raterlens.output.report import english as words
 from raterlens.pictures.capability_curves import abilities, curve_frame, what_if_frame
 from raterlens.pictures.category_use import categories, category_frame, side_by_side
@@ -76,7 +77,11 @@ def category_numbers(shares: pl.DataFrame | None, raters: Sequence[str]) -> dict
     if shares is None:
         return None
     rows = {str(name): part.sort("place") for (name,), part in shares.group_by("label")}
-    columns = {"observed": pl.col("observed"), "expected": pl.col("expected"), "margin": 1.96 * pl.col("se")}
+    columns = {
+        "observed": pl.col("observed"),
+        "expected": pl.col("expected"),
+        "margin": NORMAL_95 * pl.col("se"),
+    }
     return {
         name: [
             rows[rater].select((1000 * values).round(0).cast(pl.Int64)).to_series().to_list()

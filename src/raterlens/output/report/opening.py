@@ -10,6 +10,7 @@ from raterlens.base.style import MARKS, mark_of_verdict
 from raterlens.base.text import counted, number, sentence
 from raterlens.diagnostics import wording
 from raterlens.diagnostics.findings import Interval, RaterFindings, Status, rater_findings
+from raterlens.diagnostics.flags import Flag
 from raterlens.diagnostics.monitoring import moved
 from raterlens.output.report import english as words
 
@@ -212,7 +213,10 @@ def panel_rows(fit: "Result", found: "PanelFindings") -> pl.DataFrame:
     luck): the columns of the fit, those of the verdict, rank, mark, and reasons (flags)."""
     rows = wording.rater_table(fit, found.raters).with_columns(pl.col("rater").cast(pl.String))
     rows = rows if found.ranked else rows.sort("rater", maintain_order=True)
-    flags = {it.rater: [flag._asdict() for flag in it.flags] for it in found.raters}
+    flags = {
+        it.rater: [dict(zip(Flag._fields, flag[:3], strict=False)) for flag in it.flags]
+        for it in found.raters
+    }
     return rows.with_row_index("rank", offset=1).with_columns(
         pl.Series("mark", [mark_of_verdict(label).name for label in rows["label"]]),
         pl.Series("reasons", [flags[rater] for rater in rows["rater"]], dtype=pl.Object),
