@@ -95,8 +95,9 @@ class Candidate:
     """Candidates beside which alone it is added, as far as the ratings could show them."""
     last: bool = False
     """Whether it is tested only where nothing else is wrong: whatever is looks like it."""
-    by_score: bool = False
-    """Whether the score test decides, without a likelihood ratio, from NEAR on: taking it in costs next to nothing."""
+    by_score: float = 0.0
+    """From this p-value of the score test down it is taken in without a likelihood ratio: the fit estimates how much of
+    it there is, so that little is lost where there is none."""
 
     def outcome(self, statistic: float, p: float, *, taken: bool = False) -> Outcome:
         seen = self.seen.format(p=p_words(p))
@@ -283,7 +284,7 @@ class _Walk:
             why = f" It is added only beside {_and(blocking)}, which the model does not have."
             return (replace(outcome, words=outcome.words + why) if p < CLEAR else outcome), None
         if one.by_score:
-            taken = self.add and p < NEAR
+            taken = self.add and p < one.by_score
             return one.outcome(statistic, p, taken=taken), self._larger(one, found) if taken else None
         if p < NEAR and (self.add or self.ratings.n_ratings <= CONFIRMED_RATINGS):
             larger, statistic, p = self._ratio(one, found)
@@ -517,6 +518,7 @@ _ON_ABILITY = Candidate(
     "On the whole, a rater's scores of the same student are correlated beyond ability (halo, {p})",
     "Intervals of severity, capability and ability are too narrow",
     Option("halo", "none"),
+    by_score=PROMISING,
 )
 
 TESTED = (
@@ -528,7 +530,7 @@ TESTED = (
         "Students of different raters differ in ability ({p})",
         "Raters of weak students look severe, and those of able ones lenient",
         Option("group_means", "none"),
-        by_score=True,
+        by_score=NEAR,
     ),
     _ON_ABILITY,
     replace(
