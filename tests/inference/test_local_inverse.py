@@ -37,16 +37,6 @@ def test_blocks_of_the_inverse(matrix, inverse):
     np.testing.assert_array_equal(found[:, 0, 1], found[:, 1, 0])
 
 
-def test_without_probes_the_neighbourhoods_alone_are_too_sure(matrix, inverse):
-    """Z holds everybody else: its variances are below the true ones, and nearer to them than the own blocks'."""
-    local, _ = LocalInverse.of(matrix, 2)._near()
-    truth = np.diag(inverse).reshape(N, 2)
-    of_neighbours = np.einsum("rii->ri", local)
-    alone = np.einsum("rii->ri", np.linalg.inv(own_blocks(matrix, 2)))
-    assert (of_neighbours <= truth * (1 + 1e-9)).all()
-    assert (alone <= of_neighbours * (1 + 1e-9)).all()
-
-
 def test_raters_who_scatter_are_solved_exactly(matrix, inverse, monkeypatch):
     monkeypatch.setattr(local_inverse, "_NOISE", 0.0)
     monkeypatch.setattr(local_inverse, "_MOST_SOLVED", N)

@@ -286,7 +286,8 @@ class _Walk:
         if one.by_score:
             taken = self.add and p < one.by_score
             return one.outcome(statistic, p, taken=taken), self._larger(one, found) if taken else None
-        if p < NEAR and (self.add or self.ratings.n_ratings <= CONFIRMED_RATINGS):
+        # Without adding anything, another fit only confirms what is clear already.
+        if p < (NEAR if self.add else CLEAR) and (self.add or self.ratings.n_ratings <= CONFIRMED_RATINGS):
             larger, statistic, p = self._ratio(one, found)
         return one.outcome(statistic, p, taken=self.add and p < CLEAR), larger
 

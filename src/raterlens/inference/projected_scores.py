@@ -101,7 +101,8 @@ def variance_score(left: Array, n_fitted: int) -> ScoreTest | None:
     if spare <= 0:
         return None
     total, spread = left.sum(axis=0), left.T @ left * (len(left) / spare)
-    one, two, three = (float(np.trace(np.linalg.matrix_power(spread, power))) for power in (1, 2, 3))
+    # Traces of its first three powers.
+    one, two, three = np.trace(spread), np.vdot(spread, spread), np.vdot(spread @ spread, spread)
     if three <= 0:
         return None
     df = two**3 / three**2
