@@ -8,7 +8,7 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.config import FIT_OPTIONS, READ_OPTIONS, ColumnOptions, FitConfig, FitOptions, ReadConfig
-from raterlens.config.option_fields import check_names, check_switch, check_text, check_whole, given_options
+from raterlens.config.option_fields import check_names, check_switch, check_text, check_whole
 from raterlens.config.read_config import bands_text, map_text, pairs
 from raterlens.sklearn import RaterCapability
 
@@ -89,8 +89,8 @@ def test_defaults_stand_in_one_place():
 
 
 def test_what_is_given_differs_from_the_default():
-    assert given_options(ReadConfig(cut=3)) == {"cut": 3}
-    assert given_options(FitConfig()) == {}
+    assert ReadConfig(cut=3).given() == {"cut": 3}
+    assert FitConfig().given() == {}
 
 
 @pytest.mark.parametrize(

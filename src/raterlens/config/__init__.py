@@ -6,62 +6,27 @@ nowhere else. What depends on the data (does the rater exist?) or on the model (
 where that is known, before any work.
 """
 
-from raterlens.config.fit_config import (
-    FIT_OPTIONS,
-    Anchors,
-    ColumnOptions,
-    CovarianceKind,
-    EarlierScale,
-    Fair,
-    FitConfig,
-    FitOptions,
-    FurtherOptions,
-    GroupMeansKind,
-    HaloKind,
-    LinkName,
-    Method,
-    Prior,
-    Scale,
-    SharedKind,
-    fit_config,
-)
-from raterlens.config.read_config import (
-    BESIDES,
-    COLUMN_ROLES,
-    LARGEST_CUT,
-    READ_OPTIONS,
-    ROW,
-    Columns,
-    ReadConfig,
-    marker_patterns,
-    pattern_fields,
-)
-
-__all__ = [
-    "BESIDES",
-    "COLUMN_ROLES",
-    "FIT_OPTIONS",
-    "LARGEST_CUT",
-    "READ_OPTIONS",
-    "ROW",
-    "Anchors",
-    "ColumnOptions",
-    "Columns",
-    "CovarianceKind",
-    "EarlierScale",
-    "Fair",
-    "FitConfig",
-    "FitOptions",
-    "FurtherOptions",
-    "GroupMeansKind",
-    "HaloKind",
-    "LinkName",
-    "Method",
-    "Prior",
-    "ReadConfig",
-    "Scale",
-    "SharedKind",
-    "fit_config",
-    "marker_patterns",
-    "pattern_fields",
-]
+from raterlens.config.fit_config import FIT_OPTIONS as FIT_OPTIONS
+from raterlens.config.fit_config import Anchors as Anchors
+from raterlens.config.fit_config import ColumnOptions as ColumnOptions
+from raterlens.config.fit_config import CovarianceKind as CovarianceKind
+from raterlens.config.fit_config import EarlierScale as EarlierScale
+from raterlens.config.fit_config import Fair as Fair
+from raterlens.config.fit_config import FitConfig as FitConfig
+from raterlens.config.fit_config import FitOptions as FitOptions
+from raterlens.config.fit_config import GroupMeansKind as GroupMeansKind
+from raterlens.config.fit_config import HaloKind as HaloKind
+from raterlens.config.fit_config import LinkName as LinkName
+from raterlens.config.fit_config import Method as Method
+from raterlens.config.fit_config import Prior as Prior
+from raterlens.config.fit_config import Scale as Scale
+from raterlens.config.fit_config import SharedKind as SharedKind
+from raterlens.config.fit_config import fit_config as fit_config
+from raterlens.config.read_config import BESIDES as BESIDES
+from raterlens.config.read_config import COLUMN_ROLES as COLUMN_ROLES
+from raterlens.config.read_config import READ_OPTIONS as READ_OPTIONS
+from raterlens.config.read_config import ROW as ROW
+from raterlens.config.read_config import Columns as Columns
+from raterlens.config.read_config import ReadConfig as ReadConfig
+from raterlens.config.read_config import marker_patterns as marker_patterns
+from raterlens.config.read_config import pattern_fields as pattern_fields

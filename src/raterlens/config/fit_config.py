@@ -1,12 +1,12 @@
 """Options of a fit, anchors, and the facets that raters interact with."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, Self, TypedDict
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, TypedDict
 
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.config.option_fields import check_names, check_options, given_options, option
+from raterlens.config.option_fields import Request, check_names, check_options, option
 from raterlens.config.read_config import ReadOptions
 
 Method = Literal["mml", "laplace", "hl"]
@@ -100,11 +100,10 @@ class EarlierScale:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FitConfig:
+class FitConfig(Request):
     """Options of `rl.fit`, which documents them."""
 
     model: str | None = option(None, "Model. Default: the data decide, starting from gmf.")
-    """None: gmf, under the policy `adapt` unless another is given."""
     assumptions: Assumptions | None = option(
         None,
         "adapt: add what the ratings clearly show (default where no model is named). warn: fit exactly the model, and "
@@ -118,14 +117,12 @@ class FitConfig:
         "each rater's own around these; or continuous: marks on a fine scale, without thresholds. Default: rating "
         "scale, unless the data decide; continuous for more than 20 different scores.",
     )
-    """None: a rating scale, or thresholds of each item under `adapt`; continuous for more than 20 different scores."""
     item_slopes: bool = option(False, "Let items differ in how strongly they reflect ability.")
     covariates: Mapping[str, Sequence[Any]] | None = option(
         None,
         "Table with a 'rater' column and numeric columns that explain severity and discrimination.",
         file=True,
     )
-    """Columns by name, `rater` among them."""
     anchors: Anchors | None = option(
         None, "Earlier fit (fit.json) whose raters, items and thresholds are held.", file=True
     )
@@ -150,26 +147,22 @@ class FitConfig:
         "rater (estimated per rater) or ability (equally strong on the ability scale). Default: none, unless the "
         "data decide.",
     )
-    """None: no halo, unless the ratings clearly show one and the policy about assumptions adds it."""
     repeats: Repeats = option(
         "draws",
         "A rater's repeated answers to the same question. draws: they share the rater's reading of it, and answers "
         "that never differ count as one. separate: they are independent ratings.",
     )
-    """Treatment of draws (`ReadConfig.draw`)."""
     group_means: GroupMeansKind | None = option(
         None,
         "Mean ability of groups of students (--population-by). each: every group has its own. linear: it rises with "
         "the column's number, such as a grade. raters: students marked by the same raters are a group. none: all "
         "students are alike. Default: each where a column is named; else none, unless the data decide.",
     )
-    """None: each where groups are named, and else by the policy about assumptions."""
     fair: Fair = option(
         "within",
         "Abilities, decisions and fair results with what a student's group says (within), or as if nothing were known "
         "of it (across).",
     )
-    """Whether abilities rest on the student's group besides the student's own ratings."""
     interactions: str | Sequence[str] | None = option(
         None,
         "Let raters differ from item to item (rater:item) or with a further facet (rater:topic); several with commas.",
@@ -179,7 +172,6 @@ class FitConfig:
     trusted: str | Sequence[str] | None = option(
         None, "Raters who define ability (a,b), such as human experts among LLM judges."
     )
-    """Raters who define ability."""
     shared: SharedKind = option(
         "auto",
         "With known answers or trusted raters: whether the others may share a bias, a second ability. yes, no or auto "
@@ -192,13 +184,11 @@ class FitConfig:
         least=0.5,
         most=20.0,
     )
-    """How strongly a known answer shows ability."""
     ability: AbilityKind | None = option(
         None,
         "The students' distribution: normal, or smooth (its skewness and tails are estimated). Default: normal, "
         "unless the data decide.",
     )
-    """None: normal, unless the ratings clearly show another shape and the policy about assumptions adds it."""
     starts: int = option(
         20,
         "Maximum number of starting points (latent-class models, or few ratings).",
@@ -252,15 +242,6 @@ class FitConfig:
         if self.scale == "rater free":
             return "free"
         return "drawn" if (self.scale or "").endswith("rater") else "none"
-
-    def changed(self, **changes: Any) -> Self:
-        """The same request with some options changed."""
-        check_names(type(self), changes)
-        return replace(self, **changes)
-
-    def given(self) -> dict[str, Any]:
-        """The options that are not at their defaults."""
-        return given_options(self)
 
     def to_plain(self) -> dict[str, Any]:
         """Convert to numbers, text, lists and dicts."""

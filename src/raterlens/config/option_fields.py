@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, Field, field, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from dataclasses import Field, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_origin
 
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option
@@ -60,18 +60,26 @@ def check_options(config: "DataclassInstance") -> None:
             check(one.name, value, how["least"], how.get("most"))
 
 
-def given_options(config: "DataclassInstance") -> dict[str, Any]:
-    """Return the options that are not at their defaults."""
-    return {
-        option.name: value
-        for option in fields(config)
-        if option.default is not MISSING and _differs(value := getattr(config, option.name), option.default)
-    }
+class Request:
+    """A frozen record of options."""
 
+    __slots__ = ()
+    __dataclass_fields__: "ClassVar[dict[str, Field[Any]]]"
 
-def _differs(value: object, default: object) -> bool:
-    """If the default is None, the value may be a dataframe, which cannot be compared as a whole."""
-    return value is not None if default is None else value != default
+    def changed(self, **changes: Any) -> Self:
+        """The same request with some options changed."""
+        check_names(type(self), changes)
+        return replace(self, **changes)
+
+    def given(self) -> dict[str, Any]:
+        """The options that are not at their defaults."""
+        return {
+            one.name: value
+            for one in fields(self)
+            # Where the default is None, the value may be a dataframe, which cannot be compared as a whole.
+            if (value := getattr(self, one.name)) is not None
+            and (one.default is None or value != one.default)
+        }
 
 
 def check_names(record: "type[DataclassInstance]", names: Iterable[str]) -> None:

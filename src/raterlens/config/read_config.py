@@ -5,15 +5,15 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from numbers import Real
-from typing import Any, Literal, Self, TypedDict, get_args
+from typing import Any, Literal, TypedDict, TypeGuard
 
-from raterlens.base.errors import OptionError, choose
+from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, between_commas, shortened
-from raterlens.config.option_fields import check_names, check_options, check_text, given_options, option
+from raterlens.config.option_fields import Request, check_options, check_text, option
 
 Columns = str | Sequence[str] | None
 """A column, several to be combined, or None to recognise it."""
@@ -29,7 +29,7 @@ COLUMN_ROLES = ("student", "rater", "item", "score", "items", *BESIDES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadConfig:
+class ReadConfig(Request):
     """Which columns hold what, and how to read the file: the options of `rl.read`, which documents them."""
 
     student: Columns = option(None, "Student column; combine several with commas (class,seat).")
@@ -43,21 +43,17 @@ class ReadConfig:
     piece: str | None = option(
         None, "Column that names the piece of work (essay, task) a rating is of, where students have several."
     )
-    """The piece of work that a rating is of, where students have several."""
     draw: str | None = option(
         None, "Column of a rater's draws (epoch, run, seed): several answers of a judge to the same question."
     )
-    """The draw of a rater: which of several answers to the same question, such as an epoch or a seed."""
     group: str | None = option(
         None,
         "Column of groups that students belong to (school, system), one per student.",
         flag="--population-by",
     )
-    """The group that the row's student belongs to, the same in all rows of a student."""
     known: Any = option(
         None, "Column of known answers, empty where unknown; or a file with students, items and answers."
     )
-    """The column of known answers, or a table of them: its path, or a dataframe."""
     known_cut: float | None = option(
         None, "Lowest passing known answer, where known answers have another scale than scores."
     )
@@ -67,7 +63,6 @@ class ReadConfig:
     trusted_column: str | None = option(
         None, "Column that marks whom you trust: yes or no, the same in all rows of a rater."
     )
-    """Yes or no: whether the row's rater is trusted."""
     cut: float | None = option(None, "Lowest passing score: turns scores into pass and fail.")
     bands: str | Sequence[float] | None = option(
         None, "Where bands of scores begin, all but the first: 40,60,80 turns marks out of 100 into 0-3."
@@ -76,7 +71,6 @@ class ReadConfig:
     map: str | Mapping[str, float | None] | None = option(
         None, "Scores for words: good=1,bad=0,absent= (empty means missing). Common words are recognised."
     )
-    """Words and what they are worth, kept as text: "good=1,bad=0,absent="."""
     table: str | None = option(
         None,
         "Sheet of a workbook ('*': all that are laid out alike), table of a database, or data frame of "
@@ -89,11 +83,9 @@ class ReadConfig:
     markers: str | None = option(
         None, "Names of rater columns and of their score columns: 'Marker {n}:Mark {n}'."
     )
-    """The names of rater columns and of the score columns that belong to them: "Marker {n}:Mark {n}"."""
     pattern: str | None = option(
         None, "Regular expression whose first group is the verdict within a text: 'Rating: (\\d+)'."
     )
-    """A regular expression whose first group is the verdict within a text."""
     best: Best | None = option(
         None, "Which scores are best: high, or low as with ranks, which are then turned round."
     )
@@ -122,14 +114,9 @@ class ReadConfig:
         for name in ("table", "wide", "markers", "pattern", "format"):
             check_text(name, getattr(self, name))
         check_options(self)
-        if self.wide is not None:
-            pattern_fields(self.wide)
-        if self.pattern is not None:
-            _check_pattern(self.pattern)
-        if self.markers is not None:
-            marker_patterns(self.markers)
-        if self.encoding is not None:
-            _check_encoding(self.encoding)
+        for name, check in _CHECKS.items():
+            if (value := getattr(self, name)) is not None:
+                check(value)
 
     def _normalise_scores(self) -> None:
         """Check what scores mean."""
@@ -140,9 +127,6 @@ class ReadConfig:
         for name in ("map", "known_map"):
             if (words := getattr(self, name)) is not None:
                 object.__setattr__(self, name, map_text(words, name))
-        for name, allowed in (("best", get_args(Best)), ("duplicates", get_args(Duplicates))):
-            if getattr(self, name) is not None:
-                choose(name, getattr(self, name), allowed, option=name)
 
     def names(self, role: str) -> tuple[str, ...]:
         """Return the columns that the user names for a role."""
@@ -168,15 +152,6 @@ class ReadConfig:
         """Return the scores of words; None for a missing score."""
         words = getattr(self, option)
         return {} if words is None else pairs(str(words), option)
-
-    def changed(self, **changes: Any) -> Self:
-        """The same request with some options changed."""
-        check_names(type(self), changes)
-        return replace(self, **changes)
-
-    def given(self) -> dict[str, Any]:
-        """The options that are not at their defaults."""
-        return given_options(self)
 
 
 class ReadOptions(TypedDict, total=False):
@@ -275,16 +250,13 @@ def _checked_cut(name: str, cut: object) -> float | None:
     """The lowest passing score, a whole number where it is one."""
     if cut is None:
         return None
-    try:
-        number = float(cut) if isinstance(cut, Real) and not isinstance(cut, bool) else math.nan
-    except OverflowError:
-        number = math.inf
-    if not abs(number) < LARGEST_CUT:
-        why = " is beyond any score" if math.isfinite(number) else " is not a finite number"
+    if not _is_finite(cut) or not abs(cut) < LARGEST_CUT:
+        why = " is beyond any score" if _is_finite(cut) else " is not a finite number"
         raise OptionError(
             Message(Option(name, cut), why),
             Message("give the lowest passing score, for example ", Option(name, 3)),
         )
+    number = float(cut)
     return int(number) if number.is_integer() else number
 
 
@@ -323,6 +295,14 @@ def _check_encoding(encoding: str) -> None:
             value=encoding,
             option="encoding",
         ) from error
+
+
+_CHECKS: dict[str, Callable[[str], object]] = {
+    "wide": pattern_fields,
+    "pattern": _check_pattern,
+    "markers": marker_patterns,
+    "encoding": _check_encoding,
+}
 
 
 OPEN = "?"
@@ -406,7 +386,7 @@ def pairs(text: str, option: str = "map") -> dict[str, float | None]:
     return found
 
 
-def _is_finite(value: object) -> bool:
+def _is_finite(value: object) -> TypeGuard[float]:
     try:
         return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:  # a whole number of hundreds of digits
