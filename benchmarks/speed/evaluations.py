@@ -21,14 +21,14 @@ from raterlens.estimation.methods import estimate
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.ratings.coded import Ratings
 
 Array = NDArray[np.float64]
 
 
 def compared(ratings: Ratings, model_name: str) -> str:
-    options = Options(facets_spec(model_name), get_link("logit"), "rating scale", False)
+    options = Options(MODELS[model_name], get_link("logit"), "rating scale", False)
     model, response = build(ratings, options, 2)
     found, work = _with_work(lambda: estimate(ratings, model, response, options.link, "mml"))
     start = starting_values(ratings, model, options.link)

@@ -16,7 +16,7 @@ from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings, open_packed
 
@@ -31,7 +31,7 @@ class Likelihood:
     def of(ratings: Ratings, n_nodes: int, client: Any = None) -> "Likelihood":
         """On the workers of a Dask client, where there is one."""
         link = get_link("logit")
-        model, response = build(ratings, Options(facets_spec("gmf"), link, "rating scale", False), 2)
+        model, response = build(ratings, Options(MODELS["gmf"], link, "rating scale", False), 2)
         problem = marginal(ratings, model, response, pseudo_ratings(model, 2), client)
         nodes = Nodes.equally_spaced(-6, 6, 12 / (n_nodes - 2))
         return Likelihood(problem, starting_values(ratings, model, link), nodes)

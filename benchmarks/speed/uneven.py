@@ -17,7 +17,7 @@ import raterlens as rl
 from raterlens.estimation.methods import estimate
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 
 STUDENTS, RATERS, ITEMS, PER_STUDENT, SEEDED = 10_000, 43, 4, 2, 40
 SCALES = ("rating scale", "partial credit", "graded")
@@ -51,7 +51,7 @@ def error(ratings: rl.Ratings, scale: str) -> float:
     from raterlens.capability.links import get_link
 
     link = get_link("logit")
-    model, response = build(ratings, Options(facets_spec("gmf"), link, scale, False), ratings.n_categories)
+    model, response = build(ratings, Options(MODELS["gmf"], link, scale, False), ratings.n_categories)
     found = estimate(ratings, model, response, link, "mml")
     fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.finest_step / 5)
     exact = found.problem.value(found.parameters, fine).loglik

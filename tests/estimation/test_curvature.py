@@ -12,7 +12,7 @@ from raterlens.estimation.methods import estimate
 from raterlens.inference.covariance import in_full
 from raterlens.models.build import Options, build
 from raterlens.models.facets import redundancy
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_each_rater_s_block_is_near_the_exact_one(model_name, link, categories, 
     )
     ratings, link = made.ratings, get_link(link)
     model, response = build(
-        ratings, Options(facets_spec(model_name), link, "rating scale", False, halo=halo), categories
+        ratings, Options(MODELS[model_name], link, "rating scale", False, halo=halo), categories
     )
     found = estimate(ratings, model, response, link, "mml")
     information = information_scale(model, found.parameters)
@@ -78,7 +78,7 @@ def test_scaled_blocks_are_the_likelihoods_own_on_average():
     """Two raters per student: far more is missing than normal posteriors say."""
     ratings = rl.simulate(students=900, raters=100, items=3, raters_per_student=2, seed=8).ratings
     link = get_link("logit")
-    model, response = build(ratings, Options(facets_spec("gmf"), link))
+    model, response = build(ratings, Options(MODELS["gmf"], link))
     found = estimate(ratings, model, response, link, "mml")
     begin = found.parameters.copy()
     begin[model.blocks["slope"]] = 1.2
@@ -104,7 +104,7 @@ def drawn(students: int, raters: int) -> rl.Ratings:
 @pytest.mark.parametrize("scale", SCALES)
 def test_most_directions_bend_as_they_should(scale):
     ratings, link = drawn(600, 8), get_link("logit")
-    model, response = build(ratings, Options(facets_spec("gmf"), link, scale, False), 6)
+    model, response = build(ratings, Options(MODELS["gmf"], link, scale, False), 6)
     found = estimate(ratings, model, response, link, "mml")
     x, nodes, information = found.parameters, found.nodes, information_scale(model, found.parameters)
     own = own_curvature(found.problem, x, information, nodes, found.moments)
@@ -133,5 +133,5 @@ def test_joining_raters_saves_evaluations_of_ordered_scores(scale, monkeypatch):
 
 def test_pass_fail_ratings_do_without():
     ratings = rl.simulate(students=60, raters=4, items=3, seed=1).ratings
-    options = Options(facets_spec("gmf"), get_link("logit"), "rating scale", False)
+    options = Options(MODELS["gmf"], get_link("logit"), "rating scale", False)
     assert not worth_joining(build(ratings, options, 2)[0])

@@ -15,7 +15,7 @@ from raterlens.estimation.optimiser import Estimate
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.responses import CORNER
 from raterlens.models.signal_detection import LatentClassModel
 from tests.support.facets_models import assert_gradient, by_hand, make, setting
@@ -103,7 +103,7 @@ def test_the_value_is_that_of_the_problem_at_the_estimates(small, kind):
 
 
 def test_the_steepest_context_has_its_corner_resolved(small):
-    model, response = build(small, Options(facets_spec("gmf"), get_link("log")))
+    model, response = build(small, Options(MODELS["gmf"], get_link("log")))
     problem = marginal(small, model, response, pseudo_ratings(model, 2))
     x = np.zeros(model.blocks.size)
     x[model.blocks["slope"]] = [0.1, 2.0, 0.5, 1.0, 0.7]

@@ -15,7 +15,7 @@ from raterlens.inference.covariance import in_full
 from raterlens.likelihood.nodes import NestedNodes, Nodes, accuracy_for
 from raterlens.likelihood.priors import FREEDOM, PanelPrior
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from tests.support.facets_models import setting
 
 
@@ -63,7 +63,7 @@ def test_scripts_that_everybody_marks_leave_the_tables_coarse(scale):
         seed=4,
     ).ratings
     link = get_link("logit")
-    model, response = build(ratings, Options(facets_spec("gmf"), link, scale, False), 5)
+    model, response = build(ratings, Options(MODELS["gmf"], link, scale, False), 5)
     found = estimate(ratings, model, response, link, "mml")
     assert isinstance(found.nodes, NestedNodes)
     fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.finest_step / 5)
@@ -83,7 +83,7 @@ def test_the_grid_resolves_steep_flanks_of_wide_posteriors():
         students=1000, raters=12, items=2, raters_per_student=2, link="cauchit", slope=slope, seed=2
     ).ratings
     link = get_link("cauchit")
-    model, response = build(ratings, Options(facets_spec("gmf"), link, "rating scale", False), 2)
+    model, response = build(ratings, Options(MODELS["gmf"], link, "rating scale", False), 2)
     found = estimate(ratings, model, response, link, "mml")
     fine = Nodes.equally_spaced(found.nodes.low - 1, found.nodes.high + 1, found.nodes.step / 8)
     assert found.problem.value(found.parameters, fine).loglik == pytest.approx(found.loglik, abs=2e-5)

@@ -14,7 +14,7 @@ from raterlens.estimation.facets_estimate import Known
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Search
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.terms.shape import SHAPE
 from tests.support.facets_models import by_hand
 
@@ -34,7 +34,7 @@ def few(seed: int = 58):
 
 
 def found_from(ratings, starts: int, begin=None):
-    model, response = build(ratings, Options(facets_spec("probit"), get_link("probit")))
+    model, response = build(ratings, Options(MODELS["probit"], get_link("probit")))
     search = Search(starts=starts)
     return estimate(ratings, model, response, get_link("probit"), "mml", Known(begin=begin), search)
 
@@ -119,7 +119,7 @@ def test_few_ratings_are_fitted_as_well_as_by_an_independent_optimiser(kind, see
 @pytest.mark.parametrize("method", ["mml", "laplace"])
 def test_a_start_without_any_discrimination_does_not_hold_the_optimiser(small, method):
     """With all slopes at 0 the gradient by each is 0, though it is no maximum."""
-    options = Options(facets_spec("gmf"), get_link("logit"))
+    options = Options(MODELS["gmf"], get_link("logit"))
     model, response = build(small, options, 2)
     level = np.full(model.blocks.size, np.nan)
     level[model.blocks["slope"]] = 0.0
@@ -141,7 +141,7 @@ def test_a_rater_who_shares_no_student_does_not_stay_at_a_slope_of_0(method):
             rows += [(name, rater, f"i{item}", score) for item, score in enumerate(passed)]
     ratings = by_hand(rows)
     link = get_link("logit")
-    model, response = build(ratings, Options(facets_spec("gmf"), link))
+    model, response = build(ratings, Options(MODELS["gmf"], link))
     best = estimate(ratings, model, response, link, method)
     begin = best.parameters.copy()
     alone = list(ratings.raters).index("alone")

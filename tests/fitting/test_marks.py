@@ -15,7 +15,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
 from raterlens.models.build import Options, build
 from raterlens.models.marks import Marks
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.ratings.coded import Ratings
 
 RATERS = 6
@@ -78,7 +78,7 @@ def small() -> Ratings:
 
 
 def test_likelihood_gradient_and_information_are_those_of_a_normal_distribution(small: Ratings) -> None:
-    model, response = build(small, Options(facets_spec("gmf"), get_link("logit"), "continuous"))
+    model, response = build(small, Options(MODELS["gmf"], get_link("logit"), "continuous"))
     assert isinstance(response, Marks)
     random = np.random.default_rng(0)
     noise = np.log(random.uniform(0.3, 0.6, RATERS))

@@ -13,7 +13,7 @@ from raterlens.inference.ability_error import _gradient, ability_errors
 from raterlens.inference.covariance import Covariance
 from raterlens.models.anchors import anchor
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.ratings.packed import StoredRatings, open_packed
 from tests.support.piece_ratings import ratings_of as pieces_of
 
@@ -32,7 +32,7 @@ def test_gradient_of_posterior_means(link, scale, thresholds, options):
         students=25, raters=4, items=2, link=link, scale=scale, thresholds=thresholds, halo=1.0, seed=1
     )
     ratings, used = made.ratings, get_link(link)
-    model, response = build(ratings, Options(facets_spec("gmf"), used, scale, **options))
+    model, response = build(ratings, Options(MODELS["gmf"], used, scale, **options))
     found = estimate(ratings, model, response, used, "mml")
     gradient, step = _gradient(found).toarray(), 1e-5
     for place in range(model.blocks.size):
@@ -52,7 +52,7 @@ def test_gradient_of_posterior_means(link, scale, thresholds, options):
 
 def test_ratings_on_disk_are_as_in_memory_and_of_very_many_the_posterior_says_enough(monkeypatch, tmp_path):
     ratings, used = rl.simulate(students=25, raters=3, items=2, seed=1).ratings, get_link("logit")
-    model, response = build(ratings, Options(facets_spec("gmf"), used, "rating scale"))
+    model, response = build(ratings, Options(MODELS["gmf"], used, "rating scale"))
     found = estimate(ratings, model, response, used, "mml")
     spread = Covariance(0.04 * np.eye(model.blocks.size), np.empty(0, np.int64))
     stored = StoredRatings(open_packed(rl.pack(ratings.table(), tmp_path / "ratings.rlpack")))
@@ -71,7 +71,7 @@ def test_of_pieces_and_of_a_shape_against_differences(pieces):
         pieces_of(students=15, pieces=2) if pieces else rl.simulate(students=25, raters=3, items=2).ratings
     )
     used = get_link("logit")
-    options = Options(facets_spec("gmf"), used, "rating scale", pieces=pieces, smooth=not pieces)
+    options = Options(MODELS["gmf"], used, "rating scale", pieces=pieces, smooth=not pieces)
     model, response = build(ratings, options)
     found = estimate(ratings, model, response, used, "mml")
     size, step = model.blocks.size, 1e-4
@@ -101,7 +101,7 @@ def test_students_of_a_population_of_their_own():
     made = rl.simulate(students=25, raters=3, items=2, severity=0.3, seed=1)
     ratings, used = made.ratings, get_link("logit")
     anchors = rl.Anchors(raters={"R1": (1.0, 0.3), "R2": (1.2, 0.1)}, items={"I1": 0.0, "I2": -0.2})
-    model, response = build(ratings, Options(facets_spec("gmf"), used, "rating scale"))
+    model, response = build(ratings, Options(MODELS["gmf"], used, "rating scale"))
     shifted, held = anchor(anchors, ratings, model)
     found = estimate(ratings, shifted, response, used, "mml", known=Known(held=held))
     gradient, step = _gradient(found).toarray(), 1e-5

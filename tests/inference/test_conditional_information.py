@@ -12,7 +12,7 @@ from raterlens.inference.covariance import (
 )
 from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from tests.support.facets_models import somewhere
 
 # Central differences of exact gradients in double precision.
@@ -28,7 +28,7 @@ def by_differences(gradient, x, step=1e-5) -> np.ndarray:
     [("gmf", "logit"), ("gmf", "cloglog"), ("gmf", "probit"), ("probit", "probit"), ("tfm", "logit")],
 )
 def test_information_of_the_methods_without_a_grid(small, model, link):
-    facets, _ = build(small, Options(facets_spec(model), get_link(link)), 2)
+    facets, _ = build(small, Options(MODELS[model], get_link(link)), 2)
     pseudo = pseudo_ratings(facets, 2)
     data = Conditional(small, facets, get_link(link))
     x = somewhere(facets)
@@ -46,7 +46,7 @@ def test_information_of_the_methods_without_a_grid(small, model, link):
 
 
 def test_the_stretch_of_hierarchical_likelihood_is_found_again(small):
-    options = Options(facets_spec("gmf"), get_link("logit"))
+    options = Options(MODELS["gmf"], get_link("logit"))
     facets, response = build(small, options, 2)
     found = estimate(small, facets, response, options.link, "hl")
     data = Conditional(small, facets, options.link)

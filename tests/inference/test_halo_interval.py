@@ -11,7 +11,7 @@ from raterlens.inference import tables as halo_interval
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.tables import halo_estimates
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 
 
 def fit_of(true: float, **options):
@@ -57,7 +57,7 @@ def test_without_standard_errors_there_is_no_interval():
 def found() -> FacetsEstimate:
     made = rl.simulate(students=60, raters=3, items=3, raters_per_student=2, halo=1.0, seed=4)
     link = get_link("logit")
-    model, response = build(made.ratings, Options(facets_spec("gmf"), link, "rating scale", halo="common"))
+    model, response = build(made.ratings, Options(MODELS["gmf"], link, "rating scale", halo="common"))
     return estimate(made.ratings, model, response, link, "mml")
 
 

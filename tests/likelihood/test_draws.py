@@ -15,7 +15,7 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.responses import Graded
 from raterlens.models.terms.draws import DRAW, Draws
 from raterlens.ratings.groupings import counted_once, inconsistent_raters, with_draws
@@ -38,7 +38,7 @@ def panel(n_categories=2, items=2, seed=3) -> rl.Ratings:
 
 
 def problem_of(ratings, link="logit", scale="rating scale", **options):
-    wanted = Options(facets_spec("gmf"), get_link(link), scale, draws=inconsistent_raters(ratings), **options)
+    wanted = Options(MODELS["gmf"], get_link(link), scale, draws=inconsistent_raters(ratings), **options)
     model, response = build(ratings, wanted)
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     return model, response, marginal(ratings, model, response, nobody)
@@ -122,7 +122,7 @@ def test_without_a_spread_answers_are_independent():
     model, _, problem = problem_of(ratings)
     x, nodes = somewhere(model), Nodes.equally_spaced(-7, 7, 0.2)
     x[model.blocks[DRAW]] = 0.0
-    plain, response = build(ratings, Options(facets_spec("gmf"), get_link("logit")))
+    plain, response = build(ratings, Options(MODELS["gmf"], get_link("logit")))
     nobody = Pseudo(np.zeros((len(plain.contexts), 2)))
     apart = marginal(ratings, plain, response, nobody)
     expected = apart.value(x[: plain.blocks.size], nodes).loglik

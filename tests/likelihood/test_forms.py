@@ -10,7 +10,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo, pseudo_ratings
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from tests.support.facets_models import assert_gradient, make, ratings_of, setting, somewhere
 
 
@@ -19,7 +19,7 @@ from tests.support.facets_models import assert_gradient, make, ratings_of, setti
     [("logit", "none", EssayMarginal), ("probit", "none", CellMarginal), ("probit", "common", HaloMarginal)],
 )
 def test_the_cheapest_form_that_will_do(small, link, halo, form):
-    model, response = build(small, Options(facets_spec("gmf"), get_link(link), halo=halo))
+    model, response = build(small, Options(MODELS["gmf"], get_link(link), halo=halo))
     problem = marginal(small, model, response, Pseudo(np.zeros((len(model.contexts), 2))))
     assert type(problem) is form
     assert problem.n_students == small.n_students

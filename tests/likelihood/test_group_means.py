@@ -15,7 +15,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPrior, pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.facets import centre, redundancy
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from tests.support.facets_models import assert_gradient, by_differences, somewhere
 
 PLAIN = {"halo": "none", "ability": "normal"}
@@ -65,7 +65,7 @@ def read(table: pl.DataFrame) -> rl.Ratings:
 )
 def test_gradient_and_information_agree_with_differences(link, scale, high, halo) -> None:
     ratings = read(schools(24, high=high)[0])
-    options = Options(facets_spec("gmf"), get_link(link), scale, halo=halo, groups="each")
+    options = Options(MODELS["gmf"], get_link(link), scale, halo=halo, groups="each")
     model, response = build(ratings, options)
     problem = marginal(ratings, model, response, pseudo_ratings(model, response.n_categories))
     x = somewhere(model)
@@ -117,7 +117,7 @@ def test_the_likelihood_is_that_of_plain_loops_and_means_are_found() -> None:
 @pytest.mark.parametrize("spread", [1.0, 0.05])
 def test_a_panel_prior_says_nothing_of_where_abilities_are_counted_from(spread) -> None:
     ratings = read(schools(60)[0])
-    model, response = build(ratings, Options(facets_spec("gmf"), get_link("logit"), groups="each"))
+    model, response = build(ratings, Options(MODELS["gmf"], get_link("logit"), groups="each"))
     prior = PanelPrior.of(model)
     assert prior is not None
     prior = prior.at(0.5, spread)
@@ -197,7 +197,7 @@ def test_groups_on_a_line_have_its_likelihood() -> None:
     numbered = table.with_columns(grade=2020 + table["school"].str.slice(1).cast(int) / 2)
     named = {"student": "student", "rater": "rater", "item": "item", "score": "score"}
     ratings = rl.read(numbered, **named, group="grade")
-    options = Options(facets_spec("gmf"), get_link("logit"), groups="linear")
+    options = Options(MODELS["gmf"], get_link("logit"), groups="linear")
     model, response = build(ratings, options)
     problem = marginal(ratings, model, response, pseudo_ratings(model, 2))
     x = somewhere(model)

@@ -15,7 +15,7 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.term import Term
 from tests.support.pairs import NoAbility, Order, Tie, as_pairs
 
@@ -70,7 +70,7 @@ def test_the_maximum_is_that_of_an_independent_program(name):
         pytest.skip(f"pairs-{file}.csv is not part of this project")
     ratings, objects, pairs = ratings_of(file)
     k = ratings.n_categories
-    plain, response = build(ratings, Options(facets_spec("tfm"), get_link("logit")), k)
+    plain, response = build(ratings, Options(MODELS["tfm"], get_link("logit")), k)
     model = as_pairs(plain, pairs, NoAbility(), *more)
     held = np.arange(model.blocks.size) == model.blocks["severity"].start  # whom nobody is compared with
     problem = marginal(ratings, model, response, Pseudo(np.zeros((len(model.contexts), k))))

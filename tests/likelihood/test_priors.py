@@ -9,11 +9,11 @@ import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.likelihood.priors import FREEDOM, PanelPrior
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 
 
 def model_of(ratings, model="gmf"):
-    return build(ratings, Options(facets_spec(model), get_link("logit")))[0]
+    return build(ratings, Options(MODELS[model], get_link("logit")))[0]
 
 
 @pytest.fixture(scope="module")

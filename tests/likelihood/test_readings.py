@@ -7,7 +7,7 @@ from raterlens.capability.links import get_link
 from raterlens.likelihood.priors import Pseudo
 from raterlens.likelihood.readings import LEAST_SPREAD
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from tests.support.halo_problems import KINDS, NODES, problem_of
 
 
@@ -16,7 +16,7 @@ def test_without_spread_it_is_the_plain_likelihood_and_not_level():
 
     ratings, problem, x = problem_of(*KINDS[0])
     x[problem.model.blocks["halo"]] = 0.0
-    options = Options(facets_spec("gmf"), get_link("logit"))
+    options = Options(MODELS["gmf"], get_link("logit"))
     plain, response = build(ratings, options)
     y = np.delete(x, problem.model.blocks["halo"].start)
     expected = EssayMarginal(ratings, plain, response, Pseudo(np.zeros((len(plain.contexts), 2)))).value(

@@ -12,7 +12,7 @@ import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.estimation.methods import estimate
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 WRITING = {"student": "pid", "rater": ["rater", "topic"], "items": ["spe", "coh", "str", "gra", "con"]}
@@ -77,7 +77,7 @@ def test_graded_scores_with_free_thresholds_per_rater():
     if not (DATA / "ptam4.csv").exists():
         pytest.skip("ptam4.csv is not part of this project")
     ratings, link = rl.read(DATA / "ptam4.csv", **PTAM4), get_link("logit")
-    options = Options(facets_spec("gmf"), link, "graded", rater_thresholds="free")
+    options = Options(MODELS["gmf"], link, "graded", rater_thresholds="free")
     model, response = build(ratings, options, ratings.n_categories)
     found = estimate(ratings, model, response, link, "mml")
     assert found.loglik == pytest.approx(-1650.2920, abs=CLOSE)

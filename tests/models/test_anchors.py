@@ -10,7 +10,7 @@ from scipy import sparse
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.models.calibration import Calibration
-from raterlens.models.registry import MODELS, FacetsSpec
+from raterlens.models.registry import MODELS, Spec
 from raterlens.models.terms.per_rater import Effect
 from tests.support.facets_models import FITS, ordered
 
@@ -245,7 +245,7 @@ def test_a_model_of_a_few_kinds_of_raters_begins_where_an_earlier_fit_ended(smal
     def two_kinds(n_raters, covariates):
         return Effect(sparse.csr_array(np.eye(2)[np.arange(n_raters) % 2]))
 
-    monkeypatch.setitem(MODELS, "two kinds", FacetsSpec("two kinds", "two", "two slopes", slopes=two_kinds))
+    monkeypatch.setitem(MODELS, "two kinds", Spec("two kinds", "two", "two slopes", slopes=two_kinds))
     fit = rl.fit(small, model="two kinds", halo="none", standard_errors=False)
     again = rl.fit(small, model="two kinds", halo="none", standard_errors=False, start=fit)
     assert again.loglik == pytest.approx(fit.loglik, abs=1e-6)

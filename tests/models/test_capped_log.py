@@ -12,7 +12,7 @@ from raterlens.estimation.methods import estimate
 from raterlens.likelihood.forms import CellMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.responses import CORNER, Capped, Linked, Predictor
 from tests.support.facets_models import ordered
 
@@ -78,7 +78,7 @@ def test_derivatives_agree_with_differences():
 @pytest.mark.parametrize("model", ["tfm", "gmf"])
 def test_the_log_likelihood_is_that_of_the_capped_exponential(made, model):
     """Against the log link itself on a grid five times as fine as the finest used."""
-    facets, response = build(made.ratings, Options(facets_spec(model), get_link("log")))
+    facets, response = build(made.ratings, Options(MODELS[model], get_link("log")))
     found = estimate(made.ratings, facets, response, get_link("log"), "mml")
     assert found.record.converged
     fine = Nodes.equally_spaced(found.nodes.low, found.nodes.high, found.nodes.step / 20)

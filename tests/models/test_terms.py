@@ -18,7 +18,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.facets import centre, placed, redundancy
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.term import Contexts
 from raterlens.models.terms.per_rater import Effect
 from raterlens.models.terms.rater_interactions import block_of, interacting_facets
@@ -81,7 +81,7 @@ def test_items_that_no_rater_connects_are_centred_apart():
             "score": [0, 1, 1, 0, 1, 1, 0, 0],
         }
     )
-    model, _ = build(read(frame), Options(facets_spec("gmf"), get_link("logit")))
+    model, _ = build(read(frame), Options(MODELS["gmf"], get_link("logit")))
     centred = centre(model, somewhere(model))
     difficulty = centred[model.blocks["difficulty"]]
     np.testing.assert_allclose([difficulty[:2].sum(), difficulty[2:].sum()], 0, atol=1e-12)
@@ -116,14 +116,14 @@ def test_a_term_holds_what_every_term_has_to(tiny, name):
     ratings = ordered(tiny) if options.pop("ordered", False) else tiny
     ratings = with_facet(ratings) if options.pop("facet", False) else ratings
     ratings = with_groups(ratings) if "groups" in options else ratings
-    spec = facets_spec(options.pop("model", "gmf"))
+    spec = MODELS[options.pop("model", "gmf")]
     model, response = build(ratings, Options(spec, get_link(spec.links[0]), **options))
     check_term(name, model, response, ratings)
 
 
 def test_free_thresholds_of_raters_are_told_apart(tiny):
     ratings = ordered(tiny)
-    options = Options(facets_spec("tfm"), get_link("logit"), rater_thresholds="free")
+    options = Options(MODELS["tfm"], get_link("logit"), rater_thresholds="free")
     model, response = build(ratings, options)
     check_term("rater threshold", model, response, ratings)
 
@@ -174,7 +174,7 @@ def test_scaling_moves_all_effects_alike(name):
 
 
 def test_biases_are_0_for_those_who_are_trusted(small) -> None:
-    model, _ = build(small, Options(facets_spec("tfm"), get_link("logit")))
+    model, _ = build(small, Options(MODELS["tfm"], get_link("logit")))
     free = np.arange(small.n_raters) != 2
     shared = model.plus(SharedBias.of(free))
     x = np.random.default_rng(1).normal(size=shared.blocks.size)

@@ -13,7 +13,7 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.facets_estimate import starting_values
 from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import Options, build, with_known
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.terms.known import KNOWN
 from raterlens.models.terms.students import Population
 from raterlens.ratings.coded import Facet, KnownAnswers
@@ -48,7 +48,7 @@ def make(ratings: Ratings, kind: str):
         model, response = make(ratings, kind.removeprefix("known "))
         return with_known(model, response, ratings_of(ratings, kind), 6.0), response
     logit, probit = get_link("logit"), get_link("probit")
-    gmf, tfm, noisy = (facets_spec(name) for name in ("gmf", "tfm", "probit"))
+    gmf, tfm, noisy = (MODELS[name] for name in ("gmf", "tfm", "probit"))
     return {
         "tfm": lambda: build(ratings, Options(tfm, logit)),
         "gmf": lambda: build(ratings, Options(gmf, logit)),
@@ -139,7 +139,7 @@ def by_differences(problem, x, nodes, step=1e-4) -> np.ndarray:
 
 
 def setting(ratings, link: str, model: str = "gmf"):
-    options = Options(facets_spec(model), get_link(link))
+    options = Options(MODELS[model], get_link(link))
     facets, response = build(ratings, options)
     x = starting_values(ratings, facets, options.link)
     x += np.random.default_rng(0).normal(scale=0.1, size=len(x))

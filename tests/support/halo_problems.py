@@ -8,7 +8,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
 from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.build import Options, build
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 
 NODES = Nodes.equally_spaced(-6, 6, 0.25)
 KINDS = [
@@ -30,7 +30,7 @@ def problem_of(
     drawn = rl.simulate(students=8, raters=3, items=3, raters_per_student=2, thresholds=thresholds, seed=1)
     table = drawn.ratings.table()
     ratings = rl.read(table[1:].vstack(table[-1:]))
-    options = Options(facets_spec(model), get_link(link), scale, item_slopes, halo=halo)
+    options = Options(MODELS[model], get_link(link), scale, item_slopes, halo=halo)
     built, response = build(ratings, options, categories)
     nobody = Pseudo(np.zeros((len(built.contexts), response.n_categories)))
     random, x = np.random.default_rng(5), np.zeros(built.blocks.size)

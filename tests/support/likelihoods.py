@@ -16,7 +16,7 @@ from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo, pseudo_ratings
 from raterlens.models.build import Options, build, with_known
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.ratings.coded import Facet, KnownAnswers
 from tests.support.pairs import Order, Tie, as_pairs
 
@@ -134,7 +134,7 @@ def problem_of(
 ) -> tuple[FacetsMarginal, Array]:
     """The likelihood of the ratings, and parameters somewhere."""
     asked = {name: value for name, value in known.options if name not in ("known", "pairs")}
-    options = Options(facets_spec(known.model), get_link(known.link), known.scale, **asked)
+    options = Options(MODELS[known.model], get_link(known.link), known.scale, **asked)
     model, response = build(ratings, options, known.categories)
     if ratings.known is not None:
         model = with_known(model, response, ratings, ANSWERS)

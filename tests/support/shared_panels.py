@@ -11,7 +11,7 @@ from raterlens import Ratings
 from raterlens.likelihood.forms import SharedMarginal
 from raterlens.likelihood.priors import Ridge, pseudo_ratings
 from raterlens.models.build import Options, build, with_known
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 
 
@@ -55,7 +55,7 @@ def panel(
 
 def problem_on(ratings: Ratings, link, scale: str = "rating scale", model: str = "gmf"):
     """A shared dimension on ratings with known answers, one rater trusted, and parameters somewhere."""
-    facets, response = build(ratings, Options(facets_spec(model), link, scale))
+    facets, response = build(ratings, Options(MODELS[model], link, scale))
     known = with_known(facets, response, ratings, 6.0)
     free = np.ones(ratings.n_raters, dtype=bool)
     free[1] = False

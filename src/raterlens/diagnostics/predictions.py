@@ -19,7 +19,7 @@ from raterlens.likelihood.nodes import Moments, Nodes, nodes_for
 from raterlens.likelihood.true_category import NO_ABILITY, as_known, known_categories
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
-from raterlens.models.registry import latent_class_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.responses import Adjacent, AveragedResponse, Linked, Predictor, Response
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.models.term import Contexts
@@ -187,9 +187,7 @@ def of_categories(fit: Result, ratings: Ratings) -> Expectation:
     item = places_of(ratings.items, items["item"], "items")
     criterion, slope = (raters[name].to_numpy()[rater] for name in ("criterion", "slope"))
     difficulty = items["delta"].to_numpy()[item] - fit.alpha
-    model = LatentClassModel(
-        ratings.n_raters, ratings.n_items, get_link(fit.link), latent_class_spec(fit.model).ability
-    )
+    model = LatentClassModel(ratings.n_raters, ratings.n_items, get_link(fit.link), MODELS[fit.model].ability)
     parameters = np.concatenate([criterion - slope / 2, slope, difficulty, [fit.sigma] * model.rasch])
 
     work = grouped(ratings.student, ratings.n_students, ratings.item, ratings.n_items)

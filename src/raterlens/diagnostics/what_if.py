@@ -24,7 +24,7 @@ from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.inference.measurement import Measurement, measured_fit
 from raterlens.inference.result import Result
-from raterlens.models.registry import is_latent_class
+from raterlens.models.registry import MODELS
 from raterlens.ratings.coded import to_backend
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Scale:
         r, e = np.asarray(rho, np.float64), np.asarray(eta, np.float64)
         if self.model == "probit":
             return np.asarray(r * np.exp(-(1 - r**2) * e**2 / 2))  # capability.probit in terms of rho and eta
-        if is_latent_class(self.model):
+        if MODELS[self.model].true_category:
             # rho = F(a / 2) - F(-a / 2) and eta = c - a / 2.
             half = _HALF_SLOPE[self.link](np.clip(r, 0.0, 1 - 1e-9))
             return hrm(criterion=e + half, slope=2 * half, link=self.link)

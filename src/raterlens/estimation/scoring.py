@@ -17,7 +17,7 @@ from raterlens.likelihood.priors import Pseudo
 from raterlens.models.build import build, with_known
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.halo import PIECE
@@ -98,7 +98,7 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
         smooth=smooth, pieces=pieces, groups=calibration.group_means, fair=calibration.fair, draws=draws
     )
     if as_fitted:
-        options = replace(options, spec=facets_spec(calibration.model))
+        options = replace(options, spec=MODELS[calibration.model])
     model, response = build(coded, options, len(scores), known_highest(calibration, coded))
     if POPULATION in calibration.effects:
         model = model.plus(Population())

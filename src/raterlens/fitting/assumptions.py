@@ -41,7 +41,7 @@ from raterlens.inference.projected_scores import ScoredFit, ScoreTest
 from raterlens.inference.result import Result, differences
 from raterlens.likelihood.cells import readings_in
 from raterlens.models.calibration import Calibration
-from raterlens.models.registry import MODELS, FacetsSpec
+from raterlens.models.registry import MODELS
 from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.halo import IMPRESSION, PIECE
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
@@ -139,7 +139,8 @@ class _Trial:
 def result_under_policy(ratings: Ratings, config: FitConfig, run: Run) -> Result:
     """Fit the ratings as requested, under the request's policy."""
     policy, config = config.policy, with_scale(config, ratings)
-    if policy == "ignore" or not isinstance(MODELS.get(config.model_name), FacetsSpec):
+    spec = MODELS.get(config.model_name)
+    if policy == "ignore" or spec is None or spec.true_category:
         return carry_out(config, ratings, run)
     with limit_blas_threads(ratings):
         why = _not_adapted(ratings, config, run)

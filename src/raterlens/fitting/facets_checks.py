@@ -17,7 +17,7 @@ from raterlens.config.limits import INTERACTION_CELLS
 from raterlens.inference.covariance import EXPECTED, OBSERVED, check_kind
 from raterlens.likelihood.cells import readings_in
 from raterlens.models.build import Options
-from raterlens.models.registry import MODELS, FacetsSpec, facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.term import Contexts
 from raterlens.models.terms.rater_interactions import ITEM, Interaction
 from raterlens.models.terms.shared_bias import ENOUGH_KNOWN
@@ -62,7 +62,7 @@ _INSTEAD = {
 
 def given(config: FitConfig, ratings: Ratings | None = None) -> dict[str, Option]:
     """The parts of a request, and what its ratings name, that something may not go with."""
-    link = config.link or facets_spec(config.model_name).links[0]
+    link = config.link or MODELS[config.model_name].links[0]
     parts = [
         ("probit", Option("model", config.model), config.model_name == "probit"),
         ("method", Option("method", config.method), config.method != "mml"),
@@ -123,8 +123,8 @@ def refuse_clashes(config: FitConfig, ratings: Ratings | None = None) -> None:
 
 def with_scale(config: FitConfig, ratings: Ratings) -> FitConfig:
     """The request with the scale that so many different scores ask for."""
-    takes = isinstance(MODELS.get(config.model_name), FacetsSpec) and config.model_name != "probit"
-    if config.scale is not None or not ratings.on_fine_scale or not takes:
+    spec = MODELS.get(config.model_name)
+    if config.scale is not None or not ratings.on_fine_scale or spec is None or not spec.ordered:
         return config
     return config.changed(scale="continuous")
 
@@ -348,7 +348,7 @@ def _of_ratings(ratings: Ratings, config: FitConfig) -> Obstacle | None:
 def check_together(config: FitConfig) -> None:
     """Raise on options that do not go together, whatever the ratings."""
     refuse_clashes(config)
-    link = config.link or facets_spec(config.model_name).links[0]
+    link = config.link or MODELS[config.model_name].links[0]
     check_kind(config.covariance, config.method, get_link(link))
 
 
@@ -395,7 +395,7 @@ def check_known(ratings: Ratings, config: FitConfig) -> None:
 
 def model_options(config: FitConfig) -> Options:
     """The model with its link and scale."""
-    spec = facets_spec(config.model_name)
+    spec = MODELS[config.model_name]
     link = get_link(config.link or spec.links[0])
     return Options(
         spec,

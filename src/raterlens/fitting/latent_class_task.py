@@ -23,7 +23,7 @@ from raterlens.inference.latent_class import (
     latent_class_tables,
     latent_class_warnings,
 )
-from raterlens.models.registry import latent_class_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import check_design
@@ -40,7 +40,7 @@ class LatentClassTask:
 
     @staticmethod
     def of(ratings: Ratings, config: FitConfig, run: Run) -> "LatentClassTask":
-        spec = latent_class_spec(config.model_name)
+        spec = MODELS[config.model_name]
         _check(ratings, ability=spec.ability)
         link = get_link(config.link or spec.links[0])
         model = LatentClassModel(ratings.n_raters, ratings.n_items, link, spec.ability, config.allow_reversed)

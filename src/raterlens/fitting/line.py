@@ -20,7 +20,7 @@ from raterlens.inference.result import Result
 from raterlens.kernels.library import missed
 from raterlens.models.anchors import anchors_from
 from raterlens.models.covariates import covariate_columns
-from raterlens.models.registry import COMMON, MODELS, FacetsSpec
+from raterlens.models.registry import COMMON, MODELS
 from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import with_sets_of_raters
@@ -132,9 +132,8 @@ def check(config: FitConfig, run: Run) -> None:
             Message("leave it out, or use ", Option("model", "gmf")),
             option=strange[0],
         )
-    run.check(config, by_parts=isinstance(spec, FacetsSpec) and config.method == "mml")
-    if isinstance(spec, FacetsSpec):
-        check_together(config)
+    run.check(config, by_parts=config.method == "mml" and not spec.true_category)
+    check_together(config)
 
 
 def _or(options: Iterable[Option]) -> Iterator[str | Option]:
@@ -143,7 +142,7 @@ def _or(options: Iterable[Option]) -> Iterator[str | Option]:
 
 
 def _task(ratings: Ratings, config: FitConfig, run: Run) -> Task:
-    if isinstance(MODELS[config.model_name], FacetsSpec):
+    if not MODELS[config.model_name].true_category:
         return FacetsTask.of(ratings, config, run)
     from raterlens.fitting.latent_class_task import LatentClassTask  # most fits do without
 

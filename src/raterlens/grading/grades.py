@@ -18,7 +18,7 @@ from raterlens.inference.expected_scores import average_scores
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.marks import Marks
-from raterlens.models.registry import is_latent_class
+from raterlens.models.registry import MODELS
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit
@@ -188,7 +188,7 @@ class AskedDecisions:
             raise OptionError(
                 f"{self.remark} further marks", "give at least 1", value=self.remark, option="remark"
             )
-        if is_latent_class(fit.model_name):
+        if MODELS[fit.model_name].true_category:
             raise OptionError(
                 f"model {fit.model!r} has no ability to decide by",
                 Message("fit ", Option("model", "gmf"), " or ", Option("model", "tfm")),

@@ -35,7 +35,7 @@ from raterlens.models.anchors import anchors_from, hold, known_here
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import redundancy
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.rater_interactions import interacting_facets
 from raterlens.ratings.coded import Ratings, to_backend
@@ -294,7 +294,7 @@ class Profiler:
     def of(fit: "Result", ratings: Ratings) -> "Profiler":
         """Find the maximum again, with everything at hand that a fit does not keep."""
         known = _check(fit, ratings)
-        options = Options(facets_spec(fit.model), get_link(fit.link), known.scale, known.item_slopes)
+        options = Options(MODELS[fit.model], get_link(fit.link), known.scale, known.item_slopes)
         coded = with_scores(ratings, known.scores)
         model, response = build(coded, options, len(known.scores))
         found = estimate(

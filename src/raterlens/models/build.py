@@ -9,7 +9,7 @@ from raterlens.capability.links import Link
 from raterlens.config import Fair, GroupMeansKind, HaloKind
 from raterlens.models.facets import FacetsModel
 from raterlens.models.marks import Marks
-from raterlens.models.registry import FacetsSpec
+from raterlens.models.registry import Spec
 from raterlens.models.responses import Adjacent, Capped, Graded, Linked, Response
 from raterlens.models.term import Contexts, Term
 from raterlens.models.terms.difficulties import Difficulties, FacetLevels
@@ -31,7 +31,7 @@ from raterlens.ratings.coded import Ratings
 class Options:
     """A user's choices about a facets model."""
 
-    spec: FacetsSpec
+    spec: Spec
     link: Link
     scale: str = "rating scale"
     """How ordered scores get their thresholds: `rating scale`, `partial credit` or `graded`; no matter with two

@@ -21,7 +21,7 @@ from raterlens.models.build import Options, on_rows, response_of
 from raterlens.models.facets import FacetsModel
 from raterlens.models.marks import Marks
 from raterlens.models.panel import Panel, PanelSpread, Rows, SlopeLimits
-from raterlens.models.registry import facets_spec, own_slopes
+from raterlens.models.registry import MODELS, own_slopes
 from raterlens.models.responses import Linked, Response
 from raterlens.models.term import Contexts
 from raterlens.models.terms.halo import IMPRESSION
@@ -138,7 +138,7 @@ class Calibration:
         effects = self.effects
         in_logits: HaloKind = "rater" if "halo" in effects else "none"
         given: dict[str, Any] = {
-            "spec": replace(facets_spec(self.model), slopes=own_slopes),
+            "spec": replace(MODELS[self.model], slopes=own_slopes),
             "scale": self.scale,
             "item_slopes": self.item_slopes,
             "halo": "ability" if IMPRESSION in effects else in_logits,

@@ -1,7 +1,7 @@
 """All models by name. Register one here and every surface offers it."""
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, get_args
 
 from raterlens.config import FitConfig, LinkName, Method
@@ -34,62 +34,6 @@ COMMON = frozenset(
 _FACETS = frozenset(option.name for option in fields(FitConfig)) - COMMON
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """Description of a model, from which lists of models, their words and options are derived."""
-
-    name: str
-    title: str
-    about: str
-    """One line for `--help` and the report: what it says about raters."""
-    _: KW_ONLY
-    links: tuple[LinkName, ...]
-    """The links that it takes, the default first."""
-    methods: tuple[Method, ...]
-    takes: frozenset[str]
-    """Options of `FitConfig` beyond those that every model takes."""
-    ordered: bool
-    """Takes ordered scores, not only pass and fail."""
-
-
-@dataclass(frozen=True, slots=True)
-class FacetsSpec(Spec):
-    """A facets model in a few lines; `models/registry.py` is the pattern to follow."""
-
-    _: KW_ONLY
-    slopes: "Callable[[int, Array | None], Effect]"
-    """(number of raters, covariates or None) -> how slopes come from parameters."""
-    difficulty_on_ability_scale: bool = False
-    """Difficulties are multiplied by the rater's slope, as thresholds of ability are."""
-    absolute: bool = False
-    """Capability has a yardstick of its own (a rater without noise) and needs none from the panel."""
-    links: tuple[LinkName, ...] = get_args(LinkName)
-    methods: tuple[Method, ...] = get_args(Method)
-    takes: frozenset[str] = _FACETS
-    ordered: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class LatentClassSpec(Spec):
-    """A model in which every student-item has a true category, pass or fail, that raters detect."""
-
-    _: KW_ONLY
-    ability: bool
-    """The true category depends on the student's ability; otherwise each item has a prevalence."""
-    links: tuple[LinkName, ...] = ("logit", "probit")
-    methods: tuple[Method, ...] = ("mml",)
-    takes: frozenset[str] = frozenset({"allow_reversed"})
-    ordered: bool = False
-
-
-# ----------------------------------------------------------------------------------------------------
-# The generalized multi-facets model: raters differ in severity and in how well they tell students apart.
-#
-#     S = rho_r sigma theta - eta_r - delta_i + alpha,     a_r = rho_r sigma,  sigma = max a_r
-#
-# With covariates, log a_r is a linear function of them.
-
-
 def own_slopes(n_raters: int, covariates: "Array | None") -> "Effect":
     """A slope for each rater, or log-slopes explained by covariates."""
     from raterlens.models.terms.per_rater import Effect  # NumPy, which listing models does without
@@ -99,12 +43,42 @@ def own_slopes(n_raters: int, covariates: "Array | None") -> "Effect":
     return Effect.explained(covariates, by_logarithm=True)
 
 
-GMF = FacetsSpec(
-    "gmf",
-    "generalized multi-facets model",
-    "raters differ in severity and in discrimination",
-    slopes=own_slopes,
-)
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A model in a few lines, from which lists of models, their words and options are derived."""
+
+    name: str
+    title: str
+    about: str
+    """One line for `--help` and the report: what it says about raters."""
+    _: KW_ONLY
+    slopes: "Callable[[int, Array | None], Effect]" = own_slopes
+    """(number of raters, covariates or None) -> how slopes come from parameters."""
+    difficulty_on_ability_scale: bool = False
+    """Difficulties are multiplied by the rater's slope, as thresholds of ability are."""
+    absolute: bool = False
+    """Capability has a yardstick of its own (a rater without noise) and needs none from the panel."""
+    true_category: bool = False
+    """Every student-item has a true category, pass or fail, in place of an ability that raters see."""
+    ability: bool = True
+    """A true category depends on the student's ability; otherwise each item has a prevalence."""
+    links: tuple[LinkName, ...] = get_args(LinkName)
+    """The links that it takes, the default first."""
+    methods: tuple[Method, ...] = get_args(Method)
+    takes: frozenset[str] = _FACETS
+    """Options of `FitConfig` beyond those that every model takes."""
+    ordered: bool = True
+    """Takes ordered scores, not only pass and fail."""
+
+
+# ----------------------------------------------------------------------------------------------------
+# The generalized multi-facets model: raters differ in severity and in how well they tell students apart.
+#
+#     S = rho_r sigma theta - eta_r - delta_i + alpha,     a_r = rho_r sigma,  sigma = max a_r
+#
+# With covariates, log a_r is a linear function of them.
+
+GMF = Spec("gmf", "generalized multi-facets model", "raters differ in severity and in discrimination")
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -120,7 +94,7 @@ def common_slope(n_raters: int, covariates: "Array | None") -> "Effect":
     return Effect.common(n_raters)
 
 
-TFM = FacetsSpec("tfm", "three-facets model", "raters differ in severity only", slopes=common_slope)
+TFM = Spec("tfm", "three-facets model", "raters differ in severity only", slopes=common_slope)
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -130,11 +104,10 @@ TFM = FacetsSpec("tfm", "three-facets model", "raters differ in severity only", 
 #
 # Its yardstick is a rater without noise, so capability does not depend on who else is on the panel.
 
-PROBIT = FacetsSpec(
+PROBIT = Spec(
     "probit",
     "probit rater model",
     "raters see ability through noise and pass what exceeds a threshold",
-    slopes=own_slopes,
     difficulty_on_ability_scale=True,
     absolute=True,
     ordered=False,
@@ -148,37 +121,23 @@ PROBIT = FacetsSpec(
 #
 # `signal_detection.py` has the mathematics.
 
-HRM = LatentClassSpec(
+HRM = Spec(
     "hrm",
     "hierarchical rater model",
     "each piece of work is truly a pass or a fail, depending on ability, and raters detect which",
-    ability=True,
+    true_category=True,
+    links=("logit", "probit"),
+    methods=("mml",),
+    takes=frozenset({"allow_reversed"}),
+    ordered=False,
 )
-DAWID_SKENE = LatentClassSpec(
-    "dawid-skene",
-    "Dawid-Skene model",
-    "each piece of work is truly a pass or a fail, and raters err at rates of their own",
+DAWID_SKENE = replace(
+    HRM,
+    name="dawid-skene",
+    title="Dawid-Skene model",
+    about="each piece of work is truly a pass or a fail, and raters err at rates of their own",
     ability=False,
 )
 
 
 MODELS: dict[str, Spec] = {spec.name: spec for spec in (GMF, TFM, PROBIT, HRM, DAWID_SKENE)}
-
-
-def facets_spec(name: str) -> FacetsSpec:
-    """The spec of a model that is known to be a facets model."""
-    spec = MODELS[name]
-    assert isinstance(spec, FacetsSpec), name
-    return spec
-
-
-def latent_class_spec(name: str) -> LatentClassSpec:
-    """The spec of a model that is known to have true categories."""
-    spec = MODELS[name]
-    assert isinstance(spec, LatentClassSpec), name
-    return spec
-
-
-def is_latent_class(name: str) -> bool:
-    """Whether the model has true categories, pass and fail, in place of an ability that raters see."""
-    return isinstance(MODELS[name], LatentClassSpec)

@@ -17,7 +17,7 @@ from raterlens.capability.population import Population
 from raterlens.capability.yardstick import students_of
 from raterlens.diagnostics.wording import rater_table
 from raterlens.inference.measurement import Measurement, measured_fit
-from raterlens.models.registry import is_latent_class
+from raterlens.models.registry import MODELS
 from raterlens.models.terms.shape import SHAPE
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def rater_name(fit: Result, rater: object) -> str:
 
 def require_ability_model(fit: Result, chart: str, why: str, instead: str) -> None:
     """Raise if the fit's model has true categories, which the chart cannot show, and name a chart that can."""
-    if is_latent_class(fit.model):
+    if MODELS[fit.model].true_category:
         what = f"the chart {chart!r} has no meaning for model {fit.model!r}: {why}"
         raise OptionError(what, f"use the chart {instead!r}", value=fit.model, option="model")
 

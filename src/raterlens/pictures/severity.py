@@ -16,7 +16,7 @@ from raterlens.base.text import counted
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import PERFECT
 from raterlens.diagnostics.what_if import Scale
-from raterlens.models.registry import is_latent_class
+from raterlens.models.registry import MODELS
 from raterlens.pictures.ranking import population_of, rater_rows
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def severity(fit: Result, *, raters: Iterable[RaterFindings] | None = None) -> P
     raters use the scale in their own ways, on which capability depends as well."""
     points = severity_data(fit, raters)
     reach, (floor, top) = severity_limit(points), discrimination_range(points)
-    title = "Distance from the best criterion, η" if is_latent_class(fit.model) else "Severity η"
+    title = "Distance from the best criterion, η" if MODELS[fit.model].true_category else "Severity η"
     x = Axis(-reach, reach, title, (10, 6), ends=SEVERITY_ENDS)
     y = Axis(floor, 1.04 * top, "Discrimination ρ", (10, 10))
     wanting = pl.col("status") == "attention"

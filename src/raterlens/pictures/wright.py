@@ -17,7 +17,7 @@ from raterlens.base.layers import Axis, Bars, Layer, Marks, Segments, Stroke, Te
 from raterlens.base.picture import Panel, Picture
 from raterlens.base.style import mark
 from raterlens.base.text import counted, distinct, number, printable
-from raterlens.models.registry import facets_spec
+from raterlens.models.registry import MODELS
 from raterlens.pictures.ranking import calibration_of, require_ability_model
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def wright_data(fit: Result) -> pl.DataFrame:
     slope, severity = effects["slope"], effects["severity"]
     raters, theta = fit.table("raters"), fit.table("students")["theta"].to_numpy()
     known_slope = np.where(slope > 0, slope, np.nan)
-    if facets_spec(fit.model).difficulty_on_ability_scale:
+    if MODELS[fit.model].difficulty_on_ability_scale:
         average, shift, places = 1.0, 0.0, severity / known_slope
     else:
         # Marks have no middle that 0 could stand for: students are counted from the average one.

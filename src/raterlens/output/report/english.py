@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from raterlens.models.registry import MODELS as _MODELS
-from raterlens.models.registry import is_latent_class
 
 TEXTS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encoding="utf-8"))
 
@@ -13,7 +12,7 @@ MODELS = {
     name: f"{spec.title[:1].upper()}{spec.title[1:]} ({name}): {spec.about}" for name, spec in _MODELS.items()
 }
 
-NORMAL_FREE = tuple(name for name in _MODELS if not is_latent_class(name))
+NORMAL_FREE = tuple(name for name, spec in _MODELS.items() if not spec.true_category)
 
 _PARTS = {
     "_se": ("{of} (s.e.)", "± s.e."),
