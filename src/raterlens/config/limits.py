@@ -66,5 +66,8 @@ matters little and costs much."""
 SLOPE_LIMIT_WORK = 30_000
 """Raters times ratings up to which intervals of slopes that ran to a limit come from profile likelihood: with more
 ratings hardly any slope does."""
+SPARSE_PARAMETERS = 500
+"""Parameters up to which the information is inverted in full where spreads are estimated: of more, sparse factors take
+less time."""
 INTERACTION_CELLS = 3_000
 """Cells of an interaction up to which it is estimated: their information is a matrix, inverted some thirty times."""

@@ -6,10 +6,10 @@
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.likelihood.marginal import Value
@@ -139,13 +139,19 @@ class Point:
     """The gradient where a step along it is allowed, zero where a bound holds."""
 
 
+class Curvature(Protocol):
+    """What multiplies gradients as a matrix would."""
+
+    def __matmul__(self, vector: Array, /) -> Array: ...
+
+
 @dataclass(frozen=True, slots=True)
 class News:
     """Value and gradient at a point."""
 
     objective_changed: bool = False
     """It is another one from here on, to be evaluated again."""
-    inverse_curvature: sparse.csr_array | None = None
+    inverse_curvature: Curvature | None = None
     """Roughly, by the parameters: better than what the steps have taught, which is forgotten."""
 
 
@@ -233,7 +239,7 @@ def _shorter(gain: float, promised: float) -> float:
 class _Memory:
     """The last steps and how the gradient fell along them: what is known of the curvature."""
 
-    def __init__(self, inverse: sparse.csr_array | None = None, scale: Array | float = 1.0) -> None:
+    def __init__(self, inverse: Curvature | None = None, scale: Array | float = 1.0) -> None:
         """The inverse curvature is by the parameters, steps are in coordinates."""
         self.inverse, self._scale = inverse, scale
         self._pairs: deque[tuple[Array, Array]] = deque(maxlen=_MEMORY)

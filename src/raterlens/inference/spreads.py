@@ -14,24 +14,29 @@ nothing (p = P(chi2_1 > x) / 2).
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from scipy import sparse, special
 
-from raterlens.base.arrays import Array, Mask
+from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.config.limits import SPARSE_PARAMETERS
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.methods import on_scale, sharp_moments
-from raterlens.estimation.optimiser import News, Search, Space, maximise
+from raterlens.estimation.optimiser import Curvature, News, Search, Space, maximise
 from raterlens.inference.covariance import Covariance, covariance, in_full
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import DrawnPrior, Spread
-from raterlens.models.facets import FacetsModel, centre, redundancy
+from raterlens.models.facets import FacetsModel, Redundancy, centre, redundancy
 from raterlens.models.terms.noise import NOISE
 from raterlens.models.terms.rater_interactions import ITEM
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import SuperLU
 
 LEAST_SPREAD, LARGEST_SPREAD = 0.01, 5.0
 """Below the least, parameters of a term change no probability that could be seen."""
@@ -47,6 +52,8 @@ _NOTHING = 1e-3
 _NEAR = 1e-5
 # Of a statistic that is 0 half of the time: at 5 %.
 _FOUND = 2.7055
+# Variances that are solved for together.
+_AT_ONCE = 256
 _FEWEST = 0.05
 """Degrees of freedom, below which ratings say nothing of a spread."""
 
@@ -63,12 +70,25 @@ class _At:
     value: Value
     loglik: float
     """Marginal over all parameters, but for a constant."""
-    information: Array
+    information: Matrix
     """Information of everything but the prior of these terms."""
-    freedom: Array
-    """(terms,): degrees of freedom."""
-    following: Array
-    """(terms,): the spreads that these lead to."""
+    solved: "_Solved | _SparselySolved"
+    """The information with it."""
+
+    def freedom(self, j: int) -> float:
+        """Degrees of freedom of a term."""
+        block = self.problem.model.blocks[self.problem.model.drawn[j].name]
+        own = self.solved.variances(np.arange(block.start, block.stop))
+        return max(float(np.sum(1 - own / self.spreads[j] ** 2)), 0.0)
+
+    @property
+    def following(self) -> Array:
+        """(terms,): the spreads that these lead to."""
+        found, model = np.zeros(len(self.spreads)), self.problem.model
+        for j in np.flatnonzero(self.spreads).tolist():
+            own = self.parameters[model.blocks[model.drawn[j].name]]
+            found[j] = np.sqrt(float(own @ own) / max(self.freedom(j), _FEWEST))
+        return found
 
 
 def over_drawn(
@@ -111,8 +131,9 @@ def over_drawn(
 def _limits(at: _At, j: int, statistic: float) -> tuple[float, float]:
     """95 % limits of a spread: its square, times the degrees of freedom, is about chi-squared with as many; from 0 on
     where a test at 5 % does not find it. The upper limit is NaN where the ratings do not say how large it may be."""
-    spread, freedom = float(at.spreads[j]), float(at.freedom[j])
-    if spread == 0 or freedom < _FEWEST:
+    spread = float(at.spreads[j])
+    freedom = at.freedom(j) if spread > 0 else 0.0
+    if freedom < _FEWEST:
         return 0.0, float("nan")
     most, least = special.chdtri(freedom, 0.025), special.chdtri(freedom, 0.975)
     low = 0.0 if statistic < _FOUND else spread * float(np.sqrt(freedom / most))
@@ -134,15 +155,18 @@ class _Terms:
         self._scale = information_scale(self.model, found.parameters, found.problem.n_students)
         nothing, x = np.zeros(len(self.model.drawn)), found.parameters
         first = found.problem.value(x, found.nodes)
-        plain = in_full(information(found.problem, x, found.nodes))
-        loglik = first.loglik - self._half_determinant(plain, x, self.held(nothing) | self.model.at_limit(x))
-        self._none = _At(nothing, found.problem, x, first, loglik, plain, nothing, nothing)
+        plain = information(found.problem, x, found.nodes)
+        fixed = self.held(nothing) | self.model.at_limit(x)
+        solved = self._solved(None, plain, x, fixed)
+        loglik = first.loglik - solved.half_determinant
+        self._none = _At(nothing, found.problem, x, first, loglik, plain, solved)
 
     def best(self, spreads: Array) -> _At:
         """The mode at spreads that follow from themselves, from these on; 0 where they vanish."""
         at, before = self._at(spreads, self._none), np.zeros(len(spreads))
         for _ in range(_ROUNDS):
-            following = np.where(at.following < LEAST_SPREAD, 0.0, np.minimum(at.following, LARGEST_SPREAD))
+            following = at.following
+            following = np.where(following < LEAST_SPREAD, 0.0, np.minimum(following, LARGEST_SPREAD))
             with np.errstate(divide="ignore", invalid="ignore"):
                 step = np.log(following / at.spreads)
             if np.nan_to_num(np.abs(step), nan=0.0, posinf=1.0).max(initial=0.0) < _SAME:
@@ -185,8 +209,12 @@ class _Terms:
         problem, nodes = self.found.problem.with_drawn(prior), self.found.nodes
         start = np.where(held & self.model.of_drawn, 0.0, near.parameters)
         bounds = tuple(np.where(held, start, bound) for bound in self._bounds)
-        fixed = held | self.model.at_limit(start)
-        inverse = self._inverse(prior, near.information, start, fixed).matrix
+        at_limit = held | self.model.at_limit(start)
+        curvature = near.solved
+        if (
+            (near.spreads > 0) != (spreads > 0)
+        ).any():  # the neighbour's own knows nothing of what it leaves out
+            curvature = self._solved(prior, near.information, start, at_limit)
         scale = self._scale.copy()
         scale[prior.at] += 1 / prior.spread**2
         optimum = maximise(
@@ -196,31 +224,98 @@ class _Terms:
             self._search,
             stage="spreads",
             tolerance=_NEAR,
-            on_iteration=_told(sparse.csr_array(inverse)),
+            on_iteration=_told(curvature.inverse),
         )
         x = optimum.parameters
-        information = in_full(self._information(self.found.problem, x, nodes))
-        fixed = held | self.model.at_limit(x)
-        known = in_full(prior.added(information, x))
-        variance = self._inverse(prior, information, x, fixed).matrix.diagonal()
-        freedom, following = np.zeros(len(spreads)), np.zeros(len(spreads))
-        for j, (term, spread) in enumerate(zip(self.model.drawn, spreads, strict=True)):
-            if spread > 0:
-                block = self.model.blocks[term.name]
-                freedom[j] = max(float(np.sum(1 - variance[block] / spread**2)), 0.0)
-                following[j] = np.sqrt(float(x[block] @ x[block]) / max(freedom[j], _FEWEST))
-        loglik = optimum.value.loglik + prior.value(x)[0] - self._half_determinant(known, x, fixed)
-        return _At(spreads, problem, x, optimum.value, loglik, information, freedom, following)
+        information = self._information(self.found.problem, x, nodes)
+        solved = self._solved(prior, information, x, held | self.model.at_limit(x))
+        loglik = optimum.value.loglik + prior.value(x)[0] - solved.half_determinant
+        return _At(spreads, problem, x, optimum.value, loglik, information, solved)
 
-    def _inverse(self, prior: DrawnPrior, information: Array, x: Array, fixed: Mask) -> Covariance:
-        return covariance(prior.added(information, x), redundancy(self.model, x, fixed), fixed)
+    def _solved(
+        self, prior: DrawnPrior | None, information: Matrix, x: Array, fixed: Mask
+    ) -> "_Solved | _SparselySolved":
+        known = information if prior is None else prior.added(information, x)
+        kind = _Solved if len(x) <= SPARSE_PARAMETERS else _SparselySolved
+        return kind.of(known, redundancy(self.model, x, fixed), fixed)
 
-    def _half_determinant(self, information: Array, x: Array, fixed: Mask) -> float:
-        """Half the logarithm of the determinant of the information on all that is estimated."""
-        constraints = redundancy(self.model, x, fixed).constraints
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Solved:
+    """The inverse information of all that is estimated, redundant directions held."""
+
+    inverse: Array
+    half_determinant: float
+    """Half the logarithm of the information's determinant."""
+
+    @staticmethod
+    def of(information: Matrix, redundant: Redundancy, fixed: Mask) -> "_Solved":
+        whole, free = in_full(information), np.flatnonzero(~fixed)
+        constraints = redundant.constraints
+        determinant = np.linalg.slogdet((whole + constraints.T @ constraints)[np.ix_(free, free)])[1]
+        return _Solved(in_full(covariance(whole, redundant, fixed).matrix), float(determinant) / 2)
+
+    def variances(self, some: Indices) -> Array:
+        return self.inverse[some, some]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SparselySolved:
+    """The same by the factors of a sparse matrix: with U the constraints, those of [[I, U'], [U, -1]]."""
+
+    half_determinant: float
+    _factors: "SuperLU"
+    _place: Indices
+    """(parameters,): among those that are estimated, or -1."""
+    _along: Array
+    """(estimated, constraints): inv(I + U'U) U'"""
+    _taken: Array
+    """(constraints, estimated): what centring takes from it."""
+
+    @staticmethod
+    def of(information: Matrix, redundant: Redundancy, fixed: Mask) -> "_SparselySolved":
+        from scipy.sparse.linalg import splu  # most fits do without
+
         free = np.flatnonzero(~fixed)
-        whole = (information + constraints.T @ constraints)[np.ix_(free, free)]
-        return float(np.linalg.slogdet(whole)[1]) / 2
+        among = sparse.csr_array(information)[free][:, free]
+        u = sparse.csr_array(redundant.constraints[:, free])
+        held = -sparse.eye_array(u.shape[0])
+        bordered = sparse.block_array([[among, u.T], [u, held]], format="csc")
+        factors = splu(bordered, "MMD_AT_PLUS_A", diag_pivot_thresh=0.1, options={"SymmetricMode": True})
+
+        along = factors.solve(np.vstack([u.T.toarray(), np.zeros((u.shape[0],) * 2)]))[: len(free)]
+        place = np.full(len(fixed), -1)
+        place[free] = np.arange(len(free))
+        return _SparselySolved(
+            float(np.log(np.abs(factors.U.diagonal())).sum()) / 2,
+            factors,
+            place,
+            along,
+            np.linalg.solve(u @ along, along.T),
+        )
+
+    @property
+    def inverse(self) -> "_SparselySolved":
+        return self
+
+    def __matmul__(self, vector: Array) -> Array:
+        free, found = self._place >= 0, np.zeros_like(vector)
+        right = np.zeros(self._factors.shape[0])
+        right[: np.count_nonzero(free)] = vector[free]
+        found[free] = self._factors.solve(right)[: np.count_nonzero(free)]
+        return found
+
+    def variances(self, some: Indices) -> Array:
+        found, place = np.zeros(len(some)), self._place[some]
+        for first in range(0, len(some), _AT_ONCE):
+            own = place[first : first + _AT_ONCE]
+            own = own[own >= 0]
+            unit = np.zeros((self._factors.shape[0], len(own)))
+            unit[own, np.arange(len(own))] = 1.0
+            solved = self._factors.solve(unit)[own, np.arange(len(own))]
+            taken = np.einsum("pc,cp->p", self._along[own], self._taken[:, own])
+            found[first : first + _AT_ONCE][place[first : first + _AT_ONCE] >= 0] = solved - taken
+        return found
 
 
 def _further(spreads: Array, following: Array, step: Array, before: Array) -> Array:
@@ -245,7 +340,7 @@ def with_marginal(found: FacetsEstimate, information: Information) -> FacetsEsti
     return replace(found, value=replace(value, loglik=value.loglik + integrated))
 
 
-def _told(inverse: sparse.csr_array) -> Callable[[Array, float], News]:
+def _told(inverse: Curvature) -> Callable[[Array, float], News]:
     """The curvature, after the first step."""
     left = [inverse]
 
