@@ -152,19 +152,23 @@ def consequences(
     cut: float | Sequence[float] | None = None,
     *,
     passed: Residuals | None = None,
+    results: FairResults | None = None,
 ) -> Consequences:
-    """Compute the consequences of the raters' differences for students: `Fit.consequences`. `passed`: the residuals,
-    where they were computed."""
+    """Compute the consequences of the raters' differences for students: `Fit.consequences`. `passed` and `results`:
+    the residuals and the fair results, where they were computed."""
     if ratings is not None and passed is None:
         passed = residuals(fit, ratings, compared=True)
-    pairs = None if passed is None else passed.paired
+    observed, expected = (
+        (None, None) if ratings is None or passed is None else _agreements(ratings, passed.paired)
+    )
     panel = panel_of(fit)
     alike = panel.alike()
     k = 1 if ratings is None else _raters_per_student(ratings)
     names = fit.table("raters")["rater"].cast(pl.String)
     gets, nothing = panel.average_scores, float("nan")
     top, bottom = int(np.argmax(gets)), int(np.argmin(gets))
-    results = None if ratings is None else fair_results(fit, ratings)
+    if ratings is not None and results is None:
+        results = fair_results(fit, ratings)
     marks = fit.calibration is not None and fit.calibration.scale == "continuous"
     cuts = _pass_mark(fit) if cut is None else (cut,) if isinstance(cut, int | float) else tuple(cut)
     return Consequences(
@@ -172,8 +176,8 @@ def consequences(
         results=results,
         cuts=cuts,
         raters_per_student=k,
-        observed_agreement=None if ratings is None or marks else observed_agreement(ratings),
-        expected_agreement=None if pairs is None or ratings is None else _expected_agreement(ratings, pairs),
+        observed_agreement=None if marks else observed,
+        expected_agreement=expected,
         agreement=_agreement(panel),
         agreement_if_alike=_agreement(alike),
         reliability=nothing if fit.calibration is None else _reliability(panel, k),
@@ -213,6 +217,18 @@ def _raters_per_student(ratings: Ratings) -> int:
     return int(np.median(np.bincount(whose, minlength=ratings.n_students)))
 
 
+def _agreements(ratings: Ratings, pairs: PairedRatings | None) -> tuple[float | None, float | None]:
+    """The share of pairs of ratings of the same work by two raters that have the same score, and the share that the
+    model expects; None where no work has two raters, or the pairs are too many to look at one by one."""
+    if pairs is None:
+        return observed_agreement(ratings), None
+    two_raters = ratings.rater[pairs.first] != ratings.rater[pairs.second]
+    if not two_raters.any():
+        return None, None
+    same = ratings.score[pairs.first] == ratings.score[pairs.second]
+    return float(same[two_raters].mean()), float(pairs.expected[two_raters].mean())
+
+
 def observed_agreement(ratings: Ratings) -> float | None:
     """The share of pairs of ratings of the same work (of a student on an item) by two raters that have the same score;
     None where no work has two raters."""
@@ -230,12 +246,6 @@ def observed_agreement(ratings: Ratings) -> float | None:
     every = pairs(work) - pairs(own)
     k, score = ratings.n_categories, ratings.score
     return None if every == 0 else (pairs(work * k + score) - pairs(own * k + score)) / every
-
-
-def _expected_agreement(ratings: Ratings, pairs: PairedRatings) -> float | None:
-    """The same as the model expects of these pairs."""
-    two_raters = ratings.rater[pairs.first] != ratings.rater[pairs.second]
-    return float(pairs.expected[two_raters].mean()) if two_raters.any() else None
 
 
 def _agreement(panel: Panel) -> float:

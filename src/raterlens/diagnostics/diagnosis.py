@@ -33,7 +33,7 @@ from raterlens.diagnostics.rater_effects import effects, interaction
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.diagnostics.what_if import unit_of
 from raterlens.estimation.scoring import places_of
-from raterlens.inference.expected_scores import fair_results
+from raterlens.inference.expected_scores import FairResults, fair_results
 from raterlens.inference.result import Result
 from raterlens.inference.tables import NORMAL_95
 from raterlens.models.calibration import Calibration
@@ -195,14 +195,15 @@ def diagnose(
     time: Any = None,
     groups: GroupColumns | None = None,
     passed: Residuals | None = None,
+    results: FairResults | None = None,
 ) -> Diagnosis:
     """Look for what the model does not foresee, without fitting again: `Fit.diagnose`.
 
-    `passed`: the residuals, where they were computed.
+    `passed` and `results`: the residuals and the fair results, where they were computed.
     """
     with limit_blas_threads(ratings):
         passed = passed or residuals(fit, ratings, compared=True)
-        return _diagnose(fit, ratings, time, groups or {}, passed)
+        return _diagnose(fit, ratings, time, groups or {}, passed, results)
 
 
 def _diagnose(
@@ -211,6 +212,7 @@ def _diagnose(
     time: Any,
     groups: GroupColumns,
     found: Residuals,
+    results: FairResults | None,
 ) -> Diagnosis:
     levels = groups_of(groups, ratings)
     moment = None if time is None else time_of(time, ratings)
@@ -220,7 +222,7 @@ def _diagnose(
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels
     with in_background(lambda: (effects(found), _biases(found, biases))) as beside:
         sums = sums_of_contexts(found)
-        fair_rater, fair_student = _fair_averages(fit, found, ratings)
+        fair_rater, fair_student = _fair_averages(fit, found, ratings, results)
         tables = {
             "raters": fair_rater.beside(rater_fit(found, sums)),
             "items": _fair_items(fit, item_fit(found, sums)),
@@ -320,11 +322,13 @@ def _fair_items(fit: Result, table: pl.DataFrame) -> pl.DataFrame:
     return fair_items(fit.calibration, own[place]).beside(table)
 
 
-def _fair_averages(fit: Result, found: Residuals, ratings: Ratings) -> tuple[Fair, Fair]:
+def _fair_averages(
+    fit: Result, found: Residuals, ratings: Ratings, results: FairResults | None
+) -> tuple[Fair, Fair]:
     """Fair averages: what each rater would give, and each student would get, if all were rated alike."""
     raters = fit.table("raters")
     if fit.calibration is None:
         return fair_shares(found, raters)
     place = places_of(found.ratings.raters, raters["rater"], "raters")
-    results = fair_results(fit, ratings)
+    results = results or fair_results(fit, ratings)
     return fair_raters(fit.calibration, raters[place]), Fair(results.fair, results.fair_se)

@@ -29,7 +29,7 @@ from raterlens.diagnostics.monitoring import Monitoring, monitor
 from raterlens.diagnostics.residuals import residuals
 from raterlens.diagnostics.what_if import Levers, levers
 from raterlens.estimation.scoring import Placed
-from raterlens.inference.expected_scores import marks_less
+from raterlens.inference.expected_scores import fair_results, marks_less
 from raterlens.inference.result import Result
 from raterlens.inference.tables import NORMAL_95
 from raterlens.ratings.design import connected_groups, in_small_group
@@ -271,14 +271,15 @@ def panel_findings(
             found,
             None if previous is None else monitor(fit, None, previous=previous),
         )
-    with limit_blas_threads(fit):
+    with limit_blas_threads(fit), in_background(lambda: fair_results(fit, ratings)) as fair:
         passed = residuals(fit, ratings, compared=True, placed=placed)
+        results = fair()
     with (
         limit_blas_threads(fit),
-        in_background(lambda: consequences(fit, ratings, cuts, passed=passed)) as meaning,
+        in_background(lambda: consequences(fit, ratings, cuts, passed=passed, results=results)) as meaning,
     ):
         if diagnosis is None:
-            diagnosis = diagnose(fit, ratings, time=time, **asked, passed=passed)
+            diagnosis = diagnose(fit, ratings, time=time, **asked, passed=passed, results=results)
         watched = None
         if previous is not None:
             watched = monitor(fit, ratings, previous=previous, time=time, passed=passed)

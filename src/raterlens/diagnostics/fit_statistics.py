@@ -243,13 +243,12 @@ def fair_raters(calibration: Calibration, raters: pl.DataFrame) -> Fair:
 def fair_items(calibration: Calibration, items: pl.DataFrame) -> Fair:
     """The mean score that the average rater would give an average student on each item, as the file counts. `items` has
     `item` and `delta_se`."""
-    average, one = calibration.average(), np.zeros(1, dtype=np.int64)
     mean = np.array([calibration.effects.get("population", (0.0, 1.0))[0]], np.float64)
     place = places_of(items["item"], calibration.labels["item"], "items")
+    rows = calibration.average().rows(np.zeros(len(place), np.int64), place.astype(np.int64))
 
     def scores(harder: float) -> Array:
-        chances = (average.rows(one, int(item)).chances(mean, harder)[0, :, 0] for item in place)
-        return np.array([p @ calibration.values for p in chances])
+        return np.asarray(rows.chances(mean, harder)[:, :, 0] @ calibration.values)
 
     found = scores(0.0)
     fall = (found - scores(_STEP)) / _STEP

@@ -261,7 +261,8 @@ class FairResults:
         Fair results count in whole scores over all ratings of a student, as raw ones do: a result on the cut is not
         moved below it by a fraction of a score.
         """
-        return np.asarray(_grades(self.raw, cuts) != _grades(self._in_whole_scores(self.fair), cuts))
+        fair_passes = self.fair[:, None] >= self._needed(cuts)
+        return np.asarray((fair_passes != self._passed(cuts)).any(axis=1))
 
     def changed_interval(self, cuts: Array) -> tuple[int, int] | None:
         """95 % interval of the number of changed results, from the uncertainty of severities; None where that is not
@@ -275,22 +276,28 @@ class FairResults:
         off = np.empty((len(order), DRAWS))
         off[order] = np.concatenate([half, -half], axis=1) * self.severity_sd[order, None]
         off -= off.mean(axis=0)  # severities count from the average rater's
-        found, size = np.zeros(DRAWS), max(_MOST_NUMBERS // DRAWS, 1)
-        for first in range(0, len(self.raw), size):
-            rows = slice(first, first + size)
-            some = replace(self, raw=self.raw[rows], n=self.n[rows])
-            fair = some._in_whole_scores(self.fair[rows, None] + self.per_severity[rows] @ off)
-            found += (_grades(some.raw, cuts)[:, None] != _grades(fair, cuts)).sum(axis=0)
+        short, passed = self._needed(cuts) - self.fair[:, None], self._passed(cuts)
+        # Only students whom some draw may carry across a cut have to be drawn.
+        reach = abs(self.per_severity) @ np.abs(off).max(axis=1)
+        near = np.flatnonzero((np.abs(short) <= reach[:, None]).any(axis=1))
+        far = self.changed(cuts)
+        far[near] = False
+        found, size = np.full(DRAWS, np.count_nonzero(far)), max(_MOST_NUMBERS // DRAWS, 1)
+        for first in range(0, len(near), size):
+            some = near[first : first + size]
+            beyond = (self.per_severity[some] @ off)[:, None] >= short[some, :, None]
+            found += (beyond != passed[some, :, None]).any(axis=1).sum(axis=0)
         low, high = np.quantile(found, (0.025, 0.975)).round()
         return int(low), int(high)
 
-    def _in_whole_scores(self, fair: Array) -> Array:
-        unit = self.step / self.n.reshape(-1, *[1] * (fair.ndim - 1))
-        return np.asarray(np.round(fair / unit) * unit)
+    def _passed(self, cuts: Array) -> Mask:
+        """(students, cuts): whether the raw result is on the cut or above it."""
+        return np.asarray(self.raw[:, None] + _ROUNDING >= cuts)
 
-
-def _grades(mean: Array, cuts: Array) -> Indices:
-    return np.searchsorted(cuts, np.asarray(mean) + _ROUNDING, side="right")
+    def _needed(self, cuts: Array) -> Array:
+        """(students, cuts): the fair result from which on the nearest whole score is on the cut or above it."""
+        unit = (self.step / self.n)[:, None]
+        return np.asarray((np.ceil((cuts - _ROUNDING) / unit) - 0.5) * unit)
 
 
 def fair_results(fit: "Result", ratings: Ratings) -> FairResults:
