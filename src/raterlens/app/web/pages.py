@@ -8,7 +8,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
@@ -34,17 +33,12 @@ from raterlens.app.web.settings import Settings
 from raterlens.base.errors import RaterlensError
 from raterlens.base.text import counted, number, sentence
 from raterlens.models.registry import MODELS
+from raterlens.output.report.assets import templates
 from raterlens.version import __version__
 
 HERE = Path(__file__).parent
 
-_templates = Environment(
-    loader=FileSystemLoader(HERE / "templates"),
-    autoescape=True,  # whatever a label holds is shown, never run
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_templates = templates(HERE / "templates")
 _templates.filters.update(number=number, sentence=sentence, counted=counted)
 _templates.globals.update(words=WORDS, choices=TABLE, models=list(MODELS), version=__version__, form=fields)
 
