@@ -10,13 +10,14 @@ from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
 from raterlens.reading.read_plan import UncertainError
 from tests.reading.corpus.cases import CASES
+from tests.reading.corpus.fifth_habits import FIFTH
 from tests.reading.corpus.fourth_habits import FOURTH
 from tests.reading.corpus.habits import HABITS as FIRST
 from tests.reading.corpus.habits import Habit
 from tests.reading.corpus.second_habits import SECOND
 from tests.reading.corpus.third_habits import THIRD
 
-HABITS = [*FIRST, *SECOND, *THIRD, *FOURTH]
+HABITS = [*FIRST, *SECOND, *THIRD, *FOURTH, *FIFTH]
 ENCODED = ("Latin-2",)
 """Whose encoding has to be confirmed."""
 

@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from raterlens.base.text import Option
 from raterlens.config import ReadConfig
 from raterlens.reading.columns import rater_by_content
 from raterlens.reading.formats.table import Table, table_of
@@ -17,6 +18,7 @@ from raterlens.reading.roles import (
     detect_roles,
     profile,
     sampled,
+    tell_repeats_apart,
 )
 
 
@@ -66,7 +68,10 @@ def test_a_school_is_no_score() -> None:
 
 
 def recognised(frame: pl.DataFrame) -> DetectedRoles:
-    return detect_roles(frame.columns, ReadConfig(), ColumnSample(table_of("t", frame)))
+    look = ColumnSample(table_of("t", frame))
+    return tell_repeats_apart(
+        frame.columns, ReadConfig(), look, detect_roles(frame.columns, ReadConfig(), look)
+    )
 
 
 def test_usual_names_do_without_a_look_at_the_rows() -> None:
@@ -109,6 +114,15 @@ def test_answers_of_several_models_are_asked_about() -> None:
     (finding,) = recognised(frame).findings
     assert not finding.certain
     assert finding.options[0].value == ("question_id", "model")
+
+
+def test_labels_that_most_students_have_are_items() -> None:
+    rows = [(s, r, part) for s in range(6) for r in "xyz" for part in ("12", "22")]
+    frame = pl.DataFrame(rows, schema=["candidate", "marker", "paper code"], orient="row")
+    found = recognised(frame.with_columns(mark=pl.int_range(pl.len()) % 4))
+    assert found.roles["item"] == "paper code"
+    assert not found.findings[0].certain
+    assert found.findings[0].alternative == Option("student", ("candidate", "paper code"))
 
 
 FRAME = pl.DataFrame(

@@ -18,6 +18,7 @@ from raterlens.reading.roles import (
     detect_roles,
     refuse_counts,
     refuse_preferences,
+    tell_repeats_apart,
     verdict_in_text,
 )
 from raterlens.reading.vocabulary import (
@@ -115,6 +116,8 @@ def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPla
         if draft.config.score is None and draft.config.items is None and "score" not in draft.found.roles:
             draft = replace(draft, found=_unlikely_score(draft.table, draft.found, look))
     table, found = draft.table, draft.found
+    if table.columns == look.columns:
+        found = tell_repeats_apart(table.columns, draft.config, look, found)
     found = found.add(*_draws(table, draft.config, found, look))
     plan = draft.plan.add(found.findings)
     said = {option.name: option.value for finding in found.findings for option in finding.options}

@@ -56,9 +56,10 @@ def read(
     ----------
     source
         The path of a file (csv, tsv, xlsx, ods, parquet, json, jsonl, sav, dta, rda, rds, sqlite, duckdb; text also
-        compressed), of ratings that `rl.pack` wrote or of a folder of parquet files; "ratings.db::essays" for a table
-        of a database; "-" for standard input; a folder, a pattern such as "logs/*.jsonl" or a list of paths, read
-        together with a column `file`; or a dataframe (polars, pandas, pyarrow or another that narwhals knows).
+        compressed, and all in zip archives), of ratings that `rl.pack` wrote or of a folder of parquet files;
+        "ratings.db::essays" for a table of a database; "-" for standard input; a folder, a pattern such as
+        "logs/*.jsonl" or a list of paths, read together with a column `file`; or a dataframe (polars, pandas, pyarrow
+        or another that narwhals knows).
     student, rater, item
         The column of each; several columns mean their combination, labelled with ":" ("AM:Sport"). Columns
         left out are recognised by their usual names. Without an item column there is one item, "all".

@@ -18,13 +18,13 @@ from raterlens.reading.vocabulary import (
     is_gold,
     is_identifier,
     is_key,
-    is_missing,
     is_other,
     is_score_word,
     is_total,
     known,
     last_part,
     mentions,
+    missing_among,
     plain,
     said,
     stems,
@@ -40,6 +40,8 @@ MOST_SCORES = 30
 """More different values than this are no scores, unless they are marks out of 100."""
 LOWEST = -5
 """Scores may be around zero: from -3 to 3, say."""
+FEWEST_TWINS = 5
+"""Students of whom each has an item of its own by chance in no larger table."""
 LONG = 40
 """Characters, on average, from which on a column holds prose."""
 
@@ -73,6 +75,13 @@ class Profile:
         """Whether no two rows have the same value."""
         return self.filled > 1 and self.distinct == self.filled
 
+    @property
+    def consecutive(self) -> bool:
+        """Whether it numbers the rows, in whatever order."""
+        if self.lowest is None or self.highest is None or self.lowest not in (0, 1):
+            return False
+        return self.unique and self.highest - self.lowest + 1 == self.filled
+
 
 def sampled(table: Table, rows: int = ROWS) -> pl.DataFrame:
     """Rows from all over a table."""
@@ -103,7 +112,8 @@ def profile(column: pl.Series) -> Profile:
     """
     text = (column.cast(pl.String) if column.dtype.is_numeric() else stripped(column)).drop_nulls()
     counts = text.rename("v").value_counts(name="n")
-    times = {word: n for word, n in counts.iter_rows() if not is_missing(word)}
+    missing = missing_among(counts["v"])
+    times = {word: n for word, n in counts.iter_rows() if word not in missing}
     if not times:
         return Profile(column.name, "blank", 0, 0)
     words = list(times)
@@ -172,6 +182,7 @@ class ColumnSample:
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self.columns = table.columns
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -230,13 +241,28 @@ def detect_roles(columns: Sequence[str], config: ReadConfig, look: ColumnSample)
         free = [name for name in rest if name not in found.roles.values()]
         found = _whatever_is_rated(free, look, found)
     if "student" not in open_roles:
-        return found
+        return _without_twin(config.names("student"), look, found)
     found = _seen_again(rest, look, _people_and_works(rest, look, found))
-    student, item = (found.roles.get(role) for role in ("student", "item"))
-    if item and student and tier(item, "item") is None and _same_partition([student, item], look.frame):
-        found = found.without("item")  # another name of the same
-    shareable = config.names("group")  # may also be part of what names a student
-    return _variants([name for name in columns if name not in taken or name in shareable], look, found)
+    return _without_twin([found.roles[role] for role in ("student",) if role in found.roles], look, found)
+
+
+def _without_twin(student: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
+    """Without an item that each student has one of, and each item one student: a question that one answer has, or its
+    identifier."""
+    item = found.roles.get("item")
+    if item is None or len(student) != 1 or tier(item, "item") == tier(student[0], "student") == 0:
+        return found
+    if not _same_partition([*student, item], look.frame):
+        return found
+    if tier(item, "item") is not None and look[item].distinct < FEWEST_TWINS:
+        return found
+    found = found.without("item")
+    if "student" in found.roles and is_identifier(item) and not is_identifier(student[0]):
+        found = found.assign({"student": item})
+        item = student[0]
+    if tier(item, "item") is None:
+        return found
+    return found.add(Finding(f"{shortened(item)} is another for each student", "not read as an item"))
 
 
 def _people_and_works(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
@@ -333,7 +359,7 @@ def _by_part(role: str, free: Sequence[str], look: ColumnSample) -> str | None:
         return None
     fitting = [name for name in free if " " in name.strip() and mentions(name, role) and not is_total(name)]
     if sum(look[name].scored for name in fitting) > 2:  # "Rate essay 1", "Rate essay 2"
-        return None
+        fitting = [name for name in fitting if not look[name].scored]
     fitting = [name for name in fitting if look[name].kind in ("labels", "numbers") or look[name].unique]
     if role == "student" and len(fitting) > 1 and len({name.partition(": ")[0] for name in fitting}) == 1:
         # First name, last name and user name under one heading: what tells most people apart.
@@ -423,6 +449,7 @@ def _whatever_is_rated(free: Sequence[str], look: ColumnSample, found: DetectedR
     if "rater" in found.roles:
         named = [name for name in named if not _same_partition([name, found.roles["rater"]], look.frame)]
     if len(named) > 1:
+        named = [name for name in named if not look[name].scored] or named
         several = [name for name in named if plain(name) not in ("index", "id", "key", "uuid")]
         named = several or named
     if named:
@@ -459,36 +486,67 @@ def _by_labels(free: Sequence[str], look: ColumnSample, found: DetectedRoles) ->
     return found.assign({"student": student}).add(question)
 
 
-def _variants(columns: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
-    """Answers of several models to one question are as many pieces of work, and so are candidates of several schools
-    with one number: a question."""
-    student, rater = (found.roles.get(role) for role in ("student", "rater"))
-    if student is None or rater is None:
+def tell_repeats_apart(
+    columns: Sequence[str], config: ReadConfig, look: ColumnSample, found: DetectedRoles
+) -> DetectedRoles:
+    """Ask about the column that tells several ratings of a student by one rater apart.
+
+    Answers of several models to one question are as many pieces of work, and so are candidates of several schools with
+    one number; labels that most students have are items."""
+    own = {
+        role: config.names(role) or (found.roles[role],)
+        for role in ROLES[:3]
+        if role in found.roles or config.names(role)
+    }
+    keys = list(dict.fromkeys(name for names in own.values() for name in names))
+    if not {"student", "rater"} <= own.keys() or not {*keys} <= {*columns}:
         return found
-    free = [name for name in columns if name not in found.roles.values()]
-    keys = [student, rater, *([found.roles["item"]] if "item" in found.roles else [])]
-    places = [name for name in free if _counts_anew(name, keys, look)]
-    usual = known("variants") if tier(student, "student") != 0 else {"file"}
-    apart = [name for name in free if {*stems(name), plain(name).rpartition("_")[2]} & usual]
-    again = (
-        any(name in apart or not is_other(name) for name in free)
-        and look.frame.select(keys).is_duplicated().any()
-    )
-    apart = [name for name in apart if look[name].distinct > 1] or [
-        name for name in free if again and _is_shared(name, [student, rater], look)
-    ]
-    apart = [name for name in apart if again and not look.frame.select(*keys, name).is_duplicated().any()]
-    if len(others := places or apart) != 1:
+    taken = {*config.taken(*COLUMN_ROLES), *found.roles.values()} - {*config.names("group")}
+    free, student = [name for name in columns if name not in taken], own["student"]
+    places, variants = list[str](), list[str]()
+    if config.student is None:
+        places = [name for name in free if _counts_anew(name, keys, look)]
+        usual = known("variants") if tier(student[0], "student") != 0 else {"file"}
+        variants = [name for name in free if {*stems(name), plain(name).rpartition("_")[2]} & usual]
+    if len(places) == 1:
+        found = found.add(_pieces(student[0], places[0]))
+        keys.append(places[0])
+    free = [name for name in free if name in variants or not is_other(name)]
+    if not free or not look.frame.select(keys).is_duplicated().any():
         return found
-    return found.add(
-        Finding(
-            f"each {shortened(student)} occurs with several {shortened(others[0])}",
-            f"taken as one piece of work for each pair of {shortened(student)} and {shortened(others[0])}",
-            (Option("student", (student, others[0])),),
-            alternative=Option("student", student),
+    variants = [name for name in variants if look[name].distinct > 1]
+    others = variants or [name for name in free if name not in keys and _is_shared(name, keys[:2], look)]
+    others = [name for name in others if not look.frame.select(*keys, name).is_duplicated().any()]
+    if len(others) != 1:
+        return found
+    work = bool(variants) or tier(others[0], "student") is not None
+    if not work and "item" not in own and config.items is None and _is_crossed(others[0], student, look):
+        question = Finding(
+            f"several ratings of a student by the same rater, told apart by {shortened(others[0])}",
+            "read as the item",
+            (Option("item", others[0]),),
+            alternative=Option("student", (*student, others[0])),
             certain=False,
         )
+        return found.assign({"item": others[0]}).add(question)
+    return found if places or config.student is not None else found.add(_pieces(student[0], others[0]))
+
+
+def _pieces(student: str, other: str) -> Finding:
+    return Finding(
+        f"each {shortened(student)} occurs with several {shortened(other)}",
+        f"taken as one piece of work for each pair of {shortened(student)} and {shortened(other)}",
+        (Option("student", (student, other)),),
+        alternative=Option("student", student),
+        certain=False,
     )
+
+
+def _is_crossed(name: str, student: Sequence[str], look: ColumnSample) -> bool:
+    """Whether most students have most of a few labels."""
+    pairs = look.frame.select(*student, name).drop_nulls().unique().height
+    students = look.frame.select(student).unique().height
+    return look[name].distinct <= MOST_SCORES and 2 * pairs >= look[name].distinct * students
 
 
 def _counts_anew(name: str, keys: Sequence[str], look: ColumnSample) -> bool:
@@ -505,16 +563,17 @@ def _counts_anew(name: str, keys: Sequence[str], look: ColumnSample) -> bool:
 
 
 def _is_shared(name: str, keys: Sequence[str], look: ColumnSample) -> bool:
-    """Whether several raters meet the same pair of a student and this label: it says what they rate."""
-    if (
-        look[name].kind not in ("labels", "numbers")
-        or is_other(name)
-        or stems(name) & known("draws", "occasions")
-    ):
+    """Whether several raters meet the same pair of a student and this label: it says what they rate. Small numbers do
+    so where each rater of a student has every one of them."""
+    if is_other(name) or stems(name) & known("draws", "occasions"):
         return False
     student, rater = keys
     seen = look.frame.select(student, rater, name).drop_nulls().unique()
-    return 2 * seen.select(student, name).n_unique() <= seen.height
+    if look[name].kind == "scores":
+        return seen.height == look[name].distinct * seen.select(student, rater).n_unique()
+    return (
+        look[name].kind in ("labels", "numbers") and 2 * seen.select(student, name).n_unique() <= seen.height
+    )
 
 
 _SIDES = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"), ("0", "1"), ("x", "y"))

@@ -28,6 +28,7 @@ from raterlens.reading.vocabulary import (
     leading_numbers,
     letters,
     levels,
+    missing_among,
     plain,
     said,
     says_missing,
@@ -279,8 +280,9 @@ def scale_of(
     occurring = count()
     texts = {key for key in occurring if isinstance(key, str)}
     worth, by_number = given_worth(config.worth(), texts)
-    findings: list[Finding] = _said_missing(occurring, texts - set(worth))
-    texts = {text for text in texts if text in worth or not is_missing(text)}
+    missing = missing_among(texts) - set(worth)
+    findings: list[Finding] = _said_missing(occurring, missing)
+    texts -= missing
     written, found = _written_numbers(texts - set(worth))
     numbers = {text: by_number.get(value, value) for text, value in written.items()}
     findings += found

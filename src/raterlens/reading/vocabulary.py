@@ -32,7 +32,7 @@ _OUT_OF = re.compile(
     re.IGNORECASE,
 )
 """End of a heading that gives the highest score."""
-_HUMP = re.compile(r"(?<=[a-zà-ÿ])(?=[A-Z])")
+_HUMP = re.compile(r"(?<=[a-zà-ÿ])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})")
 _PREFIX = re.compile(
     r"^(id|name|nom|nombre|nome|naam|code|nummer|numero|no|nr|n)_"
     r"(de_la_|de_l_|del_|della_|dello_|do_|da_|de_|du_|des_|di_|van_de_|van_|of_the_|of_|der_|l_|d_)?"
@@ -44,8 +44,8 @@ def plain(name: str) -> str:
 
     Examples
     --------
-    >>> plain("Student ID"), plain("Prüfling"), plain("N° du candidat"), plain("studentId")
-    ('student_id', 'prufling', 'n_du_candidat', 'student_id')
+    >>> plain("Student ID"), plain("Prüfling"), plain("N° du candidat"), plain("studentId"), plain("IPAddress")
+    ('student_id', 'prufling', 'n_du_candidat', 'student_id', 'ip_address')
     """
     name = _HUMP.sub("_", name)
     text = unicodedata.normalize("NFKD", name.casefold().replace("n°", "n ").replace("nº", "n "))
@@ -95,8 +95,8 @@ def said(*sections: str) -> frozenset[str]:
 
 
 def tier(name: str, role: str) -> int | None:
-    """How usual a name is for a role: 0, 1, or None where it is not."""
-    found = stems(name)
+    """How usual a name is for a role: 0, 1, or None where it is not; "annotation_id" is not a score."""
+    found = {plain(_OUT_OF.sub("", name))} if role == "score" else stems(name)
     ranks = (rank for rank, section in enumerate((f"{role}, first", role)) if found & known(section))
     return next(ranks, None)
 
@@ -136,13 +136,22 @@ def is_gold(name: str) -> bool:
     """Whether a column is called as known answers are: "gold", "human_label", "metadata.expected"."""
     found = {plain(name), *stems(name), plain(last_part(name))}
     return bool(
-        found & known("gold") or {*plain(name).split("_")} & {"gold", "golden", "groundtruth", "truth"}
+        found & known("gold")
+        or {*plain(name).split("_")} & {"gold", "golden", "groundtruth", "truth"}
+        or _of_scores(name, "answer key")
     )
 
 
 def is_final(name: str) -> bool:
     """Whether marks are called as those that several people agreed on: "Final mark", "Endpunkte"."""
     return bool({plain(name), *plain(name).split("_")} & known("final"))
+
+
+def _of_scores(name: str, section: str) -> bool:
+    """Whether a name is a word for scores with one of a section before or behind it: "Overall band", "true grade"."""
+    words = {*plain(_OUT_OF.sub("", name)).split("_")}
+    scores = words & (names_of("score") | known("bands"))
+    return bool(scores) and bool(words - scores) and words - scores <= known(section)
 
 
 def has_rater_word(name: str) -> bool:
@@ -212,7 +221,9 @@ def is_total(label: str) -> bool:
     if label.lstrip().startswith("@"):  # a name as people have them online
         return False
     bare = re.sub(r"\s\([^)]*\)", "", label).strip(" :=*.-")
-    return bare in _SIGNS or (bool(bare) and plain(bare) in known("totals"))
+    return bare in _SIGNS or (
+        bool(bare) and (plain(bare) in known("totals") or _of_scores(bare, "summing up"))
+    )
 
 
 @cache
@@ -249,6 +260,22 @@ def is_missing(text: str) -> bool:
     """
     folded = text.strip().casefold()
     return folded in MISSING or (len(folded) < 200 and _FAULT.fullmatch(folded) is not None)
+
+
+def missing_among(words: Iterable[str]) -> set[str]:
+    """Those that stand for a missing score; beside the next word of a scale none does.
+
+    Examples
+    --------
+    >>> sorted(missing_among(["Absent", "good"])), missing_among(["absent", "present"])
+    (['Absent'], set())
+    """
+    missing = {word for word in words if is_missing(word)}
+    if len(missing) == 1 and (word := next(iter(missing)).strip().casefold()) in _all_words():
+        others = {other.casefold() for other in words} - {word}
+        if any(word in steps and others & set(steps) for steps in LADDERS):
+            return set()
+    return missing
 
 
 def says_missing(text: str) -> bool:

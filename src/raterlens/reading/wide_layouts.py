@@ -36,6 +36,8 @@ STUDENT, RATER, ITEM, SCORE = "{student}", "{rater}", "{item}", "{score}"
 N = "{n}"
 MOST_WORDS = 30
 """More different words than this are remarks."""
+FEWEST_ROUNDED = 10
+"""Rows in which a column must be the rounded mean of the others to be nothing else."""
 _NUMBER = re.compile(r"'?\d+(,\d+)?\s*[%/]?")
 FIELDS = (RATER, ITEM)
 _SEPARATORS = ("_", " ", ".", "-", ":", "/", "|")
@@ -273,7 +275,11 @@ def score_columns(columns: Sequence[str], look: ColumnSample) -> tuple[list[str]
     ]
     free = _under_one_heading(free)
     free += [name for name in _as_judges(columns, free, look) if name not in free]
-    scores = [name for name in free if not is_total(name) and not is_final(name)]
+    counted_rows = [name for name in free if look[name].consecutive]
+    if len(counted_rows) == 1 < len(free):  # several are ranks
+        free.remove(counted_rows[0])
+    own = [name for name in free if not is_final(name)]
+    scores = [name for name in own if not is_total(name)] or own
     numeric = [name for name in scores if look[name].highest is not None]
     spoken = [
         name
@@ -284,7 +290,7 @@ def score_columns(columns: Sequence[str], look: ColumnSample) -> tuple[list[str]
     scores = [name for name in scores if name not in spoken]
     sums = [name for name in scores if len(scores) > 2 and _sums_up(name, scores, look.frame)]
     scores = [name for name in scores if name not in sums]
-    totals = [name for name in free if name not in scores and name not in spoken and not is_final(name)]
+    totals = [name for name in own if name not in scores and name not in spoken]
     notes = []
     if spoken:
         notes.append(Finding(f"{listed(spoken)} only name what a number beside them says", "not used"))
@@ -412,7 +418,8 @@ def _with_partial(split: Split, pattern: str, columns: Sequence[str], look: Colu
 
 
 def _raters_only(scores: Sequence[str], look: ColumnSample, findings: list[Finding]) -> Spread:
-    if sum(map(like_item, scores)) > len(scores) / 2:
+    spoken = all(tier(_heading(name), "score") is not None for name in scores)  # "scores.tone": of a program
+    if sum(map(like_item, scores)) > len(scores) / 2 and not spoken:
         return Spread()  # criteria of whom?
     if any(plain(name) in known("score, first") - {"y"} for name in scores):
         return Spread()  # no rater is called "score"
@@ -422,7 +429,9 @@ def _raters_only(scores: Sequence[str], look: ColumnSample, findings: list[Findi
         certain &= not any(map(like_item, scores)) and _comparable(scores, look)
     called = [label for (label,) in split_names(pattern, (RATER,), scores).values()]
     if 2 * sum(map(like_item, called)) > len(called):
-        return Spread()
+        if not spoken:
+            return Spread()
+        certain = False
     seen = f"{len(scores)} columns of scores, {listed(scores, 6)}, and no rater column"
     options = (Option("wide", pattern), Option("items", tuple(scores)))
     findings.append(Finding(seen, "read as one rater each", options, certain=certain))
@@ -510,8 +519,12 @@ def _sums_up(name: str, scores: Sequence[str], frame: pl.DataFrame) -> bool:
     if rows.height < 3 or rows[name].n_unique() < 2:
         return False
     total = rows.select(pl.sum_horizontal(others)).to_series()
-    sums = bool(((rows[name] - total).abs() < 1e-6).all())
-    return sums or bool(((rows[name] - total / len(others)).abs() < 0.0051).all())
+    mean = total / len(others)
+    if ((rows[name] - total).abs() < 1e-6).all() or ((rows[name] - mean).abs() < 0.0051).all():
+        return True
+    # A mean that is rounded always in the same way, to half points or whole ones.
+    ways = [((mean / step + shift).floor() * step) for step in (0.5, 1.0) for shift in (1e-9, 0.5)]
+    return rows.height >= FEWEST_ROUNDED and any((rows[name] == way).all() for way in ways)
 
 
 def find_pairs(columns: Sequence[str], look: ColumnSample) -> tuple[MarkerPairs, list[Finding]] | None:

@@ -197,7 +197,6 @@ SECOND = [
             encoding="cp1251",
         ),
         PANEL,
-        asks=True,
     ),
     Habit(
         "words beside points",

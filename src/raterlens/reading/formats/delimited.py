@@ -52,8 +52,24 @@ def encoding_of(path: Path) -> tuple[str, list[Finding]]:
     if b"\0" in start or is_utf8(path):
         return "utf-8", []
     data = path.read_bytes()
-    guess = _east_asian(data) or _european(data)
+    guess = _by_header(data) or _east_asian(data) or _european(data)
     return ("utf-8", []) if guess is None else (guess[0], [_found(*guess)])
+
+
+_EUROPEAN = (WINDOWS, "iso8859_2", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1257")
+
+
+def _by_header(data: bytes) -> tuple[str, bool] | None:
+    """The encoding in which most names of columns beyond ASCII are usual ones, where it is a single one."""
+    header = next((line for line in data[:PEEK].splitlines() if len(line.strip()) > 0), b"")
+    usual: dict[str, int] = {}
+    for name in (*_COMMON, *_EUROPEAN):
+        with suppress(UnicodeDecodeError):
+            data.decode(name)
+            cells = re.split(r'[,;\t|"]+', header.decode(name))
+            usual[name] = sum(not cell.isascii() and usual_role(cell) is not None for cell in cells)
+    best = [name for name, times in usual.items() if times == max(usual.values())]
+    return (best[0], True) if len(best) == 1 and usual[best[0]] > 1 else None
 
 
 _COMMON: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
@@ -98,7 +114,6 @@ def _east_asian(data: bytes) -> tuple[str, bool] | None:
 
 FEWEST = 8
 """Letters beyond ASCII from which on an encoding is guessed that is not the usual one."""
-_EUROPEAN = (WINDOWS, "iso8859_2", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1257")
 
 
 def _european(data: bytes) -> tuple[str, bool] | None:

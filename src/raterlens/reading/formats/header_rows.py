@@ -96,7 +96,11 @@ def is_upper(upper: Cells, lower: Cells, below: Cells) -> bool:
     has a name in each of those places and no number,
     which is what the row below has there."""
     names = [cell.strip() for cell in upper if _filled(cell) and cell is not None]
-    gaps = [place for place, cell in enumerate(upper) if not _filled(cell)]
+    gaps = [
+        place
+        for place, cell in enumerate(upper)
+        if not _filled(cell) and (place >= len(lower) or _filled(lower[place]) or _filled(below[place]))
+    ]
     again = [
         place for place, cell in enumerate(upper) if _filled(cell) and names.count(str(cell).strip()) > 1
     ]

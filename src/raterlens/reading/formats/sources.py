@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -20,6 +20,7 @@ from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
+from zipfile import BadZipFile, ZipFile
 
 import polars as pl
 
@@ -28,7 +29,17 @@ from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
 from raterlens.ratings.packed import SUFFIX as PACKED
 from raterlens.reading.formats.parquet import read_folder
-from raterlens.reading.formats.table import Rows, Table, read_frame, require, suffix_of, unfold, unreadable
+from raterlens.reading.formats.table import (
+    Rows,
+    Table,
+    check_archive,
+    read_frame,
+    refusing,
+    require,
+    suffix_of,
+    unfold,
+    unreadable,
+)
 from raterlens.reading.formats.tool_exports import FLAT
 from raterlens.reading.read_plan import Finding
 from raterlens.reading.vocabulary import (
@@ -136,6 +147,21 @@ def plain_file(source: Path, format: str | None) -> Iterator[Path]:
         yield path
 
 
+def _unzipped(source: Path, folder: Path) -> list[Path]:
+    """The tables of an archive, in a folder."""
+    check_archive(source)
+    with (
+        refusing(source.name, BadZipFile, NotImplementedError, RuntimeError, zlib.error),
+        ZipFile(source) as archive,
+    ):
+        archive.extractall(folder)
+    if found := files_in(folder, SUFFIXES):
+        return found
+    raise InputError(
+        f"{source.name!r} has no table in it", "put a csv or another table into it", value=str(source)
+    )
+
+
 def _decompress(source: Path, open_: Callable[[Path], Any], path: Path) -> None:
     try:
         with open_(source) as stream, path.open("wb") as file:
@@ -223,6 +249,10 @@ def open_table(source: object, config: ReadConfig) -> Iterator[Table]:
         return
     path, config = located(source, config)
     try:
+        if path.suffix.lower() == ".zip" and path.is_file() and config.format is None:
+            with TemporaryDirectory() as folder, _together(_unzipped(path, Path(folder)), config) as table:
+                yield table
+            return
         with plain_file(path, config.format) as file:
             yield _opened(file, config)
     except OSError as error:
@@ -359,11 +389,11 @@ def _cells(table: Table) -> int:
 def joined_sheets(tables: Mapping[str, Table], file: str) -> Table:
     """All sheets that are laid out alike, one under the other, with a column `sheet`."""
     alike = _alike(tables)
-    joined, first = _stacked(alike, file, SHEET), next(iter(alike.values()))
+    joined, first = _stacked(alike, file, SHEET, list(alike)), next(iter(alike.values()))
     return replace(joined, columns=(SHEET, *first.columns), two_headers=first.two_headers)
 
 
-def _stacked(tables: Mapping[str, Table], name: str, label: str) -> Table:
+def _stacked(tables: Mapping[str, Table], name: str, label: str, called: Sequence[str]) -> Table:
     """One table under the other, with a column that says which; a column that one of them lacks is empty there."""
     columns = tuple(dict.fromkeys(column for table in tables.values() for column in table.columns))
     if label in columns:
@@ -372,7 +402,10 @@ def _stacked(tables: Mapping[str, Table], name: str, label: str) -> Table:
         )
 
     def take(wanted: Sequence[str]) -> Rows:
-        parts = {which: _part(table, which, label, wanted) for which, table in tables.items()}
+        parts = {
+            which: _part(table, text, label, wanted)
+            for (which, table), text in zip(tables.items(), called, strict=True)
+        }
         frame = pl.concat([rows.frame for rows in parts.values()], how="diagonal_relaxed")
         ends = list(accumulate(rows.frame.height for rows in parts.values()))
 
@@ -393,7 +426,7 @@ def _stacked(tables: Mapping[str, Table], name: str, label: str) -> Table:
 def _part(table: Table, which: str, label: str, wanted: Sequence[str]) -> Rows:
     own = [column for column in wanted if column in table.columns] or list(table.columns[:1])
     rows = table.take(own)
-    named = pl.lit(which if label == SHEET else Path(which).stem).alias(label)
+    named = pl.lit(which).alias(label)
     missing = [pl.lit(None).alias(column) for column in wanted if column not in (*own, label)]
     return replace(rows, frame=rows.frame.with_columns(named, *missing).select(wanted))
 
@@ -425,12 +458,13 @@ def _sheets_together(alike: dict[str, Table], file: str) -> Table | None:
     joined = joined_sheets(alike, file)
     options: tuple[Option, ...] = (Option("table", ALL_SHEETS),)
     seen = f"{len(alike)} sheets laid out alike ({listed(alike)})"
-    if "rater" in roles:
+    together = same_students(alike, columns)
+    if "rater" in roles or ("student" in roles and not together):
         finding = Finding(
             seen, "read together", options, alternative=Option("table", next(iter(alike))), certain=False
         )
         return replace(joined, findings=(finding, *joined.findings))
-    if not same_students(alike, columns):
+    if not together:
         return None
     people, things = (2 * sum(map(kind, alike)) > len(alike) for kind in (like_rater, like_item))
     others = [name for name in columns if tier(name, "student") is None]
@@ -481,7 +515,7 @@ def files_in(folder: Path, suffixes: Sequence[str]) -> list[Path]:
 
 def joined_files(tables: Mapping[str, Table], name: str, config: ReadConfig) -> Table:
     """All files one under the other, with a column `file`."""
-    joined = _stacked(tables, name, FILE)
+    joined = _stacked(tables, name, FILE, _file_labels(tables))
     roles = next(iter(tables.values())).roles
     asked = list(_meaning(tables, joined.columns[:-1], roles, config))
     if any(option.name == "rater" for finding in asked for option in finding.options):
@@ -495,6 +529,20 @@ def joined_files(tables: Mapping[str, Table], name: str, config: ReadConfig) -> 
         findings=(seen, *asked, *joined.findings),
         settled=all(table.settled for table in tables.values()),
     )
+
+
+def _file_labels(names: Iterable[str]) -> list[str]:
+    """The names of files without their extensions or, where folders tell them apart, those of the folders.
+
+    Examples
+    --------
+    >>> _file_labels(["a/x.csv", "a/y.csv"]), _file_labels(["a/x.csv", "b/x.csv"])
+    (['x', 'y'], ['a', 'b'])
+    """
+    paths = list(map(Path, names))
+    ways = ([path.stem for path in paths], [str(path.parent) for path in paths])
+    whole = [str(path.with_suffix("")) for path in paths]
+    return next((labels for labels in ways if len(set(labels)) == len(paths)), whole)
 
 
 def _meaning(
