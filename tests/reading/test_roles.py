@@ -118,11 +118,11 @@ def test_answers_of_several_models_are_asked_about() -> None:
 
 def test_labels_that_most_students_have_are_items() -> None:
     rows = [(s, r, part) for s in range(6) for r in "xyz" for part in ("12", "22")]
-    frame = pl.DataFrame(rows, schema=["candidate", "marker", "paper code"], orient="row")
+    frame = pl.DataFrame(rows, schema=["candidate", "marker", "module"], orient="row")
     found = recognised(frame.with_columns(mark=pl.int_range(pl.len()) % 4))
-    assert found.roles["item"] == "paper code"
+    assert found.roles["item"] == "module"
     assert not found.findings[0].certain
-    assert found.findings[0].alternative == Option("student", ("candidate", "paper code"))
+    assert found.findings[0].alternative == Option("student", ("candidate", "module"))
 
 
 FRAME = pl.DataFrame(
