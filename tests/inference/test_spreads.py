@@ -7,6 +7,7 @@ from scipy import optimize, special
 
 import raterlens as rl
 from raterlens.estimation.scoring import place
+from raterlens.inference import spreads
 from raterlens.output.report.page import settings
 from tests.support.interaction_ratings import planted
 
@@ -225,3 +226,15 @@ def test_expected_scores_are_those_of_the_rater_s_own_curve():
         np.testing.assert_allclose(found[model.contexts.rater[rows]], expected[rows], atol=1e-12)
     raters = fit.diagnose().table("raters")
     assert raters["fair_average"].is_finite().all()
+
+
+def test_sparse_factors_give_what_the_inverse_gives(monkeypatch):
+    ratings, _ = planted(0.8, students=60, raters=4, items=4)
+    options = {"model": "gmf", "prior": "panel", "interactions": ("rater:item",), "assumptions": "ignore"}
+    in_full = rl.fit(ratings, **options)
+    monkeypatch.setattr(spreads, "SPARSE_PARAMETERS", 0)
+    by_factors = rl.fit(ratings, **options)
+    assert by_factors.loglik == pytest.approx(in_full.loglik, abs=1e-4)
+    for name in ("spread", "low", "high", "statistic"):
+        expected = in_full.table("spreads")[name].to_numpy()
+        assert by_factors.table("spreads")[name].to_numpy() == pytest.approx(expected, rel=1e-3)

@@ -16,6 +16,7 @@ from raterlens.likelihood.priors import PanelPrior, pseudo_ratings
 from raterlens.models.build import Options, build
 from raterlens.models.facets import centre, redundancy
 from raterlens.models.registry import MODELS
+from raterlens.models.terms.group_means import GroupMeans
 from tests.support.facets_models import assert_gradient, by_differences, somewhere
 
 PLAIN = {"halo": "none", "ability": "normal"}
@@ -288,3 +289,10 @@ def test_the_fit_is_that_of_a_latent_regression_maximised_elsewhere() -> None:
     assert fit.loglik == pytest.approx(-best.fun, abs=1e-3)
     means = np.append(best.x[r + i :], -best.x[r + i :].sum())
     np.testing.assert_allclose(fit.table("groups")["mean"], means, atol=1e-3)
+
+
+def test_many_groups_are_drawn_unless_they_are_large() -> None:
+    small, large = (read(schools(students, 25, crossed=0.3)[0]) for students in (500, 2500))
+    assert GroupMeans.of(small).drawn
+    assert not GroupMeans.of(large).drawn
+    assert GroupMeans.of(large, "raters").drawn

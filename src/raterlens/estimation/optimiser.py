@@ -140,7 +140,7 @@ class Point:
 
 
 class Curvature(Protocol):
-    """What multiplies gradients as a matrix would."""
+    """A matrix, or what multiplies gradients like one."""
 
     def __matmul__(self, vector: Array, /) -> Array: ...
 

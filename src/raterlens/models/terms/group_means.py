@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
 
 GROUP_MEAN = "group"
-# Groups up to which each mean is by its own students alone; more are drawn from a normal distribution.
-FEW_GROUPS = 20
+# Groups up to which each mean is by its own students alone; more are drawn from a normal distribution, unless they have
+# this many students on average: drawn, their means would move by a few per cent of what they differ by.
+FEW_GROUPS, LARGE_GROUP = 20, 100
 # Square root of the students that the mean of all groups is held by, per student.
 _HELD = 10.0
 LARGEST_MEAN = 5.0
@@ -68,9 +69,8 @@ class GroupMeans(Term):
             return GroupMeans(students, every, raters, False, number - middle, middle, across)
         rater, group = np.divmod(np.unique(np.concatenate(pairs)), groups)
         _, found = components(n + groups, rater, group + n)
-        return GroupMeans(
-            students, found[n:], found[:n], kind == "raters" or groups > FEW_GROUPS, across=across
-        )
+        drawn = kind == "raters" or (groups > FEW_GROUPS and students.mean() < LARGE_GROUP)
+        return GroupMeans(students, found[n:], found[:n], drawn, across=across)
 
     @property
     def design(self) -> Array:
