@@ -12,7 +12,6 @@ from scipy import sparse
 from raterlens.kernels import (
     capability_sums,
     diagnostic_sums,
-    reading_effect,
     response_tables,
     student_groups,
 )
@@ -101,10 +100,6 @@ def row_keys(of_column, keys, **known):
     matrix = sparse.csr_array((2, 3))
     matrix.indptr, matrix.indices, matrix.data = (known[name] for name in ("indptr", "indices", "data"))
     student_groups.add_row_keys(matrix, of_column, keys)
-
-
-def taken(rows):
-    student_groups.taken_rows(sparse.csr_array(np.eye(2)), rows)
 
 
 def meetings(first, second, expected, rater, score):
@@ -231,14 +226,9 @@ CALLS: dict[str, Call] = {
         "indptr": longs(0, 1, 2), "indices": ints(2, 0), "data": ones(2), "of_column": KEYS[:3],
         "keys": KEYS[:2].copy(),
     }),
-    "taken": (taken, {"rows": longs(1, 0, 1)}),
     "meetings": (meetings, {
         "first": longs(0, 1), "second": longs(2, 3), "expected": ones(2), "rater": ints(0, 0, 1, 1),
         "score": np.array([0, 1, 1, 0], np.int16),
-    }),
-    "rises": (reading_effect.rises, {
-        "begin": (longs(0, 1, 3), longs(0, 2, 3, 4)), "cell": ints(0, 1, 2, 0), "first": ones(3, 5),
-        "second": ones(3, 5), "posterior": ones(2, 5) / 5,
     }),
     "between": (between, {"parts": 2, "weights": ones(2 * STENCIL - 1, STENCIL) / STENCIL, "width": 30}),
     "quadratic forms": (quadratic_forms, {"rows": sparse.csr_array(ones(2, 3)), "matrix": ones(3, 3)}),
@@ -374,18 +364,11 @@ WRONG: list[tuple[str, str, Any]] = [
     ("row keys", "indices", ints(3, 0)),
     ("row keys", "indptr", longs(0, 1, 3)),
     ("row keys", "keys", KEYS[:1].copy()),
-    ("taken", "rows", longs(0, 2)),
-    ("taken", "rows", longs(-1)),
     ("meetings", "first", longs(0, 4)),
     ("meetings", "second", longs(2)),
     ("meetings", "expected", ones(1)),
     ("meetings", "rater", ints(0, 0, 1, 2)),
     ("meetings", "score", np.array([0, 1, 1, 2], np.int16)),
-    ("rises", "begin", (longs(0, 1, 4), longs(0, 2, 3, 4))),
-    ("rises", "begin", (longs(0, 3), longs(0, 2, 3, 4))),
-    ("rises", "begin", (longs(0, 1, 3), longs(0, 2, 3, 5))),
-    ("rises", "cell", ints(0, 1, 3, 0)),
-    ("rises", "second", ones(3, 4)),
     ("between", "width", STENCIL - 1),
     ("between", "parts", 3),
     ("summed scores", "span", (0, 3)),

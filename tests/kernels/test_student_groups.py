@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from raterlens.kernels.student_groups import add_row_keys, paired_raters, taken_rows
+from raterlens.kernels.student_groups import add_row_keys, paired_raters
 from raterlens.likelihood import cells
 from raterlens.likelihood.cells import _add_keys
 from raterlens.models.term import Contexts
@@ -50,13 +50,6 @@ def test_students_out_of_order_are_left_to_readable_code(monkeypatch):
     contexts = Contexts.of(ratings)
     monkeypatch.setattr(cells, "compiled_code_pays", lambda _: True)
     assert cells._compiled_groups(ratings, contexts, contexts.rater) is None
-
-
-def test_rows_are_those_of_scipy():
-    random = np.random.default_rng(0)
-    matrix = sparse.csr_array(sparse.random(20, 9, 0.3, random_state=random, format="csr"))
-    rows = random.integers(20, size=33)
-    np.testing.assert_array_equal(taken_rows(matrix, rows).toarray(), matrix.toarray()[rows])
 
 
 def test_keys_of_rows_are_those_of_the_readable_code():

@@ -26,7 +26,6 @@ from scipy import special
 from raterlens.base.arrays import Array
 from raterlens.base.threads import in_threads, one_thread
 from raterlens.capability.yardstick import LARGEST_SLOPE
-from raterlens.kernels.library import compiled_code_pays
 from raterlens.models.panel import SlopeLimits
 
 Result = TypeVar("Result")
@@ -249,8 +248,6 @@ def between(centre: Array, low: Array, high: Array, z: Array) -> Array:
     return uneven(middle + reach * z / _POINT)
 
 
-# Numbers that sorting goes over for each draw.
-_PER_DRAW = 10
 # Draws count whose probability is between these multiples of the tail's, and so many at least.
 _FROM, _TO, _FEWEST = 0.4, 2.2, 8
 
@@ -266,14 +263,8 @@ def outer_quantiles(draws: Array, tail: float) -> tuple[Array, Array]:
     ([-1.96], [1.96])
     """
     first, weights = _weights(draws.shape[1], tail)
-    last = first + len(weights)
-    if compiled_code_pays(draws.size * _PER_DRAW):
-        from raterlens.kernels.rows import largest, smallest  # may be missing
-
-        low, high = smallest(draws, last), largest(draws, last)
-    else:
-        ordered = np.sort(draws, axis=1)
-        low, high = ordered, ordered[:, ::-1]
+    low = np.sort(draws, axis=1)
+    high = low[:, ::-1]
     place = math.floor(tail * draws.shape[1])
     return _quantile(low, first, weights, place), _quantile(high, first, weights, place)
 

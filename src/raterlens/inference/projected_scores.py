@@ -24,7 +24,6 @@ from scipy import linalg, sparse, special
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.estimation.scoring import Placed, place
-from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.cells import reading_columns
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.calibration import Calibration
@@ -263,19 +262,12 @@ def _rises_of_students(at: ScoredFit, *, on_ability: bool) -> Array:
     )
     cell = model.contexts.places(ratings) * response.n_categories + ratings.score
     cell, own = cell[readings.order], np.zeros(ratings.n_students)
-    compiled = compiled_code_pays(len(cell) * len(t))
     for rows, posterior, _ in at.posteriors():
-        if compiled:
-            from raterlens.kernels.reading_effect import rises  # may be missing
-
-            place = readings.of_student[rows.start : rows.stop + 1], readings.first
-            own[rows] = rises(place, cell, first, second, posterior)
-        else:
-            own[rows] = rises_by_loop(readings, rows, cell, first, second, posterior)
+        own[rows] = _rises(readings, rows, cell, first, second, posterior)
     return own
 
 
-def rises_by_loop(
+def _rises(
     readings: Readings, rows: slice, cell: NDArray[np.integer], first: Array, second: Array, posterior: Array
 ) -> Array:
     """(students,): those of some rows, from the derivatives of each cell and the students' posteriors."""

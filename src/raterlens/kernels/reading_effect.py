@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
@@ -21,7 +20,6 @@ from raterlens.base.threads import in_threads, spans
 from raterlens.kernels.library import (
     Doubles,
     Integer,
-    Ints,
     Longs,
     begin_within,
     inside,
@@ -218,41 +216,3 @@ class Products:
 
 def _begins(number: Indices) -> Indices:
     return np.concatenate([[0], np.cumsum(number)]).astype(np.int64)
-
-
-_reading_rises = kernel(
-    "reading_rises", Integer, Integer, Longs, Longs, Ints, *[Doubles] * 3, Integer, *[Doubles] * 2
-)
-# Students who are worth a thread of their own.
-_LEAST_STUDENTS = 200
-
-
-def rises(
-    begin: tuple[Indices, Indices], cell: NDArray[np.integer], first: Array, second: Array, posterior: Array
-) -> Array:
-    """(students,): sum over a student's readings of the mean of ((sum of first)^2 + sum of second) / 2.
-
-    Parameters
-    ----------
-    begin
-        Where the readings of each of these students begin, with the end; and where the ratings of every reading do.
-    cell
-        Of every rating.
-    first, second
-        (cells, nodes): derivatives of the log-probability.
-    posterior
-        (students, nodes)
-    """
-    (n, size), (reading, rating) = posterior.shape, map(Longs.of, begin)
-    known = Ints.of(cell), *map(Doubles.of, (first, second, posterior))
-    of_students = len(reading) == n + 1 and begin_within(reading, len(rating) - 1)
-    of_readings = begin_within(rating, len(cell)) and inside(known[0], len(first))
-    fitting = of_students and of_readings and first.shape == second.shape == (len(first), size)
-    refuse_unless(fitting, "readings and their tables")
-    out = np.empty(n)
-
-    def part(span: tuple[int, int]) -> None:
-        _reading_rises(*span, reading, rating, *known, size, np.empty((2, size)), out)
-
-    in_threads(part, spans(n, _LEAST_STUDENTS))
-    return out

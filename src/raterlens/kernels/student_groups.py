@@ -81,7 +81,6 @@ _pair_raters = kernel(
 _add_row_keys = kernel(
     "add_row_keys", Longs, Ints, Doubles, _Keys, Integer, Integer, _Keys, returns=ctypes.c_int32
 )
-_take_rows = kernel("take_rows", Longs, Ints, Doubles, Longs, Integer, Integer, Longs, Ints, Doubles)
 
 
 def student_groups(rated: Rated, n_groups: int, group_of: Codes | None, key_of: Keys) -> StudentGroups | None:
@@ -162,23 +161,6 @@ def add_row_keys(matrix: sparse.csr_array, of_column: Keys, keys: Keys) -> bool:
         return bool(_add_row_keys(*rows, of_column, *span, keys))
 
     return all(in_threads(part, spans(len(keys))))
-
-
-def taken_rows(matrix: sparse.csr_array, rows: NDArray[np.integer]) -> sparse.csr_array:
-    """`matrix[rows]`"""
-    indptr, rows = Longs.of(matrix.indptr), Longs.of(rows)
-    fitting = begin_within(indptr, min(len(matrix.indices), len(matrix.data)))
-    refuse_unless(fitting and inside(rows, len(indptr) - 1), "rows that are taken")
-    begins = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(np.diff(matrix.indptr)[rows], out=begins[1:])
-    old = indptr, Ints.of(matrix.indices), Doubles.of(matrix.data)
-    indices, data = np.empty(int(begins[-1]), np.int32), np.empty(int(begins[-1]))
-
-    def part(span: tuple[int, int]) -> None:
-        _take_rows(*old, rows, *span, begins, indices, data)
-
-    in_threads(part, spans(len(rows)))
-    return rows_matrix(begins, indices, data, (len(rows), matrix.shape[1]))
 
 
 def rows_matrix(

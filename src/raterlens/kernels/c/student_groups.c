@@ -1,10 +1,7 @@
 /* Ratings of students in order, in groups: by rater, or by what else a rating's context says. And rows of sparse matrices,
-   told apart and picked out. */
+   told apart. */
 
 #include "kernels.h"
-
-/* Rows that are fetched before they are needed. */
-enum { AHEAD = 16 };
 
 typedef struct {
     /* One entry per rating. */
@@ -134,26 +131,4 @@ EXPORT int32_t KERNEL(add_row_keys)(
         keys[row] += key;
     }
     return 1;
-}
-
-/* Rows of a sparse matrix, from `first` to `last` of those named, to where each of them begins. */
-EXPORT void KERNEL(take_rows)(
-    const int64_t *restrict indptr, const int32_t *restrict indices, const double *restrict data,
-    const int64_t *restrict rows, int64_t first, int64_t last, const int64_t *restrict begins,
-    int32_t *restrict to_indices, double *restrict to_data
-) {
-    for (int64_t i = first; i < last; i++) {
-        /* Rows come from all over the matrix: those soon needed are on their way. */
-        if (i + 2 * AHEAD < last)
-            __builtin_prefetch(indptr + rows[i + 2 * AHEAD]);
-        if (i + AHEAD < last) {
-            __builtin_prefetch(indices + indptr[rows[i + AHEAD]]);
-            __builtin_prefetch(data + indptr[rows[i + AHEAD]]);
-        }
-        int64_t from = indptr[rows[i]], n = indptr[rows[i] + 1] - from, to = begins[i];
-        for (int64_t k = 0; k < n; k++) {
-            to_indices[to + k] = indices[from + k];
-            to_data[to + k] = data[from + k];
-        }
-    }
 }

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, mirrored
 from raterlens.base.threads import available_cores, in_threads, spans
-from raterlens.kernels.library import Doubles, SparseRows, compiled_code_pays
+from raterlens.kernels.library import Doubles, SparseRows
 from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.likelihood.cells import row_keys
@@ -69,7 +69,7 @@ class _Work:
 
     def taken(self, rows: NDArray[np.integer]) -> "_Work":
         """Some of the rows, each for one student."""
-        return _Work.of(taken(self.counts, rows), taken(self.sums, rows))
+        return _Work.of(self.counts[rows], self.sums[rows])
 
 
 class CompiledEngine:
@@ -101,7 +101,7 @@ class CompiledEngine:
         self._place = None
         if arrange:
             arranged = Arrangement.of(counts, sums)
-            counts, sums = (taken(matrix, arranged.rows) for matrix in (counts, sums))
+            counts, sums = counts[arranged.rows], sums[arranged.rows]
             weight, self._place = arranged.weight, arranged.place
         self._work = _Work.of(counts, sums, weight)
         self._threads = threads
@@ -261,7 +261,7 @@ class CompiledEngine:
 
 def taken_sums(found: Summed, place: NDArray[np.integer]) -> Summed:
     """Those of students, from those of the rows that stand for them."""
-    return Summed(taken(found.scores, place), found.weight[place])
+    return Summed(found.scores[place], found.weight[place])
 
 
 def full_totals(size: int, threads: int) -> list[Array]:
@@ -374,15 +374,6 @@ class Arrangement:
         _, first, member, times = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
         order = neighbours(counts[first])
         return Arrangement(first[order], times[order].astype(np.float64), _inverse(order)[member])
-
-
-def taken(matrix: sparse.csr_array, rows: NDArray[np.integer]) -> sparse.csr_array:
-    """`matrix[rows]`"""
-    if not compiled_code_pays(matrix.nnz):
-        return sparse.csr_array(matrix[rows])
-    from raterlens.kernels.student_groups import taken_rows  # may be missing
-
-    return taken_rows(matrix, rows)
 
 
 def _inverse(order: Indices) -> NDArray[np.int32]:

@@ -23,7 +23,6 @@ from raterlens.likelihood.engines.compiled import (
     CompiledEngine,
     full_covariance,
     full_totals,
-    taken,
     taken_sums,
 )
 from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
@@ -58,8 +57,8 @@ class Part:
             place = np.arange(int(student[-1]) + 1, dtype=np.int32)
             return Part(counts, sums, None, place, None, counts.shape[1], student)
         found = Arrangement.of(counts, sums)
-        own = None if sums is None else taken(sums, found.rows)
-        return Part(taken(counts, found.rows), own, found.weight, found.place, None, counts.shape[1])
+        own = None if sums is None else sums[found.rows]
+        return Part(counts[found.rows], own, found.weight, found.place, None, counts.shape[1])
 
     @property
     def n_students(self) -> int:
