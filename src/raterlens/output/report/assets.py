@@ -1,14 +1,11 @@
 """The templates, style and scripts of the report, which other pages share: `environment`, `style`, `script`."""
 
-import sys
 from base64 import b64encode
-from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
-from jinja2.bccache import Bucket
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from raterlens.base.style import MARKS, css
@@ -26,32 +23,14 @@ SCRIPTS = ("text", "csv", "pages", "ranking", "frames", "what_if", "letters", "r
 """In their order within one module."""
 
 
-class _Compiled(FileSystemBytecodeCache):
-    """Compiled templates beside their sources, as Python keeps its own: compiling takes longer than a small fit. A
-    folder that is somebody else's, or a full disk, is no matter."""
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        with suppress(OSError):
-            super().load_bytecode(bucket)
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        if sys.dont_write_bytecode:
-            return
-        with suppress(OSError):
-            Path(self.directory).mkdir(exist_ok=True)
-            super().dump_bytecode(bucket)
-
-
 def templates(folder: Path) -> Environment:
     """The templates in a folder, for pages in which labels are text, never markup."""
     return Environment(
         loader=FileSystemLoader(folder),
-        bytecode_cache=_Compiled(str(folder / "__pycache__")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        optimized=False,  # else a filter's results would be kept, too
     )
 
 
