@@ -18,7 +18,7 @@ from raterlens.likelihood.engines.contract import CellScores, Engine, Tables, ab
 from raterlens.likelihood.engines.disk import DiskEngine, Part, among
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.marginal import bind, engine_for
-from raterlens.likelihood.nodes import NestedNodes, Nodes
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.term import Contexts
 from raterlens.ratings.coded import Codes
 from raterlens.ratings.packed import Scratch
@@ -116,7 +116,7 @@ def on_workers(drawn: Drawn) -> Engine:
 ENGINES: tuple[Callable[[Drawn], Engine], ...] = (numpy_engine, compiled, on_disk, on_workers)
 GRIDS = {
     "plain": Nodes.equally_spaced(-9, 9, 0.25),
-    "nested": NestedNodes.of(Nodes.equally_spaced(-9, 9, 0.25), 2),
+    "nested": Nodes.equally_spaced(-9, 9, 0.25, parts=2),
 }
 
 

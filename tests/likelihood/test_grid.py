@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -5,7 +7,6 @@ from scipy import stats
 from raterlens.likelihood.nodes import (
     MOST_NODES,
     Moments,
-    NestedNodes,
     Nodes,
     finer,
     first_nodes,
@@ -27,7 +28,7 @@ def test_nodes_follow_the_widths_of_the_posteriors():
 def test_midway_the_trapezoidal_rule_is_off_the_other_way(parts):
     """And where steps are divided, the rule on the finest nodes is, too."""
     nodes = Nodes.equally_spaced(-6.0, 6.0, 0.5)
-    found = midway(NestedNodes.of(nodes, parts) if parts > 1 else nodes)
+    found = midway(replace(nodes, parts=parts))
     assert found.low < nodes.low < nodes.high < found.high
     assert found.step == pytest.approx(0.5)
 
@@ -77,9 +78,9 @@ def test_steps_are_divided_for_a_few_among_many(narrow, students, slope, divided
     sd[:narrow] = 0.05
     plain = nodes_for(Moments(np.zeros(students), sd))
     found = nested(plain, sd, lambda nodes: -np.log1p(np.exp(slope * nodes.points))[None])
-    assert isinstance(found, NestedNodes) == divided
+    assert (found.parts > 1) == divided
     assert (found is plain) != divided
-    if isinstance(found, NestedNodes):
+    if divided:
         assert found.step > 1.4 * plain.step
         assert found.finest_step <= plain.step
         assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=2 * found.step)

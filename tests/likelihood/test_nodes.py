@@ -1,5 +1,7 @@
 """Nodes: plain, nested, and of two abilities."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse, stats
@@ -11,7 +13,6 @@ from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.nodes import (
     MOST_NODES,
     STENCIL,
-    NestedNodes,
     Nodes,
     ProductNodes,
     error_between,
@@ -47,7 +48,7 @@ def test_no_grid_has_more_nodes_than_the_limit():
 
 # Interpolation is exact to 1e-11 here; posteriors on the nodes that they are not too narrow for, to 1e-9 each.
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
-COARSE, PARTS = NestedNodes.of(Nodes.equally_spaced(-9, 9, 0.2), 5), 5
+COARSE, PARTS = Nodes.equally_spaced(-9, 9, 0.2, parts=5), 5
 
 
 def uneven(nodes, *, linear):
@@ -114,8 +115,8 @@ def test_weights_keep_polynomials():
 def test_the_error_in_between_is_foreseen():
     nodes = Nodes.equally_spaced(-9, 9, 0.6)
     curve = np.log1p(np.exp(2 * nodes.points))[None]
-    fine = NestedNodes.of(nodes, 2)
-    found = curve @ fine.between().T - np.log1p(np.exp(2 * fine.fine().points))
+    fine = replace(nodes, parts=2)
+    found = fine.refined(curve) - np.log1p(np.exp(2 * fine.fine().points))
     inside = np.abs(fine.fine().points) < 1
     error = np.abs(found[:, inside]).max()
     assert error > 1e-7

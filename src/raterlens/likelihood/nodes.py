@@ -1,5 +1,5 @@
-"""Ability nodes: equally spaced ones, nested ones whose steps are divided where posteriors are narrow, products of two
-grids; and the grid that posteriors need.
+"""Ability nodes: equally spaced ones, whose steps may be divided where posteriors are narrow, products of two grids;
+and the grid that posteriors need.
 
 For a posterior of standard deviation s, the trapezoidal rule with step h is off by about 2 exp(-2 pi^2 s^2 / h^2)
 relative. So the widths of the posteriors give the step that a wanted accuracy needs: a fixed coarse grid is
@@ -8,7 +8,7 @@ silently wrong where students have many ratings, and wasteful where they have fe
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -22,22 +22,38 @@ from raterlens.base.threads import in_blocks
 MOST_NODES = 20_000
 
 
+STENCIL = 24
+"""Nodes that what lies between them is interpolated from, as in `kernels/posterior_pass.py`, which may be missing."""
+NARROWEST = 1.05
+"""Steps: on nodes this far apart, in its standard deviations, a posterior is off by 2 exp(-2 pi^2 1.05^2) < 1e-9."""
+
+
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Ability nodes with log weights: the trapezoidal rule on equally spaced nodes under N(0, 1)."""
+    """Ability nodes with log weights: the trapezoidal rule on equally spaced nodes under N(0, 1).
+
+    Steps may be divided into `parts` where posteriors are too narrow for them. A few students whom many raters marked
+    have posteriors far narrower than all others. Tables, of log-probabilities and their derivatives, are smooth on the
+    scale of 1 / slope, however many ratings a student has: only the posteriors need finer nodes. So the logarithms of a
+    narrow posterior are interpolated between the nodes, by polynomials through `STENCIL` of them, and the weights of
+    what lies in between are given back to the nodes by the same polynomials. Averages over posteriors, of whatever is
+    as smooth as the tables, remain sums over the nodes; only that a weight can be slightly negative.
+    """
 
     points: Array
     log_weights: Array
+    parts: int = field(default=1, kw_only=True)
 
     @staticmethod
-    def equally_spaced(low: float, high: float, step: float, offset: float = 0.0) -> "Nodes":
+    def equally_spaced(low: float, high: float, step: float, offset: float = 0.0, parts: int = 1) -> "Nodes":
         """Nodes from `low` to `high`; at MOST_NODES the step is widened rather than the range cut. `offset`: how far
         the lattice that they are on is from 0, in steps."""
         step = max(step, (high - low) / MOST_NODES)
         count = max(3, int(np.ceil((high - low) / step)) + 1)
         # On one lattice, so that two grids of the same step share their nodes.
         points = (np.floor(low / step - offset) + offset + np.arange(count + 1)) * step
-        return Nodes(points, -0.5 * points**2 - 0.5 * np.log(2 * np.pi) + np.log(step))
+        weights = -0.5 * points**2 - 0.5 * np.log(2 * np.pi) + np.log(step)
+        return Nodes(points, weights, parts=parts)
 
     @property
     def at_limit(self) -> bool:
@@ -51,7 +67,7 @@ class Nodes:
     @property
     def finest_step(self) -> float:
         """Finest step that any posterior needs."""
-        return self.step
+        return self.step / self.parts
 
     @property
     def low(self) -> float:
@@ -61,39 +77,28 @@ class Nodes:
     def high(self) -> float:
         return float(self.points[-1])
 
+    @property
+    def least_variance(self) -> float:
+        """Posteriors of less are too narrow for the nodes."""
+        return (NARROWEST * self.step) ** 2
 
-STENCIL = 24
-"""Nodes that what lies between them is interpolated from, as in `kernels/posterior_pass.py`, which may be missing."""
-NARROWEST = 1.05
-"""Steps: on nodes this far apart, in its standard deviations, a posterior is off by 2 exp(-2 pi^2 1.05^2) < 1e-9."""
-
-
-@dataclass(frozen=True, slots=True)
-class NestedNodes(Nodes):
-    """Nodes whose steps are divided where posteriors are too narrow for them.
-
-    A few students whom many raters marked have posteriors far narrower than all others. Tables, of log-probabilities
-    and their derivatives, are smooth on the scale of 1 / slope, however many ratings a student has: only the posteriors
-    need finer nodes. So the logarithms of a narrow posterior are interpolated between the nodes, by polynomials through
-    `STENCIL` of them, and the weights of what lies in between are given back to the nodes by the same polynomials.
-    Averages over posteriors, of whatever is as smooth as the tables, remain sums over the nodes; only that a weight can
-    be slightly negative.
-    """
-
-    parts: int
-    """Into how many parts a step is divided where posteriors are narrow."""
-
-    @staticmethod
-    def of(nodes: Nodes, parts: int) -> "NestedNodes":
-        return NestedNodes(nodes.points, nodes.log_weights, parts)
-
-    def fine(self) -> Nodes:
+    def fine(self) -> "Nodes":
         """The nodes of narrow posteriors."""
+        if self.parts == 1:
+            return self
         count = (len(self.points) - 1) * self.parts + 1
         points = np.asarray(self.low + np.arange(count) * self.finest_step, np.float64)
-        return Nodes(points, self.between() @ self.log_weights - np.log(self.parts))
+        return Nodes(points, self.refined(self.log_weights[None])[0] - np.log(self.parts))
 
-    def between(self) -> sparse.csr_array:
+    def refined(self, table: Array) -> Array:
+        """(rows, nodes of narrow posteriors), from values at the nodes."""
+        return table if self.parts == 1 else np.asarray(table @ self._between().T)
+
+    def coarsened(self, weights: Array) -> Array:
+        """(rows, nodes): the weights of what lies in between, given back."""
+        return weights if self.parts == 1 else np.asarray(weights @ self._between())
+
+    def _between(self) -> sparse.csr_array:
         """(nodes of narrow posteriors, nodes): values at the former from those at the latter."""
         size = len(self.points)
         fine = np.arange((size - 1) * self.parts + 1)
@@ -102,15 +107,6 @@ class NestedNodes(Nodes):
         values = weights_between(self.parts)[fine - first * self.parts]
         starts = np.arange(0, values.size + 1, STENCIL)
         return sparse.csr_array((values.ravel(), columns.ravel(), starts), shape=(len(fine), size))
-
-    @property
-    def finest_step(self) -> float:
-        return self.step / self.parts
-
-    @property
-    def least_variance(self) -> float:
-        """Posteriors of less are too narrow for the nodes."""
-        return (NARROWEST * self.step) ** 2
 
 
 @cache
@@ -270,7 +266,7 @@ def nested(nodes: Nodes, sd: Array, tables: Callable[[Nodes], Array]) -> Nodes:
         coarse = Nodes.equally_spaced(nodes.low, nodes.high, step)
         error = error_between(tables(coarse))
         if error <= _BETWEEN:
-            return NestedNodes.of(coarse, int(np.ceil(step / nodes.step)))
+            return replace(coarse, parts=int(np.ceil(step / nodes.step)))
         # It falls like exp(-distance / step), with the distance of the nearest pole of a table.
         step *= float(np.clip(np.log(error) / np.log(_BETWEEN), *_SHORTER))
     return nodes
@@ -285,14 +281,12 @@ def midway(nodes: Nodes) -> Nodes:
     """The same for half the price: the nodes that half the step would add, and a wider range. The trapezoidal rule is
     off there by as much as on the nodes themselves, the other way."""
     # Where steps are divided, an odd number of half the finest steps, as near to the middle as there is.
-    parts = nodes.parts if isinstance(nodes, NestedNodes) else 1
-    return _wider(nodes, nodes.step, (parts // 2 + 0.5) / parts)
+    return _wider(nodes, nodes.step, (nodes.parts // 2 + 0.5) / nodes.parts)
 
 
 def _wider(nodes: Nodes, step: float, offset: float) -> Nodes:
     margin = max(0.5, 4 * nodes.step)
-    found = Nodes.equally_spaced(nodes.low - margin, nodes.high + margin, step, offset)
-    return NestedNodes.of(found, nodes.parts) if isinstance(nodes, NestedNodes) else found
+    return Nodes.equally_spaced(nodes.low - margin, nodes.high + margin, step, offset, nodes.parts)
 
 
 def _step(sd: Array, accuracy: float, least: float) -> float:

@@ -22,7 +22,7 @@ from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, R
 from raterlens.kernels.score_covariance import Covariances, Scores, grids
 from raterlens.likelihood.cells import row_keys
 from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
-from raterlens.likelihood.nodes import Moments, NestedNodes, Nodes, weights_between
+from raterlens.likelihood.nodes import Moments, Nodes, weights_between
 
 # Numbers of posteriors at a time: 8 MB.
 _POSTERIORS = 2**20
@@ -322,7 +322,7 @@ class _Grid(NamedTuple):
     @staticmethod
     def of(nodes: Nodes, windows: NDArray[np.int32] | None) -> "_Grid":
         between = NOWHERE
-        if isinstance(nodes, NestedNodes):
+        if nodes.parts > 1:
             between = Between(nodes.parts, weights_between(nodes.parts), nodes.least_variance)
         return _Grid(nodes, OnNodes.of(nodes.points, nodes.log_weights, nodes.step), between, windows)
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
-from raterlens.likelihood.nodes import Moments, NestedNodes, Nodes
+from raterlens.likelihood.nodes import Moments, Nodes
 
 # Numbers in one block of posteriors: 2 MB, small enough for a core's cache, large enough to amortise Python.
 _BLOCK = 2**18
@@ -38,40 +38,37 @@ class NumpyEngine:
         return int(self._counts.shape[0])
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        if isinstance(nodes, NestedNodes):
-            found = self.evaluate(*_in_between(tables, nodes))
-            return replace(found, counts=found.counts @ nodes.between())
-        loglik = 0.0
-        counts = np.zeros_like(tables.cells)
+        loglik, fine = 0.0, nodes.fine()
+        counts = np.zeros((len(tables.cells), len(fine.points)))
         mean = np.empty(self.n_students)
-        for rows, posterior, block_loglik in self.posteriors(tables, nodes):
+        for rows, posterior, block_loglik in self._on_fine(tables, nodes):
             loglik += float(block_loglik.sum())
             counts += self._rows[rows].T @ posterior
-            mean[rows] = posterior @ nodes.points
+            mean[rows] = posterior @ fine.points
         linear = None if self._sums is None else self._sums.T @ mean
-        return Expected(loglik, counts, linear)
+        return Expected(loglik, nodes.coarsened(counts), linear)
 
     def moments(self, tables: Tables, nodes: Nodes, *, pieces: bool = False) -> Moments:
-        if isinstance(nodes, NestedNodes):
-            return self.moments(*_in_between(tables, nodes))
+        points = nodes.fine().points
         return Moments.joined(
-            Moments.by(posterior, nodes.points) for _, posterior, _ in self.posteriors(tables, nodes)
+            Moments.by(posterior, points) for _, posterior, _ in self._on_fine(tables, nodes)
         )
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
-        if isinstance(nodes, NestedNodes):
-            back = nodes.between()
-            for rows, posterior, loglik in self.posteriors(*_in_between(tables, nodes)):
-                yield rows, posterior @ back, loglik
-            return
+        for rows, posterior, loglik in self._on_fine(tables, nodes):
+            yield rows, nodes.coarsened(posterior), loglik
+
+    def _on_fine(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
+        """Posteriors as if everybody were narrow: the readable way to say what divided steps are."""
+        fine, cells = nodes.fine(), nodes.refined(tables.cells)
         ability = None if self._sums is None else self._sums @ tables.linear
-        size = max(1, self._block // len(nodes.points))
+        size = max(1, self._block // len(fine.points))
         for first in range(0, self.n_students, size):
             rows = slice(first, min(first + size, self.n_students))
-            joint = self._rows[rows] @ tables.cells
-            joint += nodes.log_weights
+            joint = self._rows[rows] @ cells
+            joint += fine.log_weights
             if ability is not None:
-                joint += np.multiply.outer(ability[rows], nodes.points)
+                joint += np.multiply.outer(ability[rows], fine.points)
             top = joint.max(axis=1)
             joint -= top[:, None]
             np.exp(joint, out=joint)
@@ -80,20 +77,12 @@ class NumpyEngine:
             yield rows, joint, top + np.log(total)
 
     def covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
-        if isinstance(nodes, NestedNodes):
-            table = np.asarray(scores.table @ nodes.between().T)
-            return self.covariance(*_in_between(tables, nodes), replace(scores, table=table))
-        posteriors = self.posteriors(tables, nodes)
-        return summed_covariances(self._counts, self._sums, posteriors, nodes, scores)
+        posteriors, scores = self._on_fine(tables, nodes), replace(scores, table=nodes.refined(scores.table))
+        return summed_covariances(self._counts, self._sums, posteriors, nodes.fine(), scores)
 
     def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
         posteriors = self.posteriors(tables, nodes)
         return summed_scores(self._counts, self._sums, posteriors, nodes, scores, weights)
-
-
-def _in_between(tables: Tables, nodes: NestedNodes) -> tuple[Tables, Nodes]:
-    """As if everybody were narrow: the readable way to say what a nested grid is."""
-    return replace(tables, cells=np.asarray(tables.cells @ nodes.between().T)), nodes.fine()
 
 
 # Numbers gathered at a time: 32 MB.
