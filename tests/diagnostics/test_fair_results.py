@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.inference.expected_scores import fair_results
+from raterlens.inference.expected_scores import _between, _towards, fair_results
 
 EQUAL = {"students": 60, "raters": 5, "items": 1, "slope": 1.5, "severity": 0.0}
 
@@ -41,6 +41,25 @@ def test_one_fair_result_for_all_who_ask():
     assert decided.changed == fit.consequences(ratings, cut=4.75).changed
     assert fit.consequences(ratings).changed is None  # no pass mark is invented
     assert "marks on average" in fit.consequences(ratings).words()[0]
+
+
+def test_variance_between_raters_is_what_is_left_of_it_without_errors():
+    values = np.array([-1.0, 0.5, 2.0, 0.1])
+    assert _between(values, np.full(4, 0.3)) == pytest.approx(np.var(values, ddof=1) - 0.3)
+    assert _between(values, np.full(4, 9.0)) == 0.0
+    unequal = np.array([0.1, 0.2, 0.4, 0.8])
+    weight = 1 / (_between(values, unequal) + unequal)
+    assert weight @ (values - weight @ values / weight.sum()) ** 2 == pytest.approx(3)
+
+
+def test_a_severity_goes_back_with_the_slope_that_took_it_along():
+    """The rater whose slope is too steep as well is drawn further than another of the same severity and error."""
+    values = np.array([[1.0, 0.5], [2.5, 2.0], [1.0, 2.0], [1.0, -1.5], [1.1, -0.5], [0.9, 0.0]])
+    error = np.tile(np.diag([0.2, 0.4]), (6, 1, 1))
+    error[1] += 0.25 * (1 - np.eye(2))  # severity and slope err together
+    drawn, left = _towards(values, error, np.array([1.0, 0.0]))
+    assert drawn[1, 1] < drawn[2, 1] < 2.0
+    assert (left[:, 1] < np.sqrt(0.4)).all()
 
 
 @pytest.mark.nightly

@@ -226,9 +226,10 @@ def spread_over(values: Array, most: int) -> Indices:
 # student's own raters less what it expects of the average one, both at the student's ability. The rest of the score,
 # the student's own and luck, stays: raters who are alike change nobody's result.
 #
-# Estimated severities and slopes vary by chance even where raters are equal. Each is drawn towards the panel's mean by
-# v / (v + se²), v the variance between raters beyond that of the errors (DerSimonian and Laird 1986), unless the fit
-# took raters for a sample already (`prior="panel"`).
+# Estimated severities and slopes vary by chance even where raters are equal, and err together: the severity of a rater
+# whose slope is too steep is too large as well. Both are drawn towards the average rater by T (T + V)^-1, V the
+# covariance of their errors and T the variances between raters beyond these errors, unless the fit took raters for a
+# sample already (`prior="panel"`).
 
 DRAWS = 200
 """Panels drawn for the interval of the number of changed results."""
@@ -341,23 +342,48 @@ def steadied(known: Calibration) -> tuple[Calibration, Calibration, Array]:
     n = len(slope)
     if known.covariance is None:
         return known, average, np.zeros(n)
-    variance = np.asarray(known.covariance.diagonal(), np.float64)[: 2 * n]
-    own = np.where(np.isfinite(variance) & (variance > 0), variance, np.inf)
+    variance = np.asarray(known.covariance.diagonal(), np.float64)[: 2 * n].reshape(2, n).T
+    estimated = np.isfinite(variance) & (variance > 0)
     if known.spread is not None or known.anchored:
-        return known, average, np.sqrt(np.where(np.isfinite(own[n:]), own[n:], 0.0))
-    slope, _ = _towards(slope, own[:n], float(average.effects["slope"][0]))
-    severity, sd = _towards(severity, own[n:], float(average.effects["severity"][0]))
-    effects = {**known.in_logits().effects, "slope": slope, "severity": severity}
-    return replace(known, effects=effects, covariance=None), average, sd
+        return known, average, np.sqrt(np.where(estimated, variance, 0.0))[:, 1]
+    # Slopes on a scale on which steep ones are known about as well as others.
+    rise = 1 / np.sqrt(1 + slope**2)
+    error = np.zeros((n, 2, 2))
+    error[:, 0, 0], error[:, 1, 1] = np.where(estimated, variance * rise[:, None] ** [2, 0], _UNKNOWN).T
+    both = np.asarray(known.covariance.diagonal(n), np.float64)[:n] * rise
+    error[:, 0, 1] = error[:, 1, 0] = np.where(estimated.all(axis=1), both, 0.0)
+    centre = np.array([np.arcsinh(average.effects["slope"][0]), average.effects["severity"][0]])
+    drawn, sd = _towards(np.column_stack([np.arcsinh(slope), severity]), error, centre)
+    effects = {**known.in_logits().effects, "slope": np.sinh(drawn[:, 0]), "severity": drawn[:, 1]}
+    return replace(known, effects=effects, covariance=None), average, sd[:, 1]
 
 
-def _towards(values: Array, variance: Array, centre: float) -> tuple[Array, Array]:
-    """Values drawn to the centre, and their errors then."""
-    weight = 1 / variance
-    if np.count_nonzero(weight) < 2:
-        return values, np.where(np.isfinite(variance), np.sqrt(variance), 0.0)
-    mean = weight @ values / weight.sum()
-    beyond = weight @ (values - mean) ** 2 - (np.count_nonzero(weight) - 1)
-    between = max(beyond / (weight.sum() - weight @ weight / weight.sum()), 0.0)
-    share = between / (between + variance)
-    return centre + share * (values - centre), np.sqrt(between * (1 - share))
+_UNKNOWN = 1e9
+"""Variance of what was not estimated."""
+
+
+def _towards(values: Array, error: Array, centre: Array) -> tuple[Array, Array]:
+    """(raters, effects) drawn to the centre, and their standard deviations then; `error`: their covariances."""
+    own = np.diagonal(error, axis1=1, axis2=2)
+    between = np.diag([_between(*one) for one in zip(values.T, own.T, strict=True)])
+    share = between @ np.linalg.pinv(error + between, hermitian=True)
+    left = np.diagonal(between - share @ between, axis1=1, axis2=2)
+    return centre + np.einsum("rij,rj->ri", share, values - centre), np.sqrt(np.maximum(left, 0.0))
+
+
+def _between(values: Array, variance: Array) -> float:
+    """The variance between values beyond that of their errors (Paule and Mandel 1982): squares, weighted by the inverse
+    of both, sum to their degrees of freedom. They fall ever more slowly as it rises, so Newton's steps never go too
+    far."""
+    between, df = 0.0, np.count_nonzero(variance < _UNKNOWN) - 1
+    for _ in range(_STEPS):
+        weight = 1 / (between + variance)
+        off = values - weight @ values / weight.sum()
+        excess = weight @ off**2 - df
+        if df < 1 or excess <= _SAME * df:
+            break
+        between += float(excess / (weight**2 @ off**2))
+    return between
+
+
+_STEPS, _SAME = 50, 1e-9
