@@ -1,7 +1,16 @@
 """Results as text: for the console, and as tables and a chart in docs/performance.md."""
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import polars as pl
+
+from raterlens.base.layers import Axis
+from raterlens.base.picture import Picture
+from raterlens.pictures.files import write
+from raterlens.studies.figures import WIDTH, around, curves
 
 Result = dict[str, Any]
 DOCS = Path(__file__).parents[2] / "docs"
@@ -74,22 +83,25 @@ def markdown(results: Result) -> str:
 
 def draw(results: Result, path: Path) -> None:
     """Wall time of the whole process against the number of ratings, both on logarithmic axes."""
-    import altair as alt
-    import polars as pl
-
     points = [
         {"ratings": case["ratings"], "seconds": found["process_wall"], "program": program}
         for case in results["cases"].values()
         for program, found in case["programs"].items()
         if "failed" not in found
     ]
-    chart = alt.Chart(pl.DataFrame(points), width=560, height=320)
-    encoded = chart.encode(
-        x=alt.X("ratings:Q", title="ratings").scale(type="log"),
-        y=alt.Y("seconds:Q", title="whole process, wall seconds").scale(type="log"),
-        color=alt.Color("program:N", title=None),
+    rows = pl.DataFrame(points).with_columns(pl.col("ratings", "seconds").log10())
+    x, y = (
+        _powers_of_ten(rows[name], title)
+        for name, title in (("ratings", "Ratings"), ("seconds", "Whole process, wall seconds"))
     )
-    (encoded.mark_line() + encoded.mark_point(filled=True, size=50)).save(path)
+    panel = curves(rows, ("ratings", "seconds", "program"), x, y, points=True)
+    write(Picture((panel,), "Time of the whole process by the number of ratings.", (320, 320)), WIDTH, path)
+
+
+def _powers_of_ten(logs: pl.Series, title: str) -> Axis:
+    axis = around(logs, title)
+    powers = range(math.ceil(axis.low), math.floor(axis.high) + 1)
+    return replace(axis, labels=tuple((float(power), f"{10.0**power:,g}") for power in powers))
 
 
 def write_page(results: Result) -> None:

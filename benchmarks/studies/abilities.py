@@ -5,15 +5,15 @@ Truth is on the scale of the fits: median 0, and half the distance between the q
 """
 
 from itertools import product
-from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 from scipy import special
 
 from benchmarks.studies import opening
 from raterlens.base.arrays import Array
+from raterlens.base.layers import Axis
+from raterlens.base.picture import Picture
 from raterlens.capability.curves import PassCurve
 from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
@@ -22,7 +22,7 @@ from raterlens.config import FitConfig
 from raterlens.fitting.assumptions import CLEAR, p_of_ratio
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
-from raterlens.studies.figures import two_kinds
+from raterlens.studies.figures import named_rows, rows_height
 from raterlens.studies.study import Results, Study, Task, label_rows, means, page, percent, table
 
 STUDENTS = 500
@@ -152,20 +152,15 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"coverage": found, "tests": tests})
 
 
-def draw(results: Results) -> Any:
+def draw(results: Results) -> Picture:
     data = results.tables["coverage"].filter(pl.col("fitted") != TESTED, items=ITEMS[-1])
     data = data.with_columns(pl.col("measure").replace(MEASURES), covered=100 * pl.col("covered"))
-    return (
-        alt.Chart(data)
-        .mark_point(filled=True, size=90)
-        .encode(
-            x=alt.X("covered:Q", title="Covered, %", scale=alt.Scale(domain=[0, 100])),
-            y=alt.Y("measure:N", title=None, sort=list(MEASURES.values())),
-            row=alt.Row("abilities:N", title=None),
-            **two_kinds("fitted", [NORMAL, SMOOTH], "Fitted"),
-        )
-        .properties(width=320, height=90)
+    x, order = Axis(0.0, 100.0, "Covered, %", (10, 5), grid=True), list(MEASURES.values())
+    panels = tuple(
+        named_rows(data.filter(abilities=name), ("measure", "covered", "fitted"), x, order, title=name)
+        for name in DISTRIBUTIONS
     )
+    return Picture(panels, "Coverage of intervals, by the students' distribution.", rows_height(order))
 
 
 STUDY = Study("abilities", "Skewed and normal abilities", 100, replicate, summarise, draw)

@@ -5,10 +5,9 @@ Raters at a bound are kept apart: those estimated at 0, and the truly best, whos
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 from scipy import special, stats
@@ -16,6 +15,8 @@ from scipy import special, stats
 from benchmarks.studies import opening
 from raterlens import capability
 from raterlens.base.arrays import Array, Mask
+from raterlens.base.layers import Axis, Bars, Layer, Segments, Stroke
+from raterlens.base.picture import Panel, Picture
 from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
@@ -23,7 +24,7 @@ from raterlens.inference.profile import Profiler
 from raterlens.inference.resampling import Bootstrap
 from raterlens.simulation.simulate import Simulated, Truth, simulate
 from raterlens.studies import paper
-from raterlens.studies.figures import BLUE, VERMILION
+from raterlens.studies.figures import from_zero, named_rows, rows_height
 from raterlens.studies.paper import simulate_study1, simulate_writing
 from raterlens.studies.study import Results, Study, Task, table, with_error
 from raterlens.studies.study import page as joined
@@ -301,41 +302,36 @@ def calibration_data(results: Results) -> pl.DataFrame:
     )
 
 
-def draw(results: Results) -> Any:
+def draw(results: Results) -> Picture:
     data = calibration_data(results)
     present = set(data["method"])
     order = [method for method in METHODS if method in present]
-    rows = [_row(data.filter(pl.col("design") == design), design, order) for design in _DESIGNS.values()]
-    return alt.vconcat(*(row for row in rows if row is not None), spacing=18)
-
-
-def _row(data: pl.DataFrame, design: str, order: list[str]) -> Any:
-    if not data.height:
-        return None
-    colour = alt.condition("datum.default", alt.value(VERMILION), alt.value(BLUE))
     least = min(0.85, float(data["low"].to_numpy().min()))
-    scale = alt.Scale(domain=[least, 1.0], nice=False)
-    y = alt.Y("method:N", sort=order, title=None, axis=alt.Axis(labelLimit=260, grid=True))
-    goal = alt.Chart(pl.DataFrame({"low": [_GOAL[0]], "high": [_GOAL[1]]})).mark_rect(
-        color="#DDDDDD", opacity=0.6
-    )
-    goal = goal.encode(x=alt.X("low:Q", scale=scale), x2="high:Q")
-    base = alt.Chart(data).encode(y=y, color=colour)
-    x = alt.X("coverage:Q", scale=scale, title="Coverage of 95 % intervals", axis=alt.Axis(format=".0%"))
-    errors = base.mark_rule(strokeWidth=1.6).encode(x=alt.X("low:Q", scale=scale, title=""), x2="high:Q")
-    points = base.mark_point(filled=True, size=60, opacity=1).encode(x=x)
-    width = (
-        alt.Chart(data.drop_nulls("width"))
-        .mark_point(filled=True, size=60, opacity=1)
-        .encode(
-            x=alt.X("width:Q", title="Mean width", scale=alt.Scale(zero=True)),
-            y=alt.Y("method:N", sort=order, title=None, axis=alt.Axis(labels=False, grid=True)),
-            color=colour,
+    coverage = Axis(least, 1.0, "Coverage of 95 % intervals", (4, 3), grid=True)
+    width = from_zero(data["width"].drop_nulls(), "Mean width")
+    panels: list[Panel] = []
+    for design in _DESIGNS.values():
+        rows = data.filter(design=design).with_columns(
+            kind=pl.when("default").then(pl.lit(DEFAULT)).otherwise(pl.lit("other methods")),
         )
+        if rows.height:
+            left = named_rows(rows, ("method", "coverage", "kind"), coverage, order, title=design)
+            right = named_rows(rows.drop_nulls("width"), ("method", "width", "kind"), width, order)
+            panels += [replace(left, layers=(*_bars(rows, order), *left.layers)), right]
+    return Picture(
+        tuple(panels), "Coverage and mean width of intervals, by method.", rows_height(order), (2, 2)
     )
-    size = {"height": alt.Step(18)}
-    left = (goal + errors + points).properties(width=260, title=design, **size)
-    return alt.hconcat(left, width.properties(width=150, **size), spacing=12)
+
+
+def _bars(rows: pl.DataFrame, order: list[str]) -> tuple[Layer, Layer]:
+    """The goal, and two standard errors of each share to both sides."""
+    places = {method: place + 0.5 for place, method in enumerate(order)}
+    rows = rows.with_columns(row=pl.col("method").replace_strict(places, return_dtype=pl.Float64))
+    goal = pl.DataFrame({"low": [_GOAL[0]], "high": [_GOAL[1]], "top": [0.0], "foot": [float(len(order))]})
+    return (
+        Bars(goal, "low", "top", "high", "foot", "line", 0.6),
+        Segments(rows, "low", "row", "high", "row", Stroke("faint", 1.6)),
+    )
 
 
 _NORMAL = float(stats.norm.ppf(0.975))

@@ -4,21 +4,20 @@ The design of the writing assessment: its readings, its raters' printed discrimi
 size that marginal likelihood finds), with a reading effect or without.
 """
 
-from typing import Any
-
-import altair as alt
 import numpy as np
 import polars as pl
 
 from benchmarks.studies import opening
 from raterlens.base.arrays import Array
+from raterlens.base.layers import Axis
+from raterlens.base.picture import Picture
 from raterlens.config import FitConfig, HaloKind
 from raterlens.fitting.assumptions import CLEAR, p_of_ratio
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation import example as writing
 from raterlens.simulation.example import load_example
 from raterlens.simulation.simulate import Simulated, simulate
-from raterlens.studies.figures import two_kinds
+from raterlens.studies.figures import HEIGHT, around, curves
 from raterlens.studies.study import Results, Study, Task, label_rows, means, page, percent, table
 
 SPREADS = (0.0, 0.5, 1.0)
@@ -120,20 +119,17 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"coverage": found, "tests": tests})
 
 
-def draw(results: Results) -> Any:
+def draw(results: Results) -> Picture:
     data = results.tables["coverage"].filter(pl.col("measure") != "halo")
-    data = data.with_columns(pl.col("measure").replace(MEASURES), covered=100 * pl.col("covered"))
-    return (
-        alt.Chart(data)
-        .mark_line(point=alt.OverlayMarkDef(filled=True, size=70))
-        .encode(
-            x=alt.X("spread:Q", title="Spread of the reading effect"),
-            y=alt.Y("covered:Q", title="Covered, %", scale=alt.Scale(domain=[75, 100])),
-            column=alt.Column("measure:N", title=None),
-            **two_kinds("fitted", list(KINDS), "Fitted"),
-        )
-        .properties(width=150, height=180)
+    data = data.with_columns(covered=100 * pl.col("covered"))
+    x = around(data["spread"], "Spread of the reading effect")
+    y = Axis(min(75.0, float(data["covered"].to_numpy().min())), 100.0, "Covered, %", (5, 5), grid=True)
+    panels = tuple(
+        curves(data.filter(measure=name), ("spread", "covered", "fitted"), x, y, title=words, points=True)
+        for name, words in MEASURES.items()
+        if name != "halo"
     )
+    return Picture(panels, "Coverage of intervals by the spread of the reading effect.", HEIGHT, (3, 1))
 
 
 STUDY = Study("dependence", "Intervals with and without halo", 200, replicate, summarise, draw)

@@ -7,7 +7,6 @@ capability under the model the ratings come from.
 from collections.abc import Callable
 from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 from numpy.random import Generator
@@ -15,11 +14,12 @@ from scipy import stats
 
 from benchmarks.studies import opening
 from raterlens.base.arrays import Array
+from raterlens.base.picture import Picture
 from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import Simulated, simulate
-from raterlens.studies.figures import two_kinds
+from raterlens.studies.figures import from_zero, named_rows, rows_height
 from raterlens.studies.study import (
     Results,
     Study,
@@ -126,23 +126,11 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"accuracy": found})
 
 
-def draw(results: Results) -> Any:
-    data = results.tables["accuracy"].with_columns(pl.col("fitted").str.to_uppercase())
-    return (
-        alt.Chart(data)
-        .mark_point(filled=True, size=70, opacity=1)
-        .encode(
-            x=alt.X("rmse:Q", title="RMSE of mean capability κ̄", scale=alt.Scale(zero=True)),
-            y=alt.Y(
-                "source:N",
-                title="Ratings from",
-                sort=list(SOURCES),
-                axis=alt.Axis(labelLimit=260, grid=True),
-            ),
-            **two_kinds("fitted", ["GMF", "TFM"], "Fitted"),
-        )
-        .properties(width=300, height=alt.Step(22))
-    )
+def draw(results: Results) -> Picture:
+    data, order = results.tables["accuracy"].with_columns(pl.col("fitted").str.to_uppercase()), list(SOURCES)
+    x = from_zero(data["rmse"], "RMSE of mean capability κ̄")
+    panel = named_rows(data, ("source", "rmse", "fitted"), x, order, title="Ratings from")
+    return Picture((panel,), "Error of capability, by what the ratings came from.", rows_height(order))
 
 
 STUDY = Study("misspecified", "Capability under a wrong model", 100, replicate, summarise, draw)

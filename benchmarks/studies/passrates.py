@@ -5,19 +5,19 @@ Three systems with 60, 80 and 90 % good answers; some answers are looked up. The
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 from scipy import special
 
 from benchmarks.studies import opening
 from raterlens.base.arrays import Array, Indices
+from raterlens.base.layers import Axis
+from raterlens.base.picture import Picture
 from raterlens.judging.system_rates import pass_rate
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
-from raterlens.studies.figures import COLOURS
+from raterlens.studies.figures import named_rows, rows_height
 from raterlens.studies.study import Results, Study, Task, means, page, percent, table
 
 GOOD = np.array([0.6, 0.8, 0.9])
@@ -219,24 +219,15 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"coverage": found, "systems": of_system})
 
 
-def draw(results: Results) -> Any:
+def draw(results: Results) -> Picture:
     data = results.tables["coverage"].filter(pl.col("method") != "differences")
     data = data.with_columns(
         pl.col("method").replace(METHODS).str.replace_all("`", ""), covered=100 * pl.col("covered")
     )
-    return (
-        alt.Chart(data)
-        .mark_point(filled=True, size=80)
-        .encode(
-            x=alt.X(
-                "covered:Q", title="Covered (the system covered least), %", scale=alt.Scale(domain=[0, 100])
-            ),
-            y=alt.Y("design:N", title=None, sort=None, axis=alt.Axis(labelLimit=420)),
-            color=alt.Color("method:N", title=None, scale=alt.Scale(range=list(COLOURS[:4]))),
-            shape=alt.Shape("method:N", title=None),
-        )
-        .properties(width=300, height=130)
-    )
+    x = Axis(0.0, 100.0, "Covered (the system covered least), %", (10, 5), grid=True)
+    order = data["design"].unique(maintain_order=True).to_list()
+    panel = named_rows(data, ("design", "covered", "method"), x, order)
+    return Picture((panel,), "Coverage by method and design.", rows_height(order))
 
 
 STUDY = Study("passrates", "Pass rates from judges who err", 1000, replicate, summarise, draw)

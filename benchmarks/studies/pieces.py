@@ -6,14 +6,14 @@ spreads have by maximum likelihood.
 """
 
 from dataclasses import replace
-from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 
 from benchmarks.studies import opening
 from raterlens.base.arrays import Array
+from raterlens.base.layers import Axis
+from raterlens.base.picture import Picture
 from raterlens.capability.curves import PassCurve
 from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
@@ -22,6 +22,7 @@ from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
+from raterlens.studies.figures import named_rows, rows_height
 from raterlens.studies.study import Results, Study, Task, label_rows, means, page, percent, table, with_error
 
 SIZES = (400, 1600)
@@ -123,18 +124,14 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"coverage": found})
 
 
-def draw(results: Results) -> Any:
+def draw(results: Results) -> Picture:
     data = results.tables["coverage"].filter(students=SIZES[0]).with_columns(covered=100 * pl.col("covered"))
-    return (
-        alt.Chart(data)
-        .mark_point(filled=True, size=90)
-        .encode(
-            x=alt.X("covered:Q", title="Covered, %", scale=alt.Scale(domain=[0, 100])),
-            y=alt.Y("measure:N", title=None),
-            row=alt.Row("fitted:N", title=None, sort=list(KINDS)),
-        )
-        .properties(width=320, height=80)
+    x, order = (
+        Axis(0.0, 100.0, "Covered, %", (10, 5), grid=True),
+        data["measure"].unique(maintain_order=True).to_list(),
     )
+    panel = named_rows(data, ("measure", "covered", "fitted"), x, order)
+    return Picture((panel,), "Coverage of intervals, by what was fitted.", rows_height(order))
 
 
 STUDY = Study("pieces", "Pieces of work", 200, replicate, summarise, draw)

@@ -5,10 +5,9 @@ capability is off, whether raters come out in the right order, and whether 95 % 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 from scipy import stats
@@ -16,12 +15,13 @@ from scipy import stats
 from benchmarks.studies import opening
 from raterlens import capability
 from raterlens.base.arrays import Array
+from raterlens.base.picture import Picture
 from raterlens.base.text import number
 from raterlens.capability.formulas import sharpness
 from raterlens.config import FitConfig, Prior
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import Simulated, simulate
-from raterlens.studies.figures import lines
+from raterlens.studies.figures import HEIGHT, around, curves, from_zero
 from raterlens.studies.paper import simulate_study1, simulate_writing
 from raterlens.studies.study import Results, Study, Task, means, page, table, with_error
 
@@ -309,15 +309,11 @@ def errors_by_panel(results: Results) -> pl.DataFrame:
     )
 
 
-def draw(results: Results) -> Any:
-    return lines(
-        errors_by_panel(results),
-        alt.X("panel:O", title="Panel, in the order of the table"),
-        alt.Y("rmse:Q", title="RMSE of κ̄"),
-        "prior",
-        points=True,
-        columns=1,
-    )
+def draw(results: Results) -> Picture:
+    data = errors_by_panel(results)
+    x = replace(around(data["panel"].cast(pl.Float64), "Panel, in the order of the table"), whole=True)
+    panel = curves(data, ("panel", "rmse", "prior"), x, from_zero(data["rmse"], "RMSE of κ̄"), points=True)
+    return Picture((panel,), "Error of capability with and without a panel prior.", HEIGHT)
 
 
 STUDY = Study("priors", "Panel prior or none", 100, replicate, summarise, draw)

@@ -5,18 +5,17 @@ nearly is; with a handful it is not. The bias is one of scale, so it is measured
 single rater's luck (as the largest slope, sigma, would).
 """
 
-from typing import Any
-
-import altair as alt
 import numpy as np
 import polars as pl
 
 from benchmarks.studies import opening
+from raterlens.base.layers import Axis
+from raterlens.base.picture import Picture
 from raterlens.base.text import number
 from raterlens.config import FitConfig, Method
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
-from raterlens.studies.figures import lines
+from raterlens.studies.figures import HEIGHT, curves
 from raterlens.studies.study import (
     Results,
     Study,
@@ -138,26 +137,26 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"ratios": ratio, "accuracy": raters})
 
 
-def draw(results: Results) -> Any:
+def draw(results: Results) -> Picture:
     # Where hierarchical likelihood diverges, it would squeeze the rest out of sight.
-    data = results.tables["ratios"].with_columns(shown=(1 + pl.col("bias")).clip(0.8, 2.0))
-    panels = [
-        lines(
+    data = results.tables["ratios"].with_columns(
+        shown=(1 + pl.col("bias")).clip(0.8, 2.0), at=pl.col("each").cast(pl.Float64).log(2)
+    )
+    labels = tuple((float(np.log2(each)), str(each)) for each in (5, 10, 20, 50, 100, 200, 400, 800))
+    x = Axis(np.log2(4.5), np.log2(900), "Ratings per student", labels=labels, grid=True)
+    y = Axis(0.8, 2.0, "Estimated / true", (6, 6), grid=True)
+    panels = tuple(
+        curves(
             data.filter(level=level).sort("method", "each"),
-            alt.X(
-                "each:Q",
-                title="Ratings per student",
-                scale=alt.Scale(type="log", domain=[4.5, 900], nice=False),
-                axis=alt.Axis(values=[5, 10, 20, 50, 100, 200, 400, 800]),
-            ),
-            alt.Y("shown:Q", title=title, scale=alt.Scale(domain=[0.8, 2.0], nice=False)),
-            "method",
-            title="Method",
+            ("at", "shown", "method"),
+            x,
+            y,
+            title=title,
             points=True,
         )
         for level, title in RATIOS.items()
-    ]
-    return panels[0] | panels[1]
+    )
+    return Picture(panels, "Estimated over true spreads, by ratings per student.", HEIGHT, (2, 1))
 
 
 STUDY = Study("ratings", "Ratings per student, from 800 to 5", 50, replicate, summarise, draw)

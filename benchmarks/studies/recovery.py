@@ -3,20 +3,21 @@
 Ratings are drawn from a model, and the same model is fitted by marginal maximum likelihood at three sample sizes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 
 from benchmarks.studies import opening
 from raterlens.base.arrays import Array
+from raterlens.base.layers import LIMIT, rule
+from raterlens.base.picture import Picture
 from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import Truth, simulate
-from raterlens.studies.figures import COLOURS, SHAPES
+from raterlens.studies.figures import around, named_rows, rows_height
 from raterlens.studies.study import (
     Results,
     Study,
@@ -200,39 +201,13 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"accuracy": found, "powers": pl.DataFrame(powers)})
 
 
-def draw(results: Results) -> Any:
+def draw(results: Results) -> Picture:
     data = results.tables["powers"]
-    names = data["parameter"].unique(maintain_order=True).to_list()
-    n = len(names)
-    expected = (
-        alt.Chart(pl.DataFrame({"x": [-0.5]}))
-        .mark_rule(strokeDash=[4, 3], strokeWidth=1.3, color="#000000")
-        .encode(x="x:Q")
-    )
-    points = (
-        alt.Chart(data)
-        .mark_point(filled=True, size=52, opacity=0.9)
-        .encode(
-            x=alt.X(
-                "power:Q",
-                title="Power of the number of students that RMSE follows",
-                scale=alt.Scale(zero=False),
-            ),
-            y=alt.Y(
-                "case:N",
-                title="Model and link",
-                sort=data["case"].unique(maintain_order=True).to_list(),
-                axis=alt.Axis(grid=True, labelLimit=200),
-            ),
-            color=alt.Color(
-                "parameter:N",
-                scale=alt.Scale(domain=names, range=list(COLOURS[:n])),
-                legend=alt.Legend(title="Parameter", orient="bottom"),
-            ),
-            shape=alt.Shape("parameter:N", scale=alt.Scale(domain=names, range=list(SHAPES[:n]))),
-        )
-    )
-    return (expected + points).properties(width=300, height=alt.Step(18))
+    order = data["case"].unique(maintain_order=True).to_list()
+    x = around(np.append(data["power"].to_numpy(), -0.5), "Power of the number of students that RMSE follows")
+    panel = named_rows(data, ("case", "power", "parameter"), x, order, title="Model and link")
+    panel = replace(panel, layers=(rule((x, panel.y), LIMIT, x=-0.5), *panel.layers))
+    return Picture((panel,), "How RMSE falls with the number of students.", rows_height(order))
 
 
 STUDY = Study("recovery", "Recovery of every model and link", 100, replicate, summarise, draw)

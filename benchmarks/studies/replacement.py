@@ -5,20 +5,20 @@ capability is below the people's mean by the margin, by half of it, or not at al
 """
 
 from functools import cache
-from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 from scipy import optimize
 
 from benchmarks.studies import opening
+from raterlens.base.layers import Axis
+from raterlens.base.picture import Picture
 from raterlens.capability.integrals import moments
 from raterlens.capability.links import LINKS
 from raterlens.judging.replacement import can_replace
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
-from raterlens.studies.figures import two_kinds
+from raterlens.studies.figures import HEIGHT, around, curves
 from raterlens.studies.study import Results, Study, Task, means, page, percent, table
 
 PEOPLE = {"Ana": (2.0, 0.2), "Ben": (1.7, -0.2), "Cho": (1.9, 0.3), "Dee": (1.6, -0.3)}
@@ -111,22 +111,19 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"verdicts": found})
 
 
-def draw(results: Results) -> Any:
+def draw(results: Results) -> Picture:
     data = results.tables["verdicts"].unpivot(
         list(KINDS), index=["size", "short"], variable_name="test", value_name="yes"
     )
     data = data.with_columns(pl.col("test").replace(KINDS), yes=100 * pl.col("yes"))
-    return (
-        alt.Chart(data)
-        .mark_line(point=alt.OverlayMarkDef(filled=True, size=70))
-        .encode(
-            x=alt.X("short:Q", title="Capability below the people's mean", scale=alt.Scale(reverse=True)),
-            y=alt.Y("yes:Q", title="May stand in, %", scale=alt.Scale(domain=[0, 100])),
-            column=alt.Column("size:N", title="Answers"),
-            **two_kinds("test", list(KINDS.values()), "Test"),
-        )
-        .properties(width=200, height=180)
+    reach, labels = around(data["short"], ""), tuple((short, f"{short:g}") for short in SHORT)
+    x = Axis(reach.high, reach.low, "Capability below the people's mean", labels=labels)
+    y = Axis(0.0, 100.0, "May stand in, %", (5, 5), grid=True)
+    panels = tuple(
+        curves(data.filter(size=size), ("short", "yes", "test"), x, y, title=f"{size} answers", points=True)
+        for size in data["size"].unique(maintain_order=True)
     )
+    return Picture(panels, "How often a judge may stand in for a person.", HEIGHT, (len(panels), 1))
 
 
 STUDY = Study("replacement", "May a judge stand in for a person?", 400, replicate, summarise, draw)

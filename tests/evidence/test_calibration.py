@@ -27,6 +27,7 @@ from benchmarks.studies.calibration import (
 )
 from raterlens.simulation import example as assessment
 from raterlens.studies import paper
+from raterlens.studies.figures import WIDTH
 from raterlens.studies.study import Results, Task
 
 pytestmark = pytest.mark.nightly
@@ -108,8 +109,7 @@ def test_the_page_and_the_picture(rows):
     assert "nan" not in results.markdown.lower()
     data = calibration_data(results)
     assert data.filter("default")["method"].unique().to_list() == [DEFAULT]
-    drawn = draw(results).to_dict()
-    assert "Coverage of 95 % intervals" in str(drawn)
+    assert "Coverage of 95 % intervals" in draw(results).svg(WIDTH)
 
 
 def test_bias_corrected_percentiles():
@@ -164,7 +164,7 @@ def test_only_raters_inside_of_the_main_designs_are_shown(results):
 
 
 def test_a_design_without_rows_has_no_panel(results):
-    assert len(draw(results).to_dict()["vconcat"]) == 1
+    assert len(draw(results).panels) == 2
 
 
 def test_every_interval_has_a_place_in_the_table():

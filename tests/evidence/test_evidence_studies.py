@@ -25,6 +25,7 @@ from benchmarks.studies import (
 )
 from raterlens import capability
 from raterlens.base.arrays import Array
+from raterlens.studies.figures import WIDTH
 from raterlens.studies.study import Task
 from tests.support.replications import replicated
 
@@ -108,7 +109,7 @@ def test_from_draw_to_page_and_figure(name, monkeypatch):
     results = module.STUDY.summarise(replicated(rows))
     assert results.markdown.startswith("# ")
     assert f"python -m benchmarks.studies {name} --replications 2" in results.markdown
-    assert small.shown in str(module.STUDY.draw(results).to_dict())
+    assert small.shown in module.STUDY.draw(results).svg(WIDTH)
 
 
 @pytest.mark.nightly
@@ -119,7 +120,7 @@ def test_priors_from_draw_to_page_and_figure():
     assert "one with slope 0" in results.markdown
     shown = priors.errors_by_panel(results)
     assert set(shown["prior"]) == {"each by its own ratings", "panel prior"}
-    assert "RMSE of κ̄" in str(priors.STUDY.draw(results).to_dict())
+    assert "RMSE of κ̄" in priors.STUDY.draw(results).svg(WIDTH)
 
 
 @pytest.mark.nightly
@@ -137,7 +138,7 @@ def test_fewer_ratings_per_student_make_hierarchical_likelihood_overstate_severi
     assert abs(spread["laplace", 200] - spread["mml", 200]) < 0.01
     results = ratings.summarise(replicated(rows))
     assert "Estimated over true" in results.markdown
-    assert "Spread of severities, estimated / true" in str(ratings.draw(results).to_dict())
+    assert "Spread of severities, estimated / true" in ratings.draw(results).svg(WIDTH)
 
 
 @pytest.mark.nightly
@@ -146,7 +147,7 @@ def test_recovery_of_every_model_from_draw_to_page():
     assert set(rows["case"]) == set(recovery.CASES)
     results = recovery.summarise(replicated(rows))
     assert "| GMF log | slope |" in results.markdown
-    assert "Model and link" in str(recovery.draw(results).to_dict())
+    assert "Model and link" in recovery.draw(results).svg(WIDTH)
 
 
 # ----------------------------------------------------------------------------------------------------------- abilities

@@ -145,7 +145,7 @@ def test_an_overlay_covers_the_frame():
 def test_panels_stand_side_by_side_and_below_each_other():
     panel = Panel(ACROSS, UP, (), "one")
     frames = layout(Picture((panel,) * 5, "", (100, 100), columns=(3, 2)), 640).frames
-    assert [frame.first for frame in frames] == [True, False, False, True, False]
+    assert [frame.labelled for frame in frames] == [True, False, False, True, False]
     assert frames[3].top > frames[0].top + 100 + frames[0].below()
     assert frames[1].left == pytest.approx(frames[4].left)
     assert len({round(frame.width, 6) for frame in frames}) == 1

@@ -2,56 +2,70 @@
 
 from pathlib import Path
 
-import altair as alt
 import numpy as np
 import polars as pl
 import pytest
 
 from raterlens import capability
 from raterlens.base.errors import OptionError
+from raterlens.base.layers import Axis, strokes
+from raterlens.base.picture import Picture
 from raterlens.studies import figures
-from raterlens.studies.figures import BLUE, VERMILION, lines, save, two_kinds
+from raterlens.studies.figures import HEIGHT, curves, kinds, named_rows, save
 
 DATA = pl.DataFrame({"x": [0, 1, 0, 1], "y": [0.0, 1.0, 1.0, 0.5], "kind": ["b", "b", "a", "a"]})
+ENDS = Axis(0.0, 1.0)
 
 
-def test_lines_keep_the_order_of_the_data_and_differ_in_colour_and_dash():
-    chart = lines(DATA, alt.X("x:Q"), alt.Y("y:Q"), "kind").to_dict()
-    for channel in ("color", "strokeDash"):
-        scale = chart["encoding"][channel]["scale"]
-        assert scale["domain"] == ["b", "a"]
-        assert scale["range"][0] != scale["range"][1]
+def picture(points: bool = False) -> Picture:
+    return Picture((curves(DATA, ("x", "y", "kind"), ENDS, ENDS, points=points),), "Two curves.", HEIGHT)
 
 
-def test_points_are_added_where_asked_for():
-    chart = lines(DATA, alt.X("x:Q"), alt.Y("y:Q"), "kind", points=True).to_dict()
-    assert [layer["mark"]["type"] for layer in chart["layer"]] == ["line", "point"]
+def test_curves_keep_the_order_of_the_data_and_differ_in_colour_and_dash():
+    first, second = picture().legend()
+    assert [first.words, second.words] == ["b", "a"]
+    assert first.role != second.role
+    assert first.dash != second.dash
 
 
-def test_two_kinds_in_either_order():
-    first, second = (two_kinds("kind", ["a", "b"], "Kind", blue_first=blue) for blue in (True, False))
-    assert first["color"].to_dict()["scale"]["range"] == [BLUE, VERMILION]
-    assert second["color"].to_dict()["scale"]["range"] == [VERMILION, BLUE]
+def test_points_are_added_where_asked_for_and_named_once():
+    (panel,) = picture(points=True).panels
+    assert [type(layer).__name__ for layer in panel.layers] == ["Line", "Marks", "Line", "Marks"]
+    assert [key.words for key in picture(points=True).legend()] == ["b", "a"]
+
+
+def test_more_than_six_curves_and_marks_still_differ():
+    names = [f"n{place}" for place in range(20)]
+    looks = {(look.role, look.dash) for look in strokes(names)}
+    marks = {(one.role, one.shape) for one in kinds(names).values()}
+    assert len(looks) == len(marks) == 20
+
+
+def test_a_row_per_name_with_a_mark_for_each_kind():
+    rows = pl.DataFrame({"who": ["b", "a", "b"], "size": [0.1, 0.2, 0.3], "what": ["x", "x", "y"]})
+    panel = named_rows(rows, ("who", "size", "what"), ENDS, ["a", "b"])
+    (marks,) = panel.layers
+    assert marks.rows["row"].to_list() == [1.25, 0.25, 1.75]
+    assert [one.words for one in marks.present()] == ["x", "y"]
 
 
 def test_a_figure_is_written_as_svg_and_png(tmp_path):
-    svg, png = save({"one": lines(DATA, alt.X("x:Q"), alt.Y("y:Q"), "kind")}, tmp_path)
+    svg, png = save({"one": picture()}, tmp_path)
     assert (svg.name, png.name) == ("one.svg", "one.png")
     assert b"<svg" in svg.read_bytes()[:200]
     assert png.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_full_disk_leaves_the_figure_that_was_there(tmp_path, monkeypatch):
-    def half(self, path, **_):
-        Path(path).write_text("<svg")
+    def half(self, content):
+        self.write_text("<svg")
         raise OSError(28, "No space left on device")
 
-    chart = lines(DATA, alt.X("x:Q"), alt.Y("y:Q"), "kind")
-    svg, _ = save({"one": chart}, tmp_path)
+    svg, _ = save({"one": picture()}, tmp_path)
     before = svg.read_bytes()
-    monkeypatch.setattr(alt.TopLevelMixin, "save", half)
+    monkeypatch.setattr(Path, "write_bytes", half)
     with pytest.raises(OptionError, match=r"one.svg': No space left on device"):
-        save({"one": chart}, tmp_path)
+        save({"one": picture()}, tmp_path)
     assert svg.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 2
 

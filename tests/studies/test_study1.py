@@ -9,6 +9,7 @@ from scipy import optimize, special
 
 from raterlens.simulation.simulate import simulate
 from raterlens.studies import paper
+from raterlens.studies.figures import WIDTH
 from raterlens.studies.study import SEED, Results, Task, accuracy
 from raterlens.studies.study1 import (
     ROUNDING,
@@ -104,7 +105,7 @@ def test_the_page_has_every_table():
     assert "| R14 | 0.28 |" in text
     assert "| S28 (2.74) | -2.12 |" in text
     assert "R13" not in text
-    assert "Mean estimate of σ ± sd" in str(draw(Results(text, {"accuracy": found})).to_dict())
+    assert "Mean estimate of σ ± sd" in draw(Results(text, {"accuracy": found})).svg(WIDTH)
 
 
 def test_joint_likelihood_has_no_slope_at_its_estimates():
@@ -137,7 +138,7 @@ def test_bars_reach_one_standard_deviation(results):
 
 
 def test_every_parameter_has_a_panel(results):
-    drawn = str(draw(results).to_dict())
+    drawn = draw(results).svg(WIDTH)
     for title in ("True mean capability κ̄", "True difficulty δ", "Mean estimate of σ ± sd"):
         assert title in drawn
 

@@ -9,7 +9,7 @@ from raterlens.simulation.simulate import simulate
 from raterlens.studies import study2, study_noise
 from raterlens.studies import study_covariates as covariates
 from raterlens.studies import study_linkage as linkage
-from raterlens.studies.figures import save
+from raterlens.studies.figures import WIDTH, save
 from raterlens.studies.study import Results, Task
 from tests.support.replications import replicated
 
@@ -65,7 +65,7 @@ def test_from_draw_to_page_and_figure():
     results = study.summarise(replicated(study.replicate(Task(1, 0))))
     assert results.markdown.startswith("# ")
     assert f"raterlens study {study.name} --replications 2" in results.markdown
-    assert "truth for noisy raters: 1 − s" in str(study.draw(results).to_dict())
+    assert "truth for noisy raters: 1 − s" in study.draw(results).svg(WIDTH)
 
 
 @pytest.mark.parametrize("kind", [linkage.SET, linkage.CHAIN])
@@ -94,7 +94,7 @@ def test_from_draw_to_page_and_figure_of_linkage():
     results = study.summarise(replicated(study.replicate(Task(1, 0))))
     assert results.markdown.startswith("# ")
     assert f"raterlens study {study.name} --replications 2" in results.markdown
-    assert "RMSE of severity η" in str(study.draw(results).to_dict())
+    assert "RMSE of severity η" in study.draw(results).svg(WIDTH)
 
 
 def test_experience_explains_raters_better_than_their_own_few_ratings():
@@ -107,4 +107,4 @@ def test_experience_explains_raters_better_than_their_own_few_ratings():
     effects = rows.filter(pl.col("parameter") == "coefficient", pl.col("scatter") == 0.0)
     assert (effects["estimate"] - effects["truth"]).abs().max() < 0.03
     assert f"raterlens study {study.name} --replications 2" in results.markdown
-    assert "What experience does not explain" in str(study.draw(results).to_dict())
+    assert "What experience does not explain" in study.draw(results).svg(WIDTH)

@@ -11,6 +11,7 @@ from raterlens.base.errors import RaterlensError
 from raterlens.simulation import example as assessment
 from raterlens.simulation import example as writing
 from raterlens.studies import paper
+from raterlens.studies.figures import WIDTH
 from raterlens.studies.study import Task
 from raterlens.studies.study_writing import STUDY, check_data, load, page, replicate, resample
 
@@ -61,7 +62,7 @@ def test_the_page_says_what_changes(rows):
     raters = results.tables["raters"]
     assert (raters["kappa_low"] < raters["kappa_mml"]).all()
     assert (raters["kappa_mml"] < raters["kappa_high"]).all()
-    assert "Mean capability κ̄ (95 % interval)" in str(STUDY.draw(results).to_dict())
+    assert "Mean capability κ̄ (95 % interval)" in STUDY.draw(results).svg(WIDTH)
 
 
 def test_both_formats_are_the_same_table(writing_path):

@@ -3,7 +3,7 @@
 A layer is a frame with the names of its columns; rows with a number missing are left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -256,8 +256,10 @@ ROLES = ("accent", "severe", "extreme", "weak", "lenient", "ink")
 _DASHES = ("", "7 3", "2 2", "8 3 2 3", "12 3", "4 6")
 
 
-def strokes(names: list[str], width: float = 2.4) -> list[Stroke]:
-    """Up to six lines that differ in colour and dash."""
+def strokes(names: Sequence[str], width: float = 2.4) -> list[Stroke]:
+    """Lines that differ in colour or dash, the first six in both."""
+    n = len(ROLES)
     return [
-        Stroke(role, width, dash, words=name) for name, role, dash in zip(names, ROLES, _DASHES, strict=False)
+        Stroke(ROLES[place % n], width, _DASHES[(place + place // n) % n], words=name)
+        for place, name in enumerate(names)
     ]

@@ -7,6 +7,7 @@ pictures/altair_chart.py turns it into an Altair chart.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -157,12 +158,17 @@ class Frame(NamedTuple):
     width: float
     height: float
     outer: float
-    first: bool
-    """Whether it has the labels of the vertical axis"""
+    margin: float
+    """Pixels left of it for the labels and title of its vertical axis; 0 where a frame on its left has them"""
 
     @property
     def narrow(self) -> bool:
         return self.outer < _NARROW
+
+    @property
+    def labelled(self) -> bool:
+        """Whether it has the labels of the vertical axis."""
+        return self.margin > 0
 
     def xs(self, values: ArrayLike) -> Array:
         """From the left of the frame."""
@@ -249,7 +255,12 @@ def layout(picture: Picture, outer: float) -> Layout:
     height, columns = picture.height[narrow], picture.columns[narrow]
     words = [key.words for key in picture.legend()]
     keys = max(1, min(len(words), legend_columns(words, int(outer))))
-    heads = [panel for place, panel in enumerate(picture.panels) if place % columns == 0]
+    every = picture.panels
+    labelled = [
+        place % columns == 0 or panel.y != every[place - place % columns].y
+        for place, panel in enumerate(every)
+    ]
+    heads = list(compress(every, labelled))
     widest = max(
         (text_width(text, TYPE) for panel in heads for _, text in _y_ticks(panel.y, height, outer)),
         default=0.0,
@@ -266,13 +277,16 @@ def layout(picture: Picture, outer: float) -> Layout:
         right = round(max(*(end / 2 for end in ends[1:]), picture.right, 0.0))
         # Labels of neighbouring panels do not touch.
         gap = 0 if columns == 1 else round(max(GAP, sum(ends) / 2 + 6))
-        room = outer - left - PADDING - right - gap * (columns - 1)
-        at = float(left)
-        for place, panel in enumerate(panels):
+        own = labelled[start : start + len(panels)]
+        before = [float(left), *(left if labels else gap for labels in own[1:])]
+        room = outer - sum(before) - gap * (columns - len(panels)) - PADDING - right
+        at = 0.0
+        for panel, space, labels in zip(panels, before, own, strict=True):
             width = room * panel.share[narrow] / total
             x, y = _sized(panel, width, height, picture.same_unit)
-            frames.append(Frame(panel, x, y, at, top, width, height, outer, place == 0))
-            at += width + gap
+            margin = left if labels else 0.0
+            frames.append(Frame(panel, x, y, at + space, top, width, height, outer, margin))
+            at += space + width
         top += height + max(frame.below() for frame in frames[start:]) + above + 8
     end = max(frame.top + height + frame.below() for frame in frames) + PADDING
     return Layout(frames, keys, end)
@@ -348,10 +362,10 @@ def _axes(frame: Frame) -> str:
     grid = [f"M{x:.1f} 0v{h:g}" for x, _ in at_x if frame.x.grid]
     grid += [f"M0 {y:.1f}h{w:g}" for y, _ in at_y if frame.y.grid]
     ticks = [f"M0 {h:g}h{w:g}", *(f"M{x:.1f} {h:g}v{TICK}" for x, _ in at_x if not frame.x.names)]
-    if frame.first and not frame.y.names:
+    if frame.labelled and not frame.y.names:
         ticks += [f"M0 0v{h:g}", *(f"M0 {y:.1f}h-{TICK}" for y, _ in at_y)]
     texts = _x_labels(frame, at_x)
-    if frame.first:
+    if frame.labelled:
         role, gap = "ink" if frame.y.names else "soft", beside(frame.y)
         texts += [
             f'<text x="-{gap}" y="{y + 4:.1f}" text-anchor="end" fill="var(--{role})">{escape(t)}</text>'
@@ -381,9 +395,9 @@ def _x_labels(frame: Frame, labels: list[tuple[float, str]]) -> list[str]:
 def _titles(frame: Frame) -> str:
     w, h = frame.width, frame.height
     names = [(w / 2, h + frame.below() - 2, "", frame.x.titled(frame.narrow))]
-    if frame.first:
+    if frame.labelled:
         turned = ' transform="rotate(-90)"'
-        names.append((-h / 2, TITLE - frame.left + PADDING - 2, turned, frame.y.titled(frame.narrow)))
+        names.append((-h / 2, TITLE - frame.margin + PADDING - 2, turned, frame.y.titled(frame.narrow)))
     return "".join(
         f'<text x="{x:g}" y="{y:g}"{turned} text-anchor="middle" font-size="{TITLE}" fill="var(--ink)">'
         f"{escape(title)}</text>"

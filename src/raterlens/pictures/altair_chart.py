@@ -230,10 +230,10 @@ def _place(layer: Line | Area | Segments | Bars, frame: Frame) -> dict[str, Any]
 
 def _at(frame: Frame, x: str, y: str) -> dict[str, Any]:
     across, up = frame.x, frame.y
-    title = up.titled(frame.narrow) if frame.first else ""
+    title = up.titled(frame.narrow) if frame.labelled else ""
     return {
         "x": alt.X(f"{x}:Q", title=across.titled(frame.narrow) or None, **_axis(across, frame.x_ticks())),
-        "y": alt.Y(f"{y}:Q", title=title or None, **_axis(up, frame.y_ticks(), labels=frame.first)),
+        "y": alt.Y(f"{y}:Q", title=title or None, **_axis(up, frame.y_ticks(), labels=frame.labelled)),
     }
 
 

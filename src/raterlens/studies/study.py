@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import choose
+from raterlens.base.picture import Picture
 from raterlens.base.processes import OnDone, Parts, Workers, run_missing_parts
 from raterlens.base.text import number
 from raterlens.fitting.fit import Fit
@@ -64,8 +65,7 @@ class Study:
     replications: int
     replicate: Callable[[Task], pl.DataFrame]
     summarise: Callable[[pl.DataFrame], Results]
-    draw: Callable[[Results], Any]
-    """The figure, an Altair chart."""
+    draw: Callable[[Results], Picture]
     check_data: Callable[[Path | None], None] | None = None
     """For a study of a given file: raises, saying how to get it, if the file is missing or not the right one."""
 
@@ -171,6 +171,7 @@ _COLUMNS = {
     "kappa": ("raters", "rater"),
     "rho": ("raters", "rater"),
     "eta": ("raters", "rater"),
+    "slope": ("raters", "rater"),
     "theta": ("students", "student"),
     "delta": ("items", "item"),
 }
@@ -187,14 +188,16 @@ def compare(fit: Fit, truth: Truth, parameters: Sequence[str], **labels: Any) ->
         found = fit.table(table)
         right = {"theta": truth.ability, "delta": truth.difficulty, "eta": truth.severity}
         expected = right[name] if name in right else getattr(truth, name)
-        frames.append(rows(name, found[label].cast(pl.String), expected, found[name]))
+        estimate = found["rho"] * fit.sigma if name == "slope" else found[name]
+        frames.append(rows(name, found[label].cast(pl.String), expected, estimate))
     return label_rows(pl.concat(frames), **labels)
 
 
 def rows(
-    parameter: str, level: Sequence[str] | pl.Series, truth: ArrayLike, estimate: ArrayLike
+    parameter: str, level: Sequence[str] | pl.Series, truth: ArrayLike, estimate: ArrayLike, **labels: Any
 ) -> pl.DataFrame:
-    return pl.DataFrame(
+    """Rows `parameter, level, truth, estimate`, after the labels of the condition."""
+    found = pl.DataFrame(
         {
             "parameter": pl.repeat(parameter, len(level), eager=True, dtype=pl.String),
             "level": level,
@@ -202,6 +205,7 @@ def rows(
             "estimate": np.asarray(estimate, float),
         }
     )
+    return label_rows(found, **labels)
 
 
 def label_rows(frame: pl.DataFrame, **labels: Any) -> pl.DataFrame:

@@ -7,22 +7,23 @@ each printed one.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-import altair as alt
 import numpy as np
 import polars as pl
 from scipy import special
 
 from raterlens import capability
 from raterlens.base.arrays import Array
+from raterlens.base.layers import Axis, Layer, Line, Marks, Segments, Stroke
+from raterlens.base.picture import Panel, Picture
+from raterlens.base.style import Mark, mark
 from raterlens.base.text import number
 from raterlens.config import FitConfig, Method
 from raterlens.fitting.fit import fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.studies import paper
-from raterlens.studies.figures import BLUE, two_kinds
+from raterlens.studies.figures import around, kinds
 from raterlens.studies.paper import ABILITY, REPLICATIONS, simulate_study1
 from raterlens.studies.study import (
     Results,
@@ -30,7 +31,6 @@ from raterlens.studies.study import (
     Task,
     accuracy,
     compare,
-    label_rows,
     opening,
     replications,
     rows,
@@ -352,49 +352,43 @@ def _with_sd() -> tuple[pl.Expr, ...]:
     return mean.alias("mean"), (mean - sd).alias("low"), (mean + sd).alias("high")
 
 
-def draw(results: Results) -> Any:
+def draw(results: Results) -> Picture:
     data = recovery_data(results)
-    panels = [_against_truth(data, parameter, title) for parameter, title in _PANELS.items()]
+    panels = [_against_truth(data.filter(parameter=name), title) for name, title in _PANELS.items()]
     panels.append(_scale(scale_data(results)))
-    return alt.vconcat(
-        alt.hconcat(*panels[:3], spacing=20), alt.hconcat(*panels[3:], spacing=20), spacing=14
-    ).resolve_scale(color="shared", shape="shared")
+    return Picture(tuple(panels), "Estimates against true values.", (190, 190), (3, 1))
 
 
-def _scale(data: pl.DataFrame) -> Any:
-    base = alt.Chart(data).encode(x=alt.X("method:N", title="Method", axis=alt.Axis(labelAngle=0)))
-    ends = alt.Scale(zero=False)
-    bars = base.mark_rule(strokeWidth=1.2, color=BLUE).encode(y=alt.Y("low:Q", scale=ends), y2="high:Q")
-    points = base.mark_point(filled=True, size=50, color=BLUE, opacity=1).encode(
-        y=alt.Y("mean:Q", title="Mean estimate of σ ± sd", scale=ends)
-    )
-    truth = base.mark_rule(color="#666666", strokeDash=[4, 3]).encode(y="truth:Q", x=alt.X())
-    return (truth + bars + points).properties(width=190, height=190)
+_GUIDE = Stroke("faint", dash="4 3")
 
 
-def _against_truth(data: pl.DataFrame, parameter: str, title: str) -> Any:
-    own = data.filter(parameter=parameter)
-    values = np.concatenate([own["truth"], own["low"], own["high"]])
-    low, high = float(values.min()), float(values.max())
-    ends = alt.Scale(domain=[low, high], nice=True)
-    kinds = two_kinds("model", ["GMF", "TFM"], "Fitted model")
-    diagonal = (
-        alt.Chart(pl.DataFrame({"x": [low, high], "y": [low, high]}))
-        .mark_line(color="#666666", strokeDash=[4, 3], strokeWidth=1)
-        .encode(x=alt.X("x:Q", scale=ends), y=alt.Y("y:Q", scale=ends))
+def _scale(data: pl.DataFrame) -> Panel:
+    data = data.with_columns(at=pl.int_range(pl.len()).cast(pl.Float64))
+    labels = tuple(data.select("at", "method").iter_rows())
+    x = Axis(-0.5, data.height - 0.5, "Method", labels=labels)
+    y = around(data.select("low", "high", "truth").to_numpy(), "Mean estimate of σ ± sd")
+    ends = {"at": [x.low, x.high], "truth": [data["truth"][0]] * 2}
+    return Panel(
+        x,
+        y,
+        (Line(pl.DataFrame(ends), "at", "truth", _GUIDE), *_with_bars(data, "at", mark("circle", "accent"))),
     )
-    base = alt.Chart(own).encode(
-        x=alt.X(
-            "truth:Q", title=f"True {title[0].lower()}{title[1:]}", scale=ends, axis=alt.Axis(tickCount=5)
-        )
-    )
-    bars = base.mark_rule(strokeWidth=1, opacity=0.5).encode(
-        y=alt.Y("low:Q"), y2="high:Q", color=kinds["color"]
-    )
-    points = base.mark_point(filled=True, size=26, opacity=0.9).encode(
-        y=alt.Y("mean:Q", title="Mean estimate ± sd", scale=ends, axis=alt.Axis(tickCount=5)), **kinds
-    )
-    return (diagonal + bars + points).properties(width=190, height=190)
+
+
+def _against_truth(own: pl.DataFrame, title: str) -> Panel:
+    y = around(own.select("truth", "low", "high").to_numpy(), "Mean estimate ± sd")
+    x = replace(y, title=f"True {title[0].lower()}{title[1:]}")
+    diagonal = pl.DataFrame({"x": [y.low, y.high]})
+    layers: list[Layer] = [Line(diagonal, "x", "x", _GUIDE)]
+    for model, look in kinds(["GMF", "TFM"]).items():
+        layers += _with_bars(own.filter(model=model), "truth", look)
+    return Panel(x, y, tuple(layers))
+
+
+def _with_bars(data: pl.DataFrame, x: str, look: Mark) -> tuple[Layer, ...]:
+    """Means with a bar to both sides."""
+    bars = Segments(data, x, "low", x, "high", Stroke(look.role, opacity=0.5))
+    return bars, Marks(data, x, "mean", look, 0.6, tooltip="")
 
 
 # The paper does not keep slopes above 0, whatever its text says (docs/paper.md).
@@ -423,24 +417,17 @@ def replicate(task: Task, methods: tuple[str, ...] = METHODS) -> pl.DataFrame:
             at_one = capability.tfm(eta=raters["eta"].to_numpy())
             logits = found.sigma * students["theta"].to_numpy()
             frames += [
-                label_rows(rows(KAPPA_AT_ONE, raters["rater"], truth.kappa, at_one), **labels),
-                label_rows(rows(LOGITS, students["student"], truth.ability, logits), **labels),
+                rows(KAPPA_AT_ONE, raters["rater"], truth.kappa, at_one, **labels),
+                rows(LOGITS, students["student"], truth.ability, logits, **labels),
             ]
-    joint = joint_tfm(drawn.ratings)
-    frames.append(
-        label_rows(
-            pl.concat(
-                [
-                    rows(KAPPA_AT_ONE, drawn.ratings.raters, truth.kappa, capability.tfm(eta=joint.severity)),
-                    rows("eta", drawn.ratings.raters, truth.severity, joint.severity),
-                    rows(LOGITS, drawn.ratings.students, truth.ability, joint.ability),
-                    rows("delta", drawn.ratings.items, truth.difficulty, joint.difficulty),
-                ]
-            ),
-            model="tfm",
-            method="glm",
-        )
-    )
+    joint, ratings = joint_tfm(drawn.ratings), drawn.ratings
+    for parameter, level, right, estimate in (
+        (KAPPA_AT_ONE, ratings.raters, truth.kappa, capability.tfm(eta=joint.severity)),
+        ("eta", ratings.raters, truth.severity, joint.severity),
+        (LOGITS, ratings.students, truth.ability, joint.ability),
+        ("delta", ratings.items, truth.difficulty, joint.difficulty),
+    ):
+        frames.append(rows(parameter, level, right, estimate, model="tfm", method="glm"))
     return pl.concat(frames)
 
 

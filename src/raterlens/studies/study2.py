@@ -5,19 +5,17 @@ True values are the paper's estimates, except for the severities, which run from
 value. Raters are paired with opposite severities, so the average rater, the origin of severity, does not move.
 """
 
-from typing import Any
-
-import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens import capability
 from raterlens.base.arrays import Array
+from raterlens.base.layers import LIMIT, Axis, Line, Segments, Stroke, rule
+from raterlens.base.picture import Panel, Picture
 from raterlens.base.text import number
 from raterlens.config import FitConfig, Method
 from raterlens.fitting.fit import fitted
 from raterlens.simulation import example as writing
-from raterlens.studies.figures import BLUE, VERMILION
 from raterlens.studies.paper import REPLICATIONS, simulate_writing
 from raterlens.studies.study import (
     Results,
@@ -92,8 +90,7 @@ def summarise(rows: pl.DataFrame) -> Results:
         "discriminations, difficulties and σ = 2.51 are the paper's estimates, the design has its numbers of ratings. "
         "Severities run from -2.5 to 2.5 by 0.1.",
         "![Capability against severity, for each rater and topic](study2.png)",
-        "Boxes: the middle half of the estimates (`mml`), whiskers the middle 90 %; line: the truth; dashes: the "
-        "severity that the paper estimates.",
+        "Estimates are those by `mml`; dashes mark the severity that the paper estimates.",
         "κ̄ at the paper's severity, and what it would be at severity 0; bias and RMSE of the estimates over all 51 "
         "severities, with Monte-Carlo standard errors:",
         table(heading, lines),
@@ -110,41 +107,26 @@ def severity_data(results: Results, method: str = "mml") -> tuple[pl.DataFrame, 
     return results.tables["boxes"].filter(method=method), printed
 
 
-def draw(results: Results) -> Any:
+def draw(results: Results) -> Picture:
     boxes, own = severity_data(results)
-    raters, topics = (own[name].unique(maintain_order=True).to_list() for name in ("rater", "topic"))
-    grid = [
-        [
-            _severity_panel(
-                boxes.filter(rater=rater, topic=topic),
-                own.filter(rater=rater, topic=topic),
-                x="Severity η" if rater == raters[-1] else None,
-                y="Mean capability κ̄" if topic == topics[0] else None,
-            )
-            for topic in topics
-        ]
-        for rater in raters
-    ]
-    return alt.vconcat(*(alt.hconcat(*row, spacing=10) for row in grid), spacing=6)
-
-
-def _severity_panel(boxes: pl.DataFrame, own: pl.DataFrame, *, x: str | None, y: str | None) -> Any:
-    base = alt.Chart(boxes).encode(
-        x=alt.X(
-            "severity:Q", title=x, scale=alt.Scale(domain=[-2.7, 2.7], nice=False), axis=alt.Axis(tickCount=5)
+    x, y = Axis(-2.7, 2.7, "Severity η", (5, 5)), Axis(0.0, 1.0, "Mean capability κ̄", (2, 2), grid=True)
+    panels = []
+    for rater, topic, severity in own.iter_rows():
+        rows = boxes.filter(rater=rater, topic=topic)
+        layers = (
+            Segments(rows, "severity", "q05", "severity", "q95", _MOST),
+            Segments(rows, "severity", "q25", "severity", "q75", _HALF),
+            Line(rows, "severity", "truth", _TRUTH),
+            rule((x, y), LIMIT, x=severity),
         )
-    )
-    height = alt.Y("q05:Q", title=y, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(values=[0, 0.5, 1]))
-    whiskers = base.mark_rule(strokeWidth=0.8, color=BLUE, opacity=0.6).encode(y=height, y2="q95:Q")
-    middle = base.mark_rule(strokeWidth=2.4, color=BLUE).encode(y="q25:Q", y2="q75:Q")
-    truth = base.mark_line(color=VERMILION, strokeWidth=2).encode(y="truth:Q")
-    estimated = (
-        alt.Chart(own).mark_rule(strokeDash=[4, 3], strokeWidth=1.3, color="#000000").encode(x="severity:Q")
-    )
-    rater, topic = own.row(0)[:2]
-    title = alt.TitleParams(f"{rater}, {topic}", fontSize=12, offset=3)
-    return (whiskers + middle + truth + estimated).properties(width=160, height=120, title=title)
+        panels.append(Panel(x, y, layers, f"{rater}, {topic}"))
+    description = "Capability against severity, for each rater and topic."
+    return Picture(tuple(panels), description, (110, 100), (own["topic"].n_unique(), 2))
 
+
+_MOST = Stroke("accent", 0.8, opacity=0.6, words="middle 90 % of the estimates")
+_HALF = Stroke("accent", 2.4, words="middle half of the estimates")
+_TRUTH = Stroke("severe", 2.0, words="truth")
 
 STUDY = Study(
     "study2", "The paper's Study 2: capability against severity", REPLICATIONS, replicate, summarise, draw

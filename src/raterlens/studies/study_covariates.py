@@ -4,23 +4,21 @@ The paper leaves this for later. If a covariate explains the raters, borrowing s
 each rater alone; if raters also differ for other reasons, it hides those.
 """
 
-from typing import Any
-
-import altair as alt
 import numpy as np
 import polars as pl
 
+from raterlens.base.picture import Picture
 from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
-from raterlens.studies.figures import lines
+from raterlens.studies.figures import HEIGHT, around, curves, from_zero
 from raterlens.studies.study import (
     Results,
     Study,
     Task,
     accuracy,
-    label_rows,
+    compare,
     opening,
     page,
     replications,
@@ -57,18 +55,14 @@ def replicate(task: Task) -> pl.DataFrame:
         covariates = {"rater": drawn.ratings.raters.to_list(), "years": YEARS.tolist()}
         for how, config in ((OWN, CONFIG), (EXPLAINED, CONFIG.changed(covariates=covariates))):
             found = fitted(drawn.ratings, config)
-            raters = found.table("raters")
             labels = {"how": how, "scatter": scatter}
-            slope = raters["rho"].to_numpy() * found.sigma
-            frames += [
-                label_rows(rows("kappa", raters["rater"], drawn.truth.kappa, raters["kappa"]), **labels),
-                label_rows(rows("eta", raters["rater"], drawn.truth.severity, raters["eta"]), **labels),
-                label_rows(rows("slope", raters["rater"], drawn.truth.slope, slope), **labels),
-            ]
+            frames.append(compare(found, drawn.truth, ("kappa", "eta", "slope"), **labels))
             if how == EXPLAINED:
-                by = np.polyfit(YEARS, np.column_stack([raters["eta"], np.log(slope)]), 1)[0]
-                named = rows("coefficient", ["severity", "log slope"], [BY_SEVERITY, BY_SLOPE], by)
-                frames.append(label_rows(named, **labels))
+                raters = found.table("raters")
+                logs = np.log(raters["rho"].to_numpy() * found.sigma)
+                by = np.polyfit(YEARS, np.column_stack([raters["eta"], logs]), 1)[0]
+                truth = [BY_SEVERITY, BY_SLOPE]
+                frames.append(rows("coefficient", ["severity", "log slope"], truth, by, **labels))
     return pl.concat(frames)
 
 
@@ -125,15 +119,12 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"accuracy": raters})
 
 
-def draw(results: Results) -> Any:
-    return lines(
-        results.tables["accuracy"].filter(parameter="kappa").sort("how", "scatter"),
-        alt.X("scatter:Q", title="What experience does not explain (sd of severity)"),
-        alt.Y("rmse:Q", title="RMSE of mean capability κ̄", scale=alt.Scale(zero=True)),
-        "how",
-        title="Raters' parameters",
-        points=True,
-    )
+def draw(results: Results) -> Picture:
+    data = results.tables["accuracy"].filter(parameter="kappa").sort("how", "scatter")
+    x = around(data["scatter"], "What experience does not explain (sd of severity)")
+    y = from_zero(data["rmse"], "RMSE of mean capability κ̄")
+    panel = curves(data, ("scatter", "rmse", "how"), x, y, points=True)
+    return Picture((panel,), "Error of capability with and without the covariate.", HEIGHT)
 
 
 STUDY = Study("covariates", "Rater covariates", 100, replicate, summarise, draw)

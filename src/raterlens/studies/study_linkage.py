@@ -5,18 +5,17 @@ chain). The rest are the rater's own, either drawn at random or sorted so that s
 only the common students tell severity from ability.
 """
 
-from typing import Any
-
-import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens.base.arrays import Array, Indices
+from raterlens.base.layers import Axis
+from raterlens.base.picture import Picture
 from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
-from raterlens.studies.figures import lines
+from raterlens.studies.figures import HEIGHT, curves, from_zero
 from raterlens.studies.study import (
     Results,
     Study,
@@ -132,25 +131,21 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(text, {"accuracy": found})
 
 
-def draw(results: Results) -> Any:
+def draw(results: Results) -> Picture:
     data = results.tables["accuracy"].with_columns(
         curve=pl.col("design") + ", students " + pl.col("students")
     )
-    panels = [
-        lines(
-            data.filter(parameter=parameter),
-            alt.X(
-                "common:Q", title="Common students of a rater's 48", axis=alt.Axis(values=[0, 8, 16, 24, 48])
-            ),
-            alt.Y("rmse:Q", title=title, scale=alt.Scale(zero=True)),
-            "curve",
-            title="Design",
-            points=True,
-            columns=2,
-        )
-        for parameter, title in (("eta", "RMSE of severity η"), ("kappa", "RMSE of mean capability κ̄"))
-    ]
-    return panels[0] | panels[1]
+    labels = tuple((float(common), str(common)) for common in COMMON if common % 8 == 0)
+    x = Axis(-1, WORK + 1, f"Common students of a rater's {WORK}", labels=labels, grid=True)
+    own = {parameter: data.filter(parameter=parameter) for parameter in ("eta", "kappa")}
+    titles = {"eta": "RMSE of severity η", "kappa": "RMSE of mean capability κ̄"}
+    panels = tuple(
+        curves(part, ("common", "rmse", "curve"), x, from_zero(part["rmse"], titles[name]), points=True)
+        for name, part in own.items()
+    )
+    return Picture(
+        panels, "Error of severity and capability by the number of common students.", HEIGHT, (2, 1)
+    )
 
 
 STUDY = Study("linkage", "Common students between raters, from none to all", 100, replicate, summarise, draw)

@@ -6,26 +6,25 @@ shows because its yardstick is the best rater of the panel. Noise in a few rater
 """
 
 from dataclasses import replace
-from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 
 from raterlens import capability
 from raterlens.base.arrays import Array, Mask
+from raterlens.base.layers import Axis
+from raterlens.base.picture import Picture
 from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.simulate import simulate
-from raterlens.studies.figures import lines
+from raterlens.studies.figures import HEIGHT, around, curves
 from raterlens.studies.study import (
     Results,
     Study,
     Task,
     accuracy,
-    label_rows,
     opening,
     page,
     replications,
@@ -69,9 +68,10 @@ def replicate(task: Task) -> pl.DataFrame:
             for group, chosen in (("noisy", noisy), ("clean", ~noisy)):
                 for yardstick, estimate in ((PANEL, panel), (FIXED, fixed)):
                     levels = drawn.ratings.raters.filter(pl.Series(chosen))
-                    labels = {"where": where, "group": group, "yardstick": yardstick}
-                    labelled = rows("kappa", levels, truth[chosen], estimate[chosen])
-                    frames.append(label_rows(labelled, **labels, share=share, sigma=sigma))
+                    labels = {"where": where, "group": group, "yardstick": yardstick, "share": share}
+                    frames.append(
+                        rows("kappa", levels, truth[chosen], estimate[chosen], **labels, sigma=sigma)
+                    )
     return pl.concat(frames)
 
 
@@ -139,15 +139,13 @@ def _curve(name: str, share: list[float] | pl.Series, relative: Array) -> pl.Dat
     return pl.DataFrame({"curve": [name] * len(relative), "share": share, "relative": relative})
 
 
-def draw(results: Results) -> Any:
-    return lines(
-        relative_capability(results),
-        alt.X("share:Q", title="Share s of ratings that are noise", axis=alt.Axis(format="%")),
-        alt.Y("relative:Q", title="Estimated κ̄, relative to no noise", scale=alt.Scale(zero=False)),
-        "curve",
-        points=True,
-        columns=1,
-    )
+def draw(results: Results) -> Picture:
+    data = relative_capability(results)
+    labels = tuple((at / 10, f"{10 * at} %") for at in range(5))
+    x = Axis(-0.01, 0.41, "Share s of ratings that are noise", labels=labels, grid=True)
+    y = around(data["relative"], "Estimated κ̄, relative to no noise")
+    panel = curves(data, ("share", "relative", "curve"), x, y, points=True)
+    return Picture((panel,), "Estimated capability by the share of noise.", HEIGHT)
 
 
 STUDY = Study("noise", "A share of the ratings replaced by coin flips", 100, replicate, summarise, draw)

@@ -8,13 +8,14 @@ several raters.
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import numpy as np
 import polars as pl
 from scipy import stats
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.base.errors import InputError, OptionError
+from raterlens.base.layers import Axis, Layer, Marks, Segments, Stroke
+from raterlens.base.picture import Panel, Picture
 from raterlens.base.text import Message, Option, number
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.fitting.fit import Fit, fitted
@@ -23,7 +24,7 @@ from raterlens.reading.formats.sources import open_table
 from raterlens.reading.read import read
 from raterlens.simulation import example as writing
 from raterlens.studies import paper
-from raterlens.studies.figures import BLUE, two_kinds
+from raterlens.studies.figures import kinds, rows_axis, rows_height
 from raterlens.studies.study import Results, Study, Task, table
 from raterlens.studies.study import page as join
 
@@ -388,29 +389,18 @@ def _frame(
     )
 
 
-def draw(results: Results) -> Any:
-    data = results.tables["raters"]
-    order = data["rater"].to_list()
-    y = alt.Y("rater:N", title="Rater and topic", sort=order, axis=alt.Axis(grid=True))
-    x = alt.Scale(domain=[0.3, 1], nice=False)
-    long = data.unpivot(["kappa_paper", "kappa_mml"], index="rater").with_columns(
-        pl.col("variable").str.strip_prefix("kappa_")
-    )
-    bars = (
-        alt.Chart(data)
-        .mark_rule(strokeWidth=1.6, color=BLUE, opacity=0.6)
-        .encode(y=y, x=alt.X("kappa_low:Q", scale=x), x2="kappa_high:Q")
-    )
-    points = (
-        alt.Chart(long)
-        .mark_point(filled=True, size=60, opacity=1)
-        .encode(
-            y=y,
-            x=alt.X("value:Q", title="Mean capability κ̄ (95 % interval)", scale=x),
-            **two_kinds("variable", ["paper", "mml"], "Estimate", blue_first=False),
-        )
-    )
-    return (bars + points).properties(width=300, height=alt.Step(18))
+def draw(results: Results) -> Picture:
+    data = results.tables["raters"].with_columns(row=pl.int_range(pl.len()) + 0.5)
+    layers: list[Layer] = [
+        Segments(data, "kappa_low", "row", "kappa_high", "row", Stroke("accent", 1.6, opacity=0.6))
+    ]
+    layers += [
+        Marks(data, f"kappa_{how}", "row", look, tooltip="") for how, look in kinds(["mml", "paper"]).items()
+    ]
+    x = Axis(0.3, 1.0, "Mean capability κ̄ (95 % interval)", (7, 7), grid=True)
+    panel = Panel(x, rows_axis(data["rater"].to_list()), tuple(layers))
+    description = "Capability of each rater: the paper's estimate, and ours with its interval."
+    return Picture((panel,), description, rows_height(RATERS))
 
 
 STUDY = Study("writing", "The paper's empirical study", 200, replicate, page, draw, check_data)
