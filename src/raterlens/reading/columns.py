@@ -1,10 +1,13 @@
 """Which column plays which role: as the user says, else as the file does, else as names and content suggest."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
+
+import polars as pl
 
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, counted, listed, shortened
@@ -19,11 +22,11 @@ from raterlens.reading.roles import (
     refuse_counts,
     refuse_preferences,
     tell_repeats_apart,
-    verdict_in_text,
 )
 from raterlens.reading.vocabulary import (
     is_gold,
     is_other,
+    is_score_word,
     is_total,
     known,
     like_rater,
@@ -174,10 +177,44 @@ def _unlikely_score(table: Table, found: DetectedRoles, look: ColumnSample) -> D
         finding = Finding(seen, "read as the score", (Option("score", numbers[0]),), certain=False)
     words = [name for name in free if look[name].kind == "labels" and not is_other(name)]
     words = [name for name in words if 1 < look[name].distinct <= FEW_WORDS <= look[name].filled]
+    words = [name for name in words if not stems(name) & known("variants")]
     if finding is None and len(words) == 1 and {"student", "rater"} <= found.roles.keys():
         seen = f"no score column by name, and {shortened(words[0])} the only one of a few words"
         finding = Finding(seen, "read as the score", (Option("score", words[0]),), certain=False)
     return found if finding is None else found.doubt("score", ()).add(finding)
+
+
+PATTERNS = (
+    r"\[\[\s*([^\[\]]+?)\s*\]\]",
+    r"(?i)(?:rating|score|grade|verdict|judge?ment|answer|result|punkte|note|urteil)[\"']?\**\s*[:=]\s*\**\s*[\"'(]?([A-Za-z]+|\d+(?:\.\d+)?)",
+    r"<(?:score|rating|verdict|answer)>\s*([^<]+?)\s*</",
+)
+VERDICTS_FIT, MOST_VERDICTS = 0.8, 30
+"""The share of texts that a pattern must fit, and how many different verdicts it may find."""
+_VERDICT_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+def verdict_in_text(columns: Sequence[str], look: ColumnSample) -> Finding | None:
+    """The column and pattern to propose, where texts hold a verdict each."""
+    for name in columns:
+        if look[name].kind not in ("text", "labels"):
+            continue
+        texts = look.frame[name].drop_nulls().cast(pl.String)
+        for pattern in PATTERNS:
+            found = texts.str.extract(pattern, 1).drop_nulls()
+            said = found.unique().to_list()
+            if len(found) < max(VERDICTS_FIT * len(texts), 3) or not 2 <= len(said) <= MOST_VERDICTS:
+                continue
+            if not all(_VERDICT_NUMBER.fullmatch(word) or is_score_word(word) for word in said):
+                continue
+            shown = shortened(str(texts[0]), 60)
+            return Finding(
+                f"{shortened(name)} holds texts with a verdict in each, such as {shown}",
+                f"{shortened(found[0])} read from it",
+                (Option("score", name), Option("pattern", pattern)),
+                certain=False,
+            )
+    return None
 
 
 def _draws(table: Table, config: ReadConfig, found: DetectedRoles, look: ColumnSample) -> Iterator[Finding]:

@@ -1,5 +1,6 @@
 """Which column is the student, the rater, the item and the score: by name and, where names do not say, by content."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,8 @@ MOST_SCORES = 30
 """More different values than this are no scores, unless they are marks out of 100."""
 LOWEST = -5
 """Scores may be around zero: from -3 to 3, say."""
+MOST_POINTS, LEAST_STEP = 1000, 5
+"""Highest mark, and least step between marks above 100, that a column of scores can have."""
 FEWEST_TWINS = 5
 """Students of whom each has an item of its own by chance in no larger table."""
 LONG = 40
@@ -141,11 +144,18 @@ def _numeric(name: str, words: Sequence[str], filled: int, distinct: int) -> Pro
     steps = all((2 * number).is_integer() for number in numbers)
     if few and steps and highest <= 50:
         kind: Kind = "scores"
-    elif lowest >= 0 and highest <= 100:
+    elif lowest >= 0 and (highest <= 100 or _in_steps(numbers)):
         kind = "marks"
     else:
         kind = "numbers"
     return Profile(name, kind, filled, distinct, lowest, highest)
+
+
+def _in_steps(numbers: Sequence[float]) -> bool:
+    """Whether marks run from 0 in a few even steps: 0, 40, 80 to 200."""
+    if min(numbers) or max(numbers) > MOST_POINTS or not 4 <= len({*numbers}) <= MOST_SCORES:
+        return False
+    return all(number.is_integer() for number in numbers) and math.gcd(*map(int, numbers)) >= LEAST_STEP
 
 
 def _share(times: dict[str, int], pattern: re.Pattern[str]) -> float:
@@ -462,7 +472,16 @@ def _whatever_is_rated(free: Sequence[str], look: ColumnSample, found: DetectedR
             named = [name for name in finest if is_key(name)] or finest
         return found.assign({"student": named[0]})
     if "item" in found.roles:
-        return found.without("item").assign({"student": found.roles["item"]})
+        item = found.roles["item"]
+        by_labels = _by_labels(free, look, found) if "rater" in found.roles else found
+        student = by_labels.roles.get("student")
+        if (
+            student is not None
+            and not look[student].unique
+            and look[student].distinct > 2 * look[item].distinct
+        ):
+            return by_labels
+        return found.without("item").assign({"student": item})
     texts = [name for name in free if tier(name, "student") == 1 or tier(name, "item") == 1]
     texts = [name for name in texts if look[name].distinct > 1]
     if len(texts) > 1:
@@ -477,6 +496,7 @@ def _by_labels(free: Sequence[str], look: ColumnSample, found: DetectedRoles) ->
     labels = [name for name in free if look[name].kind in ("labels", "numbers") and not is_other(name)]
     labels = labels or [name for name in free if is_identifier(name) and not look[name].unique]
     labels = [name for name in labels if name not in found.roles.values() and look[name].distinct > 2]
+    labels = [name for name in labels if not look[name].unique] or labels  # which several raters have rated
     if not labels:
         return found
     student = max(labels, key=lambda name: look[name].distinct)
@@ -511,11 +531,23 @@ def tell_repeats_apart(
     if len(places) == 1:
         found = found.add(_pieces(student[0], places[0]))
         keys.append(places[0])
-    free = [name for name in free if name in variants or not is_other(name)]
+    turns = known("turns")
+    free = [name for name in free if name in variants or stems(name) & turns or not is_other(name)]
     if not free or not look.frame.select(keys).is_duplicated().any():
         return found
     variants = [name for name in variants if look[name].distinct > 1]
-    others = variants or [name for name in free if name not in keys and _is_shared(name, keys[:2], look)]
+    if len(variants) == 1 and not places and look.frame.select(*keys, variants[0]).is_duplicated().any():
+        if look.frame.select(*keys, variants[0]).n_unique() > 1.5 * look.frame.select(keys).n_unique():
+            found, student, places = (
+                found.add(_pieces(student[0], variants[0])),
+                (*student, *variants),
+                variants,
+            )
+            keys += variants
+        variants = []
+    others = variants or [
+        name for name in free if name not in keys and _is_shared(name, [*student, *own["rater"]], look)
+    ]
     others = [name for name in others if not look.frame.select(*keys, name).is_duplicated().any()]
     if len(others) != 1:
         return found
@@ -565,14 +597,14 @@ def _counts_anew(name: str, keys: Sequence[str], look: ColumnSample) -> bool:
 def _is_shared(name: str, keys: Sequence[str], look: ColumnSample) -> bool:
     """Whether several raters meet the same pair of a student and this label: it says what they rate. Small numbers do
     so where each rater of a student has every one of them."""
-    if is_other(name) or stems(name) & known("draws", "occasions"):
+    if (is_other(name) and not stems(name) & known("turns")) or stems(name) & known("draws", "occasions"):
         return False
-    student, rater = keys
-    seen = look.frame.select(student, rater, name).drop_nulls().unique()
+    *student, rater = keys
+    seen = look.frame.select(*student, rater, name).drop_nulls().unique()
     if look[name].kind == "scores":
-        return seen.height == look[name].distinct * seen.select(student, rater).n_unique()
+        return seen.height == look[name].distinct * seen.select(*student, rater).n_unique()
     return (
-        look[name].kind in ("labels", "numbers") and 2 * seen.select(student, name).n_unique() <= seen.height
+        look[name].kind in ("labels", "numbers") and 2 * seen.select(*student, name).n_unique() <= seen.height
     )
 
 
@@ -641,36 +673,3 @@ def _preferences(columns: Sequence[str]) -> InputError:
         "Raterlens reads scores of single pieces of work: have each of them scored by itself",
         value=list(columns),
     )
-
-
-PATTERNS = (
-    r"\[\[\s*([^\[\]]+?)\s*\]\]",
-    r"(?i)(?:rating|score|grade|verdict|judge?ment|answer|result|punkte|note|urteil)[\"']?\**\s*[:=]\s*\**\s*[\"'(]?([A-Za-z]+|\d+(?:\.\d+)?)",
-    r"<(?:score|rating|verdict|answer)>\s*([^<]+?)\s*</",
-)
-VERDICTS_FIT, MOST_VERDICTS = 0.8, 30
-"""The share of texts that a pattern must fit, and how many different verdicts it may find."""
-_VERDICT_NUMBER = re.compile(r"\d+(\.\d+)?")
-
-
-def verdict_in_text(columns: Sequence[str], look: ColumnSample) -> Finding | None:
-    """The column and pattern to propose, where texts hold a verdict each."""
-    for name in columns:
-        if look[name].kind not in ("text", "labels"):
-            continue
-        texts = look.frame[name].drop_nulls().cast(pl.String)
-        for pattern in PATTERNS:
-            found = texts.str.extract(pattern, 1).drop_nulls()
-            said = found.unique().to_list()
-            if len(found) < max(VERDICTS_FIT * len(texts), 3) or not 2 <= len(said) <= MOST_VERDICTS:
-                continue
-            if not all(_VERDICT_NUMBER.fullmatch(word) or is_score_word(word) for word in said):
-                continue
-            shown = shortened(str(texts[0]), 60)
-            return Finding(
-                f"{shortened(name)} holds texts with a verdict in each, such as {shown}",
-                f"{shortened(found[0])} read from it",
-                (Option("score", name), Option("pattern", pattern)),
-                certain=False,
-            )
-    return None

@@ -144,7 +144,12 @@ def is_gold(name: str) -> bool:
 
 def is_final(name: str) -> bool:
     """Whether marks are called as those that several people agreed on: "Final mark", "Endpunkte"."""
-    return bool({plain(name), *plain(name).split("_")} & known("final"))
+    return bool({plain(name), *plain(name).split("_")} & known("final", "arbiters"))
+
+
+def of_arbiter(name: str) -> bool:
+    """Whether marks are called as those of somebody who decides between others: "Moderator mark"."""
+    return bool({plain(name), *plain(name).split("_")} & known("arbiters"))
 
 
 def _of_scores(name: str, section: str) -> bool:

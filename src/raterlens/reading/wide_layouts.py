@@ -26,6 +26,7 @@ from raterlens.reading.vocabulary import (
     like_item,
     like_rater,
     names_of,
+    of_arbiter,
     plain,
     sides,
     stems,
@@ -279,6 +280,9 @@ def score_columns(columns: Sequence[str], look: ColumnSample) -> tuple[list[str]
     if len(counted_rows) == 1 < len(free):  # several are ranks
         free.remove(counted_rows[0])
     own = [name for name in free if not is_final(name)]
+    if len(own) == 1:
+        own += [name for name in free if of_arbiter(name)]
+    own = [name for name in own if look[name].distinct > 1 or 2 * look[name].filled >= look.frame.height]
     scores = [name for name in own if not is_total(name)] or own
     numeric = [name for name in scores if look[name].highest is not None]
     spoken = [
@@ -513,6 +517,11 @@ def _sums_up(name: str, scores: Sequence[str], frame: pl.DataFrame) -> bool:
         pl.col(scores).cast(pl.String).str.replace(",", ".").cast(pl.Float64, strict=False)
     )
     others = [other for other in scores if other != name]
+    always = [
+        other for other in others if not numbers[other].null_count()
+    ]  # without a third rating, if need be
+    if 1 < len(always) < len(others) and _sums_up(name, [*always, name], frame):
+        return True
     rows = numbers.drop_nulls()
     # Where all others agree, so does their mean: only rows in which they differ tell.
     rows = rows.filter(pl.max_horizontal(others) > pl.min_horizontal(others))

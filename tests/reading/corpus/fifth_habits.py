@@ -221,4 +221,121 @@ FIFTH = [
         sorted((s, MARKERS[r], "all", score(n, r, top=2)) for n, (s, *two) in enumerate(DOUBLE) for r in two),
         asks=True,
     ),
+    Habit(
+        "a teacher's mark beside the moderator's",
+        csv_file(
+            ["Centre", "Candidate", "Teacher mark", "Moderator mark"],
+            [[7, s, score(n, 0), score(n, 1)] for n, s in enumerate(SCRIPTS)],
+        ),
+        sorted(
+            (s, m, "all", score(n, r))
+            for n, s in enumerate(SCRIPTS)
+            for r, m in enumerate(("Teacher", "Moderator"))
+        ),
+    ),
+    Habit(
+        "answers with their annotators in nested lists",
+        json_file(
+            {
+                "project": "p",
+                "tasks": [
+                    {
+                        "task_id": a,
+                        "by_annotator": [
+                            {"annotator_id": j, "answer": {"rating": score(n, k)}, "ms": 12}
+                            for k, j in enumerate(JUDGES)
+                        ],
+                    }
+                    for n, a in enumerate(ANSWERS)
+                ],
+            }
+        ),
+        SCALED,
+    ),
+    Habit(
+        "a third rating now and then, and the sum of the others",
+        csv_file(
+            ["essay_id", "essay_set", "rater1_domain1", "rater2_domain1", "rater3_domain1", "domain1_score"],
+            [
+                [s, 1, score(n, 0), score(n, 1), score(n, 2) if n % 4 == 0 else "", score(n, 0) + score(n, 1)]
+                for n, s in enumerate(SCRIPTS)
+            ],
+        ),
+        sorted(
+            (s, f"rater{r + 1}", "all", score(n, r))
+            for n, s in enumerate(SCRIPTS)
+            for r in range(3)
+            if r < 2 or n % 4 == 0
+        ),
+        asks=True,
+    ),
+    Habit(
+        "answers of several models, turn by turn",
+        json_file(
+            [
+                {
+                    "question_id": n // 3,
+                    "model": "xyz"[n % 3],
+                    "judge": j,
+                    "score": score(n, k, turn),
+                    "turn": turn,
+                    "tstamp": 1e9 + n,
+                }
+                for n, _ in enumerate(ANSWERS)
+                for k, j in enumerate(JUDGES)
+                for turn in (1, 2)
+            ],
+            "judgments.jsonl",
+        ),
+        sorted(
+            (f"{n // 3}:{'xyz'[n % 3]}", j, str(turn), score(n, k, turn))
+            for n, _ in enumerate(ANSWERS)
+            for k, j in enumerate(JUDGES)
+            for turn in (1, 2)
+        ),
+        asks=True,
+    ),
+    Habit(
+        "marks in steps of 40",
+        csv_file(
+            ["inscrição", "corretor", "comp1", "comp2", "nota final"],
+            [
+                [s, m, 40 * score(n, r), 40 * score(n, r, 1), 40 * (score(n, r) + score(n, r, 1))]
+                for s, m, n, r in CRITERIA
+            ],
+        ),
+        sorted((s, m, f"comp{i + 1}", score(n, r, i)) for s, m, n, r in CRITERIA for i in (0, 1)),
+        asks=True,
+    ),
+    Habit(
+        "a Greek table",
+        csv_file(["Μαθητής", "Βαθμολογητής", "Βαθμός"], long_panel(), encoding="cp1253"),
+        PANEL,
+    ),
+    Habit(
+        "numbers of candidates by a word that no list has",
+        csv_file(
+            ["ref", "marker", "question", "mark"],
+            [[s, m, f"Q{i + 1}", score(n, r, i)] for s, m, n, r in CRITERIA for i in (0, 1)],
+        ),
+        sorted((s, m, f"Q{i + 1}", score(n, r, i)) for s, m, n, r in CRITERIA for i in (0, 1)),
+        asks=True,
+    ),
+    Habit(
+        "games of two answers in lists",
+        json_file(
+            [
+                {
+                    "id": a,
+                    "model": "m",
+                    "judge": "j",
+                    "games": [{"score": "A>B"}, {"score": "B>A" if n % 2 else "A=B"}],
+                }
+                for n, a in enumerate(ANSWERS)
+            ],
+            "x.jsonl",
+        ),
+        None,
+        refusal="compare two answers",
+    ),
 ]

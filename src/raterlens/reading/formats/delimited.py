@@ -138,10 +138,10 @@ def _european(data: bytes) -> tuple[str, bool] | None:
         )
         turkish = bool(set("ðþÐÞ") & set(western)) and not set("æÆ") & set(western)
         runs = sum(len(run) for run in re.findall(r"[^\W\d_a-zA-Z]{3,}", western))
-        if not (czech or hungarian or turkish) and runs < high / 2:
+        if runs < high / 2:
+            if czech or hungarian or turkish:
+                return "cp1250" if czech or hungarian else "cp1254", False
             return WINDOWS, True
-        if czech or hungarian or turkish:
-            return "cp1250" if czech or hungarian else "cp1254", False
         likely = ["cp1251", "koi8_r", "cp1253"]
     else:
         likely = [name for name in _EUROPEAN if name in odd]

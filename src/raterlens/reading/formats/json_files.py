@@ -308,11 +308,14 @@ def exploded(records: Sequence[Record]) -> list[dict[str, Any]]:
 def _list_of_judgements(records: Sequence[Record]) -> str | None:
     """The field that holds a list of records with a rater or a score in each."""
     names = dict.fromkeys(name for record in records for name in record)
+    judged = any(tier(name, "rater") == 0 for name in names)
     for name in names:
         given = [record[name] for record in records if record.get(name)]
         if not given or not all(isinstance(value, list) and isinstance(value[0], Mapping) for value in given):
             continue
-        inner = {str(key) for value in given for one in value if isinstance(one, Mapping) for key in one}
+        inner = {
+            key for value in given for one in value if isinstance(one, Mapping) for key, _ in flattened(one)
+        }
         roles = {role for key in inner for role in ("rater", "score") if tier(key, role) is not None}
         roles |= {
             role
@@ -320,7 +323,7 @@ def _list_of_judgements(records: Sequence[Record]) -> str | None:
             for role in ("rater", "score")
             if tier(last_part(key) or key, role) is not None
         }
-        if "score" in roles and ("rater" in roles or {"name", "model", "source", "metric"} & inner):
+        if "score" in roles and ("rater" in roles or judged or {"name", "model", "source", "metric"} & inner):
             return name
     return None
 
