@@ -9,7 +9,7 @@ from numpy.random import default_rng
 from scipy.spatial.distance import pdist
 
 import raterlens as rl
-from raterlens.pictures.rater_network import laid_out
+from raterlens.pictures.rater_network import MOST_LINKS, network_data
 
 
 def clusters(n: int, between: float, seed: int = 1) -> rl.Ratings:
@@ -24,7 +24,7 @@ def clusters(n: int, between: float, seed: int = 1) -> rl.Ratings:
 
 def test_links_count_the_students_that_two_raters_share():
     ratings = rl.simulate(students=60, raters=7, items=3, raters_per_student=2, seed=1).ratings
-    drawn = laid_out(ratings)
+    drawn = network_data(ratings)
     seen = {r: set(ratings.student[ratings.rater == r]) for r in range(7)}
     expected = {
         (ratings.raters[a], ratings.raters[b]): len(seen[a] & seen[b])
@@ -42,7 +42,7 @@ def test_raters_are_drawn_apart_and_the_same_every_time(raters):
     ratings = rl.simulate(
         students=10 * raters, raters=raters, items=1, raters_per_student=min(raters, 2)
     ).ratings
-    first, again = laid_out(ratings).raters, laid_out(ratings).raters
+    first, again = network_data(ratings).raters, network_data(ratings).raters
     assert first.equals(again)
     place = first.select("x", "y").to_numpy()
     assert np.isfinite(place).all()
@@ -51,7 +51,7 @@ def test_raters_are_drawn_apart_and_the_same_every_time(raters):
 
 
 def test_groups_do_not_overlap():
-    drawn = laid_out(clusters(5, between=0.0)).raters
+    drawn = network_data(clusters(5, between=0.0)).raters
     assert drawn["group"].n_unique() == 5
     boxes = drawn.group_by("group").agg(
         pl.col("x").min().alias("x1"),
@@ -65,14 +65,16 @@ def test_groups_do_not_overlap():
 
 def test_raters_who_share_students_lie_close():
     """Two schools that share little: the distance within is less than that between."""
-    drawn = laid_out(clusters(2, between=0.02)).raters.with_columns(school=pl.col("rater") // 12)
+    drawn = network_data(clusters(2, between=0.02)).raters.with_columns(
+        school=pl.col("rater").cast(pl.Int64) // 12
+    )
     here, there = (drawn.filter(school=s).select("x", "y").to_numpy() for s in (0, 1))
     assert np.linalg.norm(here.mean(axis=0) - there.mean(axis=0)) > 2 * pdist(here).mean() / 2
 
 
 def test_few_links_keep_the_strongest_and_hold_groups_together():
     ratings = rl.simulate(students=2_000, raters=60, items=1, raters_per_student=3, seed=2).ratings
-    every, few = laid_out(ratings), laid_out(ratings, most=50)
+    every, few = network_data(ratings, most=MOST_LINKS), network_data(ratings, most=50)
     assert few.n_links == every.links.height > few.links.height >= 50
     assert few.links.head(50).equals(every.links.head(50))
     label = {rater: rater for rater in ratings.raters}
@@ -81,9 +83,3 @@ def test_few_links_keep_the_strongest_and_hold_groups_together():
             label[a] = label[b] = min(label[a], label[b])
     assert len(set(label.values())) == 1
     assert few.note == f"the {few.links.height:,} strongest of {every.links.height:,} links are shown"
-
-
-def test_a_fit_colours_the_raters():
-    ratings = rl.load_example()
-    fit = rl.fit(ratings, model="gmf", standard_errors=False)
-    assert laid_out(ratings, fit).raters["kappa"].to_list() == fit.raters["kappa"].to_list()

@@ -28,7 +28,13 @@ from raterlens.base.style import Align, mark
 from raterlens.base.text import listed, number, printable
 from raterlens.capability.population import AbilityShape, Histogram, Normal
 from raterlens.models.terms.shape import SHAPE
-from raterlens.pictures.ranking import measurement_of, population_of, rater_name, require_ability_model
+from raterlens.pictures.ranking import (
+    measurement_of,
+    population_of,
+    rater_name,
+    require_ability_model,
+    with_words,
+)
 from raterlens.pictures.severity import SEVERITY_ENDS
 
 if TYPE_CHECKING:
@@ -188,8 +194,10 @@ def what_if(fit: Fit, rater: object) -> Picture:
     low, high = min(0.0, float(kappa.min())), max(1.0, float(kappa.max()))
     x = Axis(-reach, reach, "Severity η", (10, 6), ends=SEVERITY_ENDS)
     y = Axis(low, 1.12 * high, CAPABILITY, (5, 5), grid=True)
-    words = [f"{point}: {number(kappa)} at severity {number(at)}" for point, at, kappa in points.iter_rows()]
-    marked = points.with_columns(pl.Series("words", words), kind=pl.col("point"), floor=pl.lit(low))
+    marked = with_words(
+        points.with_columns(kind=pl.col("point"), floor=pl.lit(low)),
+        lambda row: f"{row['point']}: {number(row['kappa'])} at severity {number(row['severity'])}",
+    )
     layers: list[Layer] = [
         Segments(marked, "severity", "kappa", "severity", "floor", Stroke("faint", dash="2 2")),
         Line(curve, "severity", "kappa", Stroke("accent", 2.4)),

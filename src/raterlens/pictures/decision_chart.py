@@ -13,6 +13,7 @@ from raterlens.base.layers import LIMIT, Axis, Layer, Line, Marks, Names, Stroke
 from raterlens.base.picture import Picture, plot
 from raterlens.base.style import CAPABLE, mark
 from raterlens.base.text import counted, distinct, number, printable
+from raterlens.pictures.ranking import with_words
 
 if TYPE_CHECKING:
     from raterlens.grading.decisions import Decisions
@@ -35,12 +36,13 @@ def decision_points(found: Decisions, most: int = MOST_POINTS) -> pl.DataFrame:
     rows = rows.select(
         pl.col("student").cast(pl.String), "raw", "theta", "grade", sure.alias("sure"), kind.alias("kind")
     )
-    words = [
-        f"{printable(student)}: raw {number(raw)}, ability {number(theta)}, {printable(grade)} with probability "
-        f"{number(p)}"
-        for student, raw, theta, grade, p, _ in rows.iter_rows()
-    ]
-    rows = rows.with_columns(pl.Series("words", words, dtype=pl.String))
+    rows = with_words(
+        rows,
+        lambda row: (
+            f"{printable(row['student'])}: raw {number(row['raw'])}, ability {number(row['theta'])}, "
+            f"{printable(row['grade'])} with probability {number(row['sure'])}"
+        ),
+    )
     return rows.sort(pl.col("kind") == UNSAFE, maintain_order=True)
 
 
@@ -99,10 +101,7 @@ def two_fits_data(raters: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     now, then = pl.col("one") >= CAPABLE, pl.col("two") >= CAPABLE
     kind = pl.when(now == then).then(pl.lit(SAME)).when(then).then(pl.lit(BETTER)).otherwise(pl.lit(WORSE))
     rows = rows.with_columns(pl.Series("rater", distinct(rows["rater"])), kind=kind)
-    words = [
-        f"{row['rater']}: {number(row['one'])} and {number(row['two'])}" for row in rows.iter_rows(named=True)
-    ]
-    return rows.with_columns(pl.Series("words", words, dtype=pl.String))
+    return with_words(rows, lambda row: f"{row['rater']}: {number(row['one'])} and {number(row['two'])}")
 
 
 def two_fits(raters: pl.DataFrame, names: Sequence[str]) -> Picture:

@@ -13,7 +13,7 @@ from raterlens.base.layers import Axis, Bars, Layer, Line, Marks, Segments, Stro
 from raterlens.base.picture import Panel, Picture
 from raterlens.base.style import mark
 from raterlens.base.text import counted, number, printable
-from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model
+from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model, with_words
 from raterlens.ratings.groupings import time_of
 
 if TYPE_CHECKING:
@@ -75,15 +75,15 @@ def drift_data(
         change=pl.when(pl.len().over("rater") > 1).then(change).otherwise(0.0).fill_nan(0.0),
         order=pl.col("period").cast(pl.String).replace_strict(order),
     ).join(overall, on="rater", how="left", maintain_order="left")
-    words = [
-        f"{printable(row['rater'])}, {printable(row['period'])}: {number(row['value'])} ({number(row['low'])} to "
-        f"{number(row['high'])}), {counted(row['n'], 'rating')}"
-        for row in rows.iter_rows(named=True)
-    ]
+    rows = with_words(
+        rows,
+        lambda row: (
+            f"{printable(row['rater'])}, {printable(row['period'])}: {number(row['value'])} ({number(row['low'])} to "
+            f"{number(row['high'])}), {counted(row['n'], 'rating')}"
+        ),
+    )
     since = [place in changed for place in rows.select("rater", "order").iter_rows()]
-    return rows.with_columns(
-        pl.Series("words", words, dtype=pl.String), pl.Series("since", since, dtype=pl.Boolean)
-    ).sort("rater", "order")
+    return rows.with_columns(pl.Series("since", since, dtype=pl.Boolean)).sort("rater", "order")
 
 
 def _clearest(found: Diagnosis, prefixes: Iterable[str], shown: int) -> list[str]:

@@ -16,7 +16,7 @@ from raterlens.diagnostics.diagnosis import Diagnosis
 from raterlens.diagnostics.fit_statistics import curves, rater_fit
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.inference.tables import NORMAL_95
-from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model
+from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model, with_words
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -67,12 +67,13 @@ def fit_statistics_data(fit: Result, ratings: Ratings | Diagnosis) -> pl.DataFra
         .then(pl.lit(PREDICTABLE))
         .otherwise(pl.lit(EXPECTED))
     )
-    words = [
-        f"{row['rater']}: infit {number(row['infit'])} (z {number(row['infit_z'], 1)}), outfit "
-        f"{number(row['outfit'])} (z {number(row['outfit_z'], 1)})"
-        for row in rows.iter_rows(named=True)
-    ]
-    return rows.with_columns(kind.alias("kind"), pl.Series("words", words, dtype=pl.String))
+    return with_words(
+        rows.with_columns(kind=kind),
+        lambda row: (
+            f"{row['rater']}: infit {number(row['infit'])} (z {number(row['infit_z'], 1)}), outfit "
+            f"{number(row['outfit'])} (z {number(row['outfit_z'], 1)})"
+        ),
+    )
 
 
 def fit_statistics(fit: Result, ratings: Ratings | Diagnosis) -> Picture:
@@ -110,18 +111,19 @@ def expected_data(fit: Result, ratings: Ratings | Diagnosis, rater: object) -> p
     require_ability_model(fit, "expected", "it expects categories, not scores along ability", "capability")
     name = rater_name(fit, rater)
     rows = diagnosis_table(fit, ratings, "curves").filter(rater=name).drop("rater").sort("group")
-    words = [
-        f"{counted(row['n'], 'rating')} at ability {number(row['ability'])}: observed {number(row['observed'])}, "
-        f"expected {number(row['expected'])}"
-        for row in rows.iter_rows(named=True)
-    ]
     reach = NORMAL_95 * pl.col("se")
     lowest, highest = _ends(fit)
-    return rows.with_columns(
+    rows = rows.with_columns(
         low=(pl.col("expected") - reach).clip(lowest, highest),
         high=(pl.col("expected") + reach).clip(lowest, highest),
-        words=pl.Series(words, dtype=pl.String),
-    ).drop("se")
+    )
+    return with_words(
+        rows.drop("se"),
+        lambda row: (
+            f"{counted(row['n'], 'rating')} at ability {number(row['ability'])}: observed {number(row['observed'])}, "
+            f"expected {number(row['expected'])}"
+        ),
+    )
 
 
 def expected(fit: Result, ratings: Ratings | Diagnosis, rater: object) -> Picture:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -30,22 +30,27 @@ def rater_rows(fit: Result, raters: Iterable[RaterFindings] | None = None) -> pl
     """One row per rater, the most capable first: rater, n, rho, eta, kappa with interval, label, status, kind, words;
     `raters` as for `rater_table`."""
     rows = rater_table(fit, raters)
-    names = distinct(rows["rater"])
-    words = [
-        f"{name}: capability {number(row['kappa'])} ({interval(row['kappa_low'], row['kappa_high'])}), severity "
-        f"{number(row['eta'])}, discrimination {number(row['rho'])}, {row['label']}"
-        for name, row in zip(names, rows.iter_rows(named=True), strict=True)
-    ]
     numbers = ("rho", "eta", "kappa", "kappa_low", "kappa_high")
-    return rows.select(
-        pl.Series("rater", names),
+    rows = rows.select(
+        pl.Series("rater", distinct(rows["rater"])),
         "n",
         *(pl.col(name).cast(pl.Float64) for name in numbers),
         "label",
         "status",
         pl.Series("kind", [mark_of_verdict(label).name for label in rows["label"]]),
-        pl.Series("words", words),
     )
+    return with_words(
+        rows,
+        lambda row: (
+            f"{row['rater']}: capability {number(row['kappa'])} ({interval(row['kappa_low'], row['kappa_high'])}), "
+            f"severity {number(row['eta'])}, discrimination {number(row['rho'])}, {row['label']}"
+        ),
+    )
+
+
+def with_words(rows: pl.DataFrame, said: Callable[[dict[str, Any]], str]) -> pl.DataFrame:
+    """The rows with `words`, the text that a picture shows at each."""
+    return rows.with_columns(pl.Series("words", map(said, rows.iter_rows(named=True)), dtype=pl.String))
 
 
 def rater_name(fit: Result, rater: object) -> str:

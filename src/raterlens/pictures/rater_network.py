@@ -22,8 +22,7 @@ from raterlens.base.layers import ROLES, Axis, Layer, Marks, Names, Segments, St
 from raterlens.base.picture import Panel, Picture
 from raterlens.base.style import SHAPES, Mark, mark
 from raterlens.base.text import counted, distinct
-from raterlens.inference.result import Result
-from raterlens.ratings.coded import Ratings
+from raterlens.pictures.ranking import with_words
 from raterlens.ratings.design import connected_groups
 
 if TYPE_CHECKING:
@@ -42,12 +41,12 @@ _GOLDEN = np.pi * (3 - np.sqrt(5))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """Nodes and links (polars), ready to draw."""
+    """Nodes and links, ready to draw."""
 
     raters: pl.DataFrame
-    """rater, n (ratings), students, group (connected, 1 first), x, y (neighbours about 1 apart), kappa if fitted"""
+    """rater, n (ratings), students, group (connected, 1 first), x, y (neighbours about 1 apart), kind, words"""
     links: pl.DataFrame
-    """rater, other, students (that both rated), and the ends x, y, x2, y2: the strongest links first"""
+    """rater, other, students (that both rated), the ends x, y, x2, y2, and kind: the strongest links first"""
     n_links: int
     """Number of all pairs of raters who share students, drawn or not"""
 
@@ -59,25 +58,19 @@ class Network:
         return f"the {self.links.height:,} strongest of {self.n_links:,} links are shown"
 
 
-def laid_out(ratings: Ratings, fit: Result | None = None, most: int = MOST_LINKS) -> Network:
+def network_data(ratings: Ratings, most: int | None = None) -> Network:
     """Raters as points and shared students as links.
 
-    Every rater keeps the strongest link, and groups stay whole, however few links are drawn.
-
-    Parameters
-    ----------
-    fit
-        Where given, its kappa is added to the raters.
-    most
-        Links to keep beyond those that hold the groups together.
+    Every rater keeps the strongest link, and groups stay whole, however few links are drawn: `most` beyond those that
+    hold the groups together.
 
     Examples
     --------
     >>> import raterlens as rl
-    >>> drawn = laid_out(rl.load_example())
-    >>> drawn.raters.columns, drawn.links.columns
-    (['rater', 'n', 'students', 'group', 'x', 'y'], ['rater', 'other', 'students', 'x', 'y', 'x2', 'y2'])
+    >>> network_data(rl.load_example()).links.columns
+    ['rater', 'other', 'students', 'x', 'y', 'x2', 'y2', 'kind']
     """
+    most = min(max(_CROWD, _LINKS_EACH * ratings.n_raters), MOST_LINKS) if most is None else most
     shared = shared_students(ratings)
     students = shared.diagonal().astype(np.int64)
     shared = sparse.csr_array(shared - sparse.diags_array(shared.diagonal(), format="csr"))
@@ -85,31 +78,35 @@ def laid_out(ratings: Ratings, fit: Result | None = None, most: int = MOST_LINKS
     group = connected_groups(ratings).rater
     row, column, weight = _strongest(shared, most)
     place = _side_by_side(group, shared)
-    raters = pl.DataFrame(
-        {
-            "rater": ratings.raters,
-            "n": np.bincount(ratings.rater, minlength=ratings.n_raters),
-            "students": students,
-            "group": group + 1,
-            "x": place[:, 0],
-            "y": place[:, 1],
-        }
+    names = pl.Series("rater", distinct(ratings.raters))
+    columns = {
+        "n": np.bincount(ratings.rater, minlength=ratings.n_raters),
+        "students": students,
+        "group": group + 1,
+        "x": place[:, 0],
+        "y": place[:, 1],
+    }
+    shown = pl.format("group {}", "group")
+    if group.max(initial=0) >= len(ROLES):
+        shown = pl.when(pl.col("group") < len(ROLES)).then(shown).otherwise(pl.lit(OTHERS))
+    raters = with_words(
+        pl.DataFrame({"rater": names, **columns}).with_columns(kind=shown),
+        lambda row: (
+            f"{row['rater']}: {counted(row['n'], 'rating')} of {counted(row['students'], 'student')}, group "
+            f"{row['group']}"
+        ),
     )
-    if fit is not None:
-        kappa = fit.table("raters").select(pl.col("rater").cast(pl.String), "kappa")
-        key = raters.select(pl.col("rater").cast(pl.String))
-        raters = raters.with_columns(
-            key.join(kappa, on="rater", how="left", maintain_order="left")["kappa"].cast(pl.Float64)
-        )
     ends = {"x": place[row, 0], "y": place[row, 1], "x2": place[column, 0], "y2": place[column, 1]}
     links = pl.DataFrame(
         {
-            "rater": ratings.raters.gather(row),
-            "other": ratings.raters.gather(column),
+            "rater": names.gather(row),
+            "other": names.gather(column),
             "students": weight.astype(np.int64),
             **ends,
         }
     )
+    several = pl.when(pl.col("students") > 1)
+    links = links.with_columns(kind=several.then(pl.lit(SEVERAL)).otherwise(pl.lit(SINGLE)))
     return Network(raters, links, shared.nnz // 2)
 
 
@@ -224,33 +221,6 @@ _NAMED, _NAMED_OF_MANY = 40, 12
 _HEIGHT = (450, 360)
 _WIDTHS = 4
 """Lines come in this many widths."""
-
-
-def network_data(ratings: Ratings) -> Network:
-    """raters (rater, n, students, group, x, y, kind, words) and links (rater, other, students, x, y, x2, y2, kind)."""
-    found = laid_out(ratings, most=min(max(_CROWD, _LINKS_EACH * ratings.n_raters), MOST_LINKS))
-    names = distinct(found.raters["rater"])
-    by_label = dict(zip(found.raters["rater"].to_list(), names, strict=True))
-    words = [
-        f"{name}: {counted(row['n'], 'rating')} of {counted(row['students'], 'student')}, group {row['group']}"
-        for name, row in zip(names, found.raters.iter_rows(named=True), strict=True)
-    ]
-    shown = pl.format("group {}", pl.col("group"))
-    beyond = pl.col("group") >= len(ROLES)
-    many = _n_groups(found.raters) > len(ROLES)
-    raters = found.raters.with_columns(
-        pl.Series("rater", names),
-        pl.Series("words", words, dtype=pl.String),
-        kind=pl.when(beyond & many).then(pl.lit(OTHERS)).otherwise(shown),
-    )
-    links = found.links.with_columns(
-        *(
-            pl.Series(end, [by_label[label] for label in found.links[end].to_list()], dtype=pl.String)
-            for end in ("rater", "other")
-        ),
-        kind=pl.when(pl.col("students") > 1).then(pl.lit(SEVERAL)).otherwise(pl.lit(SINGLE)),
-    )
-    return Network(raters, links, found.n_links)
 
 
 def network(ratings: Ratings) -> Picture:

@@ -18,7 +18,7 @@ from raterlens.base.picture import Panel, Picture
 from raterlens.base.style import mark
 from raterlens.base.text import counted, distinct, number, printable
 from raterlens.models.registry import MODELS
-from raterlens.pictures.ranking import calibration_of, require_ability_model
+from raterlens.pictures.ranking import calibration_of, require_ability_model, with_words
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -138,8 +138,7 @@ def _dots(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
 
 
 def _described(rows: pl.DataFrame) -> pl.DataFrame:
-    words = [f"{label}: {number(location)}" for _, label, location in rows.iter_rows()]
-    return rows.with_columns(pl.Series("words", words, dtype=pl.String))
+    return with_words(rows, lambda row: f"{row['label']}: {number(row['location'])}")
 
 
 def _description(data: pl.DataFrame) -> str:
@@ -179,10 +178,10 @@ def _students(rows: pl.DataFrame, span: tuple[float, float]) -> Panel:
     """A histogram that grows to the left."""
     bars = histogram(rows, span)
     longest = float(bars["n"].to_numpy().max(initial=1))
-    words = [
-        f"{counted(n, 'student')} from {number(low)} to {number(high)}" for low, high, n in bars.iter_rows()
-    ]
-    bars = bars.with_columns(pl.Series("words", words, dtype=pl.String), start=pl.lit(0.0))
+    bars = with_words(
+        bars.with_columns(start=pl.lit(0.0)),
+        lambda row: f"{counted(row['n'], 'student')} from {number(row['from'])} to {number(row['to'])}",
+    )
     drawn = Bars(bars, "n", "from", "start", "to", "accent", 0.75, "words")
     return Panel(Axis(1.06 * longest, 0.0, labels=()), _scale(span), (drawn,))
 
