@@ -19,8 +19,9 @@ from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Histogram, Normal, Population
 from raterlens.config import FitConfig
-from raterlens.fitting.assumptions import CLEAR, p_of_ratio
+from raterlens.fitting.assumptions import p_of_ratio
 from raterlens.fitting.fit import fitted
+from raterlens.models.requested import CLEAR
 from raterlens.simulation.simulate import simulate
 from raterlens.studies.figures import named_rows, rows_height
 from raterlens.studies.study import Results, Study, Task, label_rows, means, page, percent, table

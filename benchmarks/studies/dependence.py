@@ -12,8 +12,9 @@ from raterlens.base.arrays import Array
 from raterlens.base.layers import Axis
 from raterlens.base.picture import Picture
 from raterlens.config import FitConfig, HaloKind
-from raterlens.fitting.assumptions import CLEAR, p_of_ratio
+from raterlens.fitting.assumptions import p_of_ratio
 from raterlens.fitting.fit import Fit, fitted
+from raterlens.models.requested import CLEAR
 from raterlens.simulation import example as writing
 from raterlens.simulation.example import load_example
 from raterlens.simulation.simulate import Simulated, simulate

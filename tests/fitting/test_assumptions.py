@@ -7,8 +7,9 @@ import pytest
 import raterlens as rl
 from raterlens.config import FitConfig
 from raterlens.fitting import assumptions
-from raterlens.fitting.assumptions import CLEAR, AbilityTest, p_of_ratio, p_of_variances
+from raterlens.fitting.assumptions import AbilityTest, p_of_ratio, p_of_variances
 from raterlens.fitting.fit import fit_with_assumptions
+from raterlens.models.requested import CLEAR
 from tests.support.ability_shapes import ratings_of
 
 STEPS = [-1.0, 0.0, 1.0]

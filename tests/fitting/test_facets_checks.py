@@ -13,8 +13,8 @@ from raterlens.fitting.facets_checks import (
     check_together,
     default_yardstick,
     known_scores,
-    model_options,
 )
+from raterlens.models.build import model_options
 
 
 def ordered(scores: list[int]) -> rl.Ratings:

@@ -7,7 +7,8 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.config import FitConfig
-from raterlens.fitting.facets_checks import APART, given, refuse_clashes
+from raterlens.models.build import EVERY_PART
+from raterlens.models.requested import refuse_clashes
 from raterlens.ratings.coded import Ratings
 from tests.support.shared_panels import panel
 
@@ -19,21 +20,21 @@ def known() -> Ratings:
 
 def test_what_does_not_go_together_is_named_with_its_value_and_a_way_out(known):
     with pytest.raises(OptionError) as caught:
-        refuse_clashes(FitConfig(halo="common", method="hl"))
+        refuse_clashes(EVERY_PART, FitConfig(halo="common", method="hl"))
     assert str(caught.value) == (
         "halo='common' does not go with method='hl', which takes each student at one ability; use method='mml'"
     )
     assert (caught.value.option, caught.value.value) == ("method", "hl")
     with pytest.raises(OptionError, match="halo='common' does not go with known=; leave out one of them"):
-        refuse_clashes(FitConfig(halo="common"), known)
+        refuse_clashes(EVERY_PART, FitConfig(halo="common"), known)
 
 
 def test_what_ratings_name_is_asked_once_they_are_there(known):
     config = FitConfig(interactions="rater:item")
-    refuse_clashes(config)
+    refuse_clashes(EVERY_PART, config)
     with pytest.raises(OptionError, match="does not go with known"):
-        refuse_clashes(config, known)
-    refuse_clashes(config, replace(known, known=None))
+        refuse_clashes(EVERY_PART, config, known)
+    refuse_clashes(EVERY_PART, config, replace(known, known=None))
 
 
 def test_every_part_that_a_rule_names_can_be_given(known):
@@ -58,11 +59,14 @@ def test_every_part_that_a_rule_names_can_be_given(known):
         covariates={"rater": ["a"], "x": [1]},
         trusted=["a"],
     )
-    named = {
-        name
+    there = {
+        part.name
+        for part in EVERY_PART
         for link in ("log", "cauchit")
         for ratings in (known, facet)
-        for name in given(every.changed(link=link), ratings)
+        if part.given(every.changed(link=link), ratings) is not None
     }
-    rules = {*APART, *(other for others in APART.values() for other in others)}
-    assert rules - named <= {"draw", "draws", "pieces"}
+    names = {part.name for part in EVERY_PART}
+    assert len(names) == len(EVERY_PART)
+    assert {other for part in EVERY_PART for other in part.apart} <= names
+    assert names - there <= {"draw", "draws", "pieces"}

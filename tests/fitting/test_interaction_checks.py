@@ -8,7 +8,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import RaterlensError
-from raterlens.fitting import facets_checks as interaction_checks
+from raterlens.models.terms import rater_interactions
 from tests.support.facets_models import with_some_known
 from tests.support.interaction_ratings import planted
 
@@ -66,7 +66,7 @@ def test_covariates_leave_raters_no_severities_of_their_own(small):
 
 
 def test_more_cells_than_are_estimated_together(small, monkeypatch):
-    monkeypatch.setattr(interaction_checks, "INTERACTION_CELLS", 10)
+    monkeypatch.setattr(rater_interactions, "INTERACTION_CELLS", 10)
     refused(small, "15 interactions are more than the 10 that are estimated together")
 
 

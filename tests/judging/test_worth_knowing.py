@@ -13,7 +13,7 @@ from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.judging import worth_knowing as module
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.calibration import COVARYING
+from raterlens.models.build import COVARYING
 from raterlens.ratings.coded import KnownAnswers
 from tests.support.shared_panels import panel
 

@@ -16,9 +16,9 @@ from raterlens.likelihood.cells import (
     rating_cells,
     reading_columns,
     readings,
-    readings_in,
 )
 from raterlens.models.term import Contexts
+from raterlens.ratings.groupings import readings_in
 
 
 def test_essays_hold_the_same_ratings_as_cells(small: Ratings):

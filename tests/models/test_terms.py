@@ -1,8 +1,11 @@
 """Terms: designs, bounds, tables, and directions that change no probability."""
 
+import ast
+import io
 import re
 from dataclasses import replace
 from pathlib import Path
+from tokenize import COMMENT, DEDENT, ENDMARKER, INDENT, NEWLINE, NL, generate_tokens
 from typing import Any
 
 import numpy as np
@@ -272,9 +275,29 @@ def test_information_of_a_shifted_model_agrees_with_differences(small, kind):
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
 
 
-def test_the_guide_lists_every_term():
+# -- the guide -----------------------------------------------------------------------------------------------------
+
+
+def code_lines(path: Path) -> int:
+    """Lines but for docstrings, comments and blanks."""
+    text = path.read_text()
+    beside = (COMMENT, NL, NEWLINE, INDENT, DEDENT, ENDMARKER)
+    tokens = [each for each in generate_tokens(io.StringIO(text).readline) if each.type not in beside]
+    found = {line for each in tokens for line in range(each.start[0], each.end[0] + 1)}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            found -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return len(found)
+
+
+def test_the_guide_lists_every_term_with_its_size_and_who_names_it():
     root = Path(__file__).parents[2]
+    package = root / "src/raterlens"
     guide = (root / "docs/development/guide.md").read_text()
-    listed = set(re.findall(r"^\| [^|]+ \| `(\w+\.py)` \|", guide, re.MULTILINE))
-    files = {path.name for path in (root / "src/raterlens/models/terms").glob("*.py")}
-    assert listed == files - {"__init__.py"}
+    rows = re.findall(r"^\| [^|]+ \| `(\w+)\.py` \| (\d+) \| [^|]+ \| (\d+) \|$", guide, re.MULTILINE)
+    terms = sorted(path for path in (package / "models/terms").glob("*.py") if path.stem != "__init__")
+    texts = [path.read_text() for path in package.rglob("*.py")]
+    assert [name for name, *_ in sorted(rows)] == [path.stem for path in terms]
+    for path, (_, lines, named) in zip(terms, sorted(rows), strict=True):
+        assert code_lines(path) == pytest.approx(int(lines), abs=5), path
+        assert sum(f"models.terms.{path.stem} import" in text for text in texts) <= int(named), path

@@ -21,9 +21,7 @@ from raterlens.models.registry import MODELS
 from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.halo import PIECE
-from raterlens.models.terms.shape import SHAPE
-from raterlens.models.terms.shared_bias import BIAS, SharedBias
-from raterlens.models.terms.students import POPULATION, Population
+from raterlens.models.terms.students import POPULATION
 from raterlens.ratings.coded import Codes, Ratings, level_table
 from raterlens.ratings.groupings import counted_once, with_sets_of_raters
 
@@ -82,8 +80,7 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
     coded = counted_once(every) if calibration.repeats == "draws" else every
     if calibration.group_means == "raters":
         coded = with_sets_of_raters(coded)
-    pieces = PIECE in calibration.effects
-    if pieces and coded.piece is None:
+    if PIECE in calibration.effects and coded.piece is None:
         raise InputError(
             "the fit tells pieces of work apart, and these ratings name none",
             Message("read them with ", Option("piece")),
@@ -93,19 +90,12 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
             "the fit has a mean ability for each group of students, and these ratings name no groups",
             Message("read them with ", Option("group")),
         )
-    smooth, draws = SHAPE in calibration.effects, _drawing(calibration, coded)
-    options = calibration.options(
-        smooth=smooth, pieces=pieces, groups=calibration.group_means, fair=calibration.fair, draws=draws
-    )
+    options = calibration.options(draws=_drawing(calibration, coded))
     if as_fitted:
         options = replace(options, spec=MODELS[calibration.model])
     model, response = build(coded, options, len(scores), known_highest(calibration, coded))
-    if POPULATION in calibration.effects:
-        model = model.plus(Population())
     if coded.known is not None and (slope := calibration.known_slope) is not None:
         model = with_known(model, response, coded, slope)
-    if BIAS in calibration.effects:
-        model = model.plus(SharedBias.of(np.ones(coded.n_raters, dtype=bool)))
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     return Placed(every, marginal(coded, model, response, nobody), _parameters(calibration, coded, model))
 

@@ -10,7 +10,7 @@ Halo comes first; item slopes only beside thresholds of each item, halo and rate
 two criteria share within a reading; the students' distribution last, since anything else that is wrong bends it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,7 @@ from raterlens.base.errors import RaterlensError
 from raterlens.base.text import Message, Option, listed
 from raterlens.capability.population import AbilityShape
 from raterlens.config import FitConfig
-from raterlens.config.fit_config import facets_of
 from raterlens.config.limits import (
-    ADAPTED_PARAMETERS,
     ADAPTED_RATINGS,
     CONFIRMED_RATINGS,
     TESTED_PARAMETERS,
@@ -33,34 +31,29 @@ from raterlens.config.limits import (
     TESTED_STUDENTS,
 )
 from raterlens.diagnostics.differences import p_words
-from raterlens.fitting.facets_checks import check_interactions, refuse_clashes, with_scale
+from raterlens.fitting.facets_checks import check_terms, with_scale
 from raterlens.fitting.facets_task import FacetsTask
 from raterlens.fitting.line import carry_out, check, checked
 from raterlens.fitting.steps import Earlier, Run
 from raterlens.inference.projected_scores import ScoredFit, ScoreTest
 from raterlens.inference.result import Result, differences
-from raterlens.likelihood.cells import readings_in
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import MODELS
-from raterlens.models.terms.group_means import GROUP_MEAN
-from raterlens.models.terms.halo import IMPRESSION, PIECE
-from raterlens.models.terms.item_slopes import ITEM_SLOPE
-from raterlens.models.terms.rater_interactions import ITEM
-from raterlens.models.terms.shape import SHAPE
+from raterlens.models.requested import CLEAR, NEAR, PROMISING, Candidate
+from raterlens.models.terms.group_means import ASSIGNMENT, GROUP_MEAN
+from raterlens.models.terms.halo import IN_LOGITS, ON_ABILITY, PIECE
+from raterlens.models.terms.item_slopes import VARYING
+from raterlens.models.terms.per_rater import PANEL
+from raterlens.models.terms.rater_interactions import RATER_ITEM
+from raterlens.models.terms.rater_thresholds import OF_ITEMS, OF_ONE_ITEM
+from raterlens.models.terms.shape import SHAPE, SMOOTH
 from raterlens.models.terms.shared_bias import BIAS
-from raterlens.models.terms.thresholds import THRESHOLD
+from raterlens.models.terms.thresholds import CREDIT, ordered
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit
-
-CLEAR = 0.001
-"""From this p-value down a term is added, or missed."""
-NEAR = 0.01
-"""From this p-value of the score test down, the likelihood ratio decides: it takes another fit."""
-PROMISING = 0.05
-"""From this p-value down, something may be wrong that another term would look like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,44 +66,20 @@ class Outcome:
     taken: bool
     words: str
 
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A term that a model may have, and how to find out whether these ratings show it."""
-
-    name: str
-    options: Mapping[str, Any]
-    """Options that ask for it."""
-    applies: Callable[[Ratings, FitConfig], bool]
-    """Whether the ratings could show it, and nothing was said about it."""
-    term: str = ""
-    """The term of the model whose score is tested."""
-    seen: str = ""
-    """A description of what the ratings show; {p} stands for the p-value."""
-    missed: str = ""
-    """The harm that leaving it out does."""
-    keep: Option | None = None
-    """How to say that it is not wanted."""
-    needs: tuple[str, ...] = ()
-    """Candidates beside which alone it is added, as far as the ratings could show them."""
-    last: bool = False
-    """Whether it is tested only where nothing else is wrong: whatever is looks like it."""
-    by_score: float = 0.0
-    """From this p-value of the score test down it is taken in without a likelihood ratio: the fit estimates how much of
-    it there is, so that little is lost where there is none."""
-
-    def outcome(self, statistic: float, p: float, *, taken: bool = False) -> Outcome:
-        seen = self.seen.format(p=p_words(p))
+    @staticmethod
+    def of(one: Candidate, statistic: float, p: float, *, taken: bool = False) -> "Outcome":
+        seen = one.seen.format(p=p_words(p))
         if taken:
             words = f"{seen}. The model has it."
         elif p < CLEAR:
-            words = f"{seen}. {self.missed}."
+            words = f"{seen}. {one.missed}."
         else:
-            words = f"No clear sign ({p_words(p)}) that {self.seen.partition(' (')[0].lower()}."
-        return Outcome(self.name, statistic, p, taken, words)
+            words = f"No clear sign ({p_words(p)}) that {one.seen.partition(' (')[0].lower()}."
+        return Outcome(one.name, statistic, p, taken, words)
 
-    def untested(self, words: str) -> Outcome:
-        return Outcome(self.name, None, None, False, words)
+    @staticmethod
+    def untested(name: str, words: str, *, taken: bool = False) -> "Outcome":
+        return Outcome(name, None, None, taken, words)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,10 +121,10 @@ def result_under_policy(ratings: Ratings, config: FitConfig, run: Run) -> Result
         if not by_parts:  # before the candidates are asked, which go over all ratings at once
             walk.through(found, (*SHARED, *TESTED))
         if policy == "adapt":
-            walk.outcomes.insert(0, Outcome("all", None, None, False, f"No term was added: {why}."))
+            walk.outcomes.insert(0, Outcome.untested("all", f"No term was added: {why}."))
         more = policy == "warn" and why is None
         said = [
-            _advice(one, outcome, alone=not (one.needs and _ordered(ratings)), more=more)
+            _advice(one, outcome, alone=not (one.needs and ordered(ratings)), more=more)
             for one, outcome in walk.clear
         ]
         return replace(_recorded(found, walk.outcomes), warnings=(*found.warnings, *said))
@@ -182,19 +151,23 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
         try:
             with_it = config.changed(**one.options)
             check(with_it, run)
-            refuse_clashes(with_it, ratings)
-            check_interactions(ratings, with_it)
+            check_terms(ratings, with_it)
             spreads.append(one)
         except RaterlensError as reason:
-            left_out.append(one.untested(f"Left out: {reason}"))
+            left_out.append(Outcome.untested(one.name, f"Left out: {reason}"))
     # Tests are made with thresholds that raters share: their own have a spread. The yardstick may follow from errors;
     # and to compare a fit with a larger one that begins there takes one start.
-    scale = next((one.options["scale"] for one in spreads if one.name == CREDIT), config.scale)
+    scale = CREDIT.options["scale"] if CREDIT in spreads else config.scale
     plain = config.changed(scale=scale, standard_errors=False, reference=None, starts=1)
-    walk = _Walk(ratings, run, add=True, there=_named(config) | {one.name for one in spreads})
+    walk = _Walk(
+        ratings,
+        run,
+        add=True,
+        there={one.name for one in (*SPREADS, *TESTED) if one in spreads or one.there(config)},
+    )
     if ratings.n_students < TESTED_STUDENTS:
         words = f"Nothing else was tested: that takes {TESTED_STUDENTS} students, and there are {ratings.n_students}."
-        walk.outcomes.append(Outcome("tests", None, None, False, words))
+        walk.outcomes.append(Outcome.untested("tests", words))
     elif any(one.applies(ratings, plain) for one in TESTED):
         walk.through(_Trial.of(plain, ratings, walk.run), TESTED)
     wanted = {name: value for one in spreads for name, value in one.options.items()}
@@ -205,18 +178,8 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
     ):
         run = replace(run, start=None)  # an earlier fit of another model
     found = carry_out(config, ratings, run)
-    kept = [Outcome(one.name, None, None, True, _spread_words(one.name, found)) for one in spreads]
+    kept = [Outcome.untested(one.name, _spread_words(one, found), taken=True) for one in spreads]
     return _recorded(found, [*left_out, *kept, *walk.outcomes])
-
-
-def _named(config: FitConfig) -> set[str]:
-    """Candidates that the request has by name."""
-    there = {
-        CREDIT: config.shared_scale == "partial credit",
-        HALO: config.halo not in (None, "none"),
-        RATER_ITEM: ITEM in facets_of(config.interactions),
-    }
-    return {name for name, given in there.items() if given}
 
 
 # -- the tests -------------------------------------------------------------------------------------------------
@@ -245,7 +208,9 @@ class _Walk:
             if not _testable(found, self.ratings) or not one.applies(self.ratings, found.config):
                 continue
             if one.last and self._wrong:
-                self.outcomes.append(one.untested(f"Not tested: {_and(self._wrong)} would look like it."))
+                self.outcomes.append(
+                    Outcome.untested(one.name, f"Not tested: {_and(self._wrong)} would look like it.")
+                )
                 continue
             at = at or self._scored(found)
             score = at.test(one.term)
@@ -279,27 +244,29 @@ class _Walk:
         statistic, p, larger = score.statistic, score.p, None
         blocking = self._blocking(one, found) if p < PROMISING else []
         if blocking and not self.add:
-            return one.untested(f"Not tested: {_and(blocking)} would look like it."), None
+            return Outcome.untested(one.name, f"Not tested: {_and(blocking)} would look like it."), None
         if blocking:
-            outcome = one.outcome(statistic, p)
+            outcome = Outcome.of(one, statistic, p)
             why = f" It is added only beside {_and(blocking)}, which the model does not have."
             return (replace(outcome, words=outcome.words + why) if p < CLEAR else outcome), None
         if one.by_score:
             taken = self.add and p < one.by_score
-            return one.outcome(statistic, p, taken=taken), self._larger(one, found) if taken else None
+            return Outcome.of(one, statistic, p, taken=taken), self._larger(one, found) if taken else None
         # Without adding anything, another fit only confirms what is clear already.
         if p < (NEAR if self.add else CLEAR) and (self.add or self.ratings.n_ratings <= CONFIRMED_RATINGS):
             larger, statistic, p = self._ratio(one, found)
-        return one.outcome(statistic, p, taken=self.add and p < CLEAR), larger
+        return Outcome.of(one, statistic, p, taken=self.add and p < CLEAR), larger
 
     def _blocking(self, one: Candidate, found: Earlier) -> list[str]:
         """Candidates that it needs, and that the model does not have; or that may be what is wrong instead."""
         if self.add:
-            return [name for name in one.needs if name not in self.there and _possible(name, self.ratings)]
-        shared = _ordered(self.ratings) and found.config.shared_scale != "partial credit"
-        tested = any(outcome.assumption == CREDIT for outcome in self.outcomes)
-        unsure = [*self._wrong, *([CREDIT] if shared and not tested else [])]
-        return [name for name in unsure if name in one.needs]
+            missing = (each for each in one.needs if each.name not in self.there)
+            return [each.name for each in missing if each.possible(self.ratings)]
+        shared = CREDIT.possible(self.ratings) and not CREDIT.there(found.config)
+        tested = any(outcome.assumption == CREDIT.name for outcome in self.outcomes)
+        unsure = [*self._wrong, *([CREDIT.name] if shared and not tested else [])]
+        needed = {each.name for each in one.needs}
+        return [name for name in unsure if name in needed]
 
     def _ratio(self, one: Candidate, found: Earlier) -> tuple[_Trial, float, float]:
         """The fit with the candidate, and its likelihood ratio with the p-value."""
@@ -330,13 +297,6 @@ def _testable(found: Earlier, ratings: Ratings) -> bool:
     )
 
 
-def _possible(name: str, ratings: Ratings) -> bool:
-    """Whether the ratings could show it."""
-    if name == CREDIT:
-        return _ordered(ratings)
-    return _shows_halo(ratings) if name == HALO else True
-
-
 def p_of_ratio(ratio: float, df: int, *, variance: bool = False) -> float:
     """The p-value of a likelihood ratio; of a variance, which cannot be negative, the ratio is 0 half of the time where
     there is none.
@@ -358,29 +318,21 @@ def _and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _spread_words(name: str, found: Result) -> str:
+def _spread_words(one: Candidate, found: Result) -> str:
     """Say how large a term with a spread is."""
-    if name == PANEL and found.spread is not None:
-        unit = 1.0 if found.calibration is None else found.calibration.unit
+    marks = None if found.calibration is None else found.calibration.marks
+    if one is PANEL and found.spread is not None:
+        unit = 1.0 if marks is None else marks.unit
         return (
             f"Raters are a sample of raters: they {differences(found.spread, unit).removeprefix('Raters ')}."
         )
-    if name not in (RATER_ITEM, RATER_SCALE):
+    if one is CREDIT:
         return "Each item has thresholds of its own."
     spreads = found.tables.get("spreads")
     known = {} if spreads is None else dict(spreads.select("term", "spread").iter_rows())
-    spread = known.get("rater:item" if name == RATER_ITEM else "rater threshold") or 0.0
-    marks = found.calibration is not None and found.calibration.marks is not None
-    units = ", marks" if marks else ", logits" if found.link == "logit" else ""
-    size = f"{spread:.2f} (standard deviation{units})"
-    if name == RATER_ITEM:
-        varies = f"A rater's severity varies from item to item by {size}."
-        return varies if spread else "A rater's severity does not vary from item to item beyond chance."
-    return (
-        f"Raters' thresholds vary around the shared ones by {size}."
-        if spread
-        else "Raters use the scale alike."
-    )
+    units = ", logits" if marks is None and found.link == "logit" else "" if marks is None else ", marks"
+    spread = known.get(one.term) or 0.0
+    return one.seen.format(size=f"{spread:.2f} (standard deviation{units})") if spread else one.missed
 
 
 def _columns_proposed(at: ScoredFit) -> str:
@@ -406,163 +358,14 @@ def _recorded(found: Result, outcomes: list[Outcome]) -> Result:
     return replace(found, tables={**found.tables, "assumptions": table})
 
 
-# -- the candidates --------------------------------------------------------------------------------------------
+# -- the candidates, in the order in which they are tested ----------------------------------------------------
 
-
-def _ordered(ratings: Ratings) -> bool:
-    return int(np.count_nonzero(ratings.score_counts)) > 2
-
-
-def _shows_halo(ratings: Ratings) -> bool:
-    readings = readings_in(ratings)
-    return readings.long and readings.second
-
-
-def _may_have_halo(ratings: Ratings, config: FitConfig, *, on_ability: bool) -> bool:
-    """On the ability scale, where it predicts better, unless pieces, groups or draws take its place there."""
-    plain = config.ability != "smooth" and config.covariance == "observed"
-    plain = plain and ratings.piece is None and not _has_groups(ratings, config) and ratings.draw is None
-    unsaid = config.halo is None and config.scale != "continuous"
-    return plain == on_ability and unsaid and ratings.known is None and _shows_halo(ratings)
-
-
-def _may_share_thresholds(ratings: Ratings, config: FitConfig) -> bool:
-    unsaid = config.scale is None and config.anchors is None
-    return unsaid and _ordered(ratings) and ratings.n_items > 1
-
-
-def _may_have_own_scales(ratings: Ratings, config: FitConfig) -> bool:
-    thresholds = ratings.n_raters * (int(np.count_nonzero(ratings.score_counts)) - 2)
-    unsaid = config.scale is None and config.anchors is None and config.link in (None, "logit")
-    return unsaid and ratings.known is None and 0 < thresholds <= ADAPTED_PARAMETERS
-
-
-def _may_be_a_sample(ratings: Ratings, config: FitConfig) -> bool:
-    said = (config.prior, config.anchors, config.trusted, ratings.known)
-    return all(one is None for one in said)
-
-
-def _may_interact(ratings: Ratings, config: FitConfig) -> bool:
-    unsaid = config.interactions is None and config.anchors is None
-    return unsaid and 1 < ratings.n_items <= ADAPTED_PARAMETERS // ratings.n_raters
-
-
-def _may_have_item_slopes(ratings: Ratings, config: FitConfig) -> bool:
-    return not config.item_slopes and ratings.n_items > 1 and config.anchors is None
-
-
-def _may_have_a_shape(ratings: Ratings, config: FitConfig) -> bool:
-    said = (config.ability, config.anchors, config.covariates, config.trusted, ratings.known)
-    unsaid = all(one is None for one in said) and not _has_groups(ratings, config)
-    return unsaid and config.halo != "ability"
-
-
-def _has_groups(ratings: Ratings, config: FitConfig) -> bool:
-    """Whether groups of students have means."""
-    return config.group_means == "raters" or (ratings.group is not None and config.group_means != "none")
-
-
-def _may_differ_by_raters(ratings: Ratings, config: FitConfig) -> bool:
-    """Whether students of different raters may be different, and groups of them may have means."""
-    said = (
-        config.group_means,
-        config.anchors,
-        config.trusted,
-        config.covariates,
-        ratings.group,
-        ratings.piece,
-    )
-    unsaid = all(one is None for one in said) and config.ability != "smooth" and config.shared != "yes"
-    return (
-        unsaid
-        and ratings.known is None
-        and len(ratings.marked_pairs()) < ratings.n_students * ratings.n_raters
-    )
-
-
-PANEL, CREDIT, RATER_ITEM, HALO = "panel prior", "partial credit", "rater x item", "halo"
-RATER_SCALE = "thresholds per rater"
-
-SPREADS = (
-    Candidate(PANEL, {"prior": "panel"}, _may_be_a_sample),
-    Candidate(CREDIT, {"scale": "partial credit"}, _may_share_thresholds),
-    Candidate(
-        RATER_SCALE,
-        {"scale": "partial credit, rater"},
-        lambda ratings, config: _may_have_own_scales(ratings, config) and ratings.n_items > 1,
-    ),
-    Candidate(
-        RATER_SCALE,
-        {"scale": "rater"},
-        lambda ratings, config: _may_have_own_scales(ratings, config) and ratings.n_items == 1,
-    ),
-    Candidate(RATER_ITEM, {"interactions": ("rater:item",)}, _may_interact),
-)
+SPREADS = (PANEL, CREDIT, OF_ITEMS, OF_ONE_ITEM, RATER_ITEM)
 """Terms with a spread, which says how much of them there is: in from the start under `adapt`."""
-
-SHARED = (
-    Candidate(
-        CREDIT,
-        {"scale": "partial credit"},
-        _may_share_thresholds,
-        THRESHOLD,
-        "Items use the scale differently: their thresholds are not the same ({p})",
-        "Shared thresholds bias severities and abilities",
-    ),
-)
+SHARED = (CREDIT,)
 """Parts that a named model may have items share, and `adapt` never does."""
-
-_ON_ABILITY = Candidate(
-    HALO,
-    {"halo": "ability"},
-    lambda ratings, config: _may_have_halo(ratings, config, on_ability=True),
-    IMPRESSION,
-    "On the whole, a rater's scores of the same student are correlated beyond ability (halo, {p})",
-    "Intervals of severity, capability and ability are too narrow",
-    Option("halo", "none"),
-    by_score=PROMISING,
-)
-
-TESTED = (
-    Candidate(
-        "assignment",
-        {"group_means": "raters"},
-        _may_differ_by_raters,
-        GROUP_MEAN,
-        "Students of different raters differ in ability ({p})",
-        "Raters of weak students look severe, and those of able ones lenient",
-        Option("group_means", "none"),
-        by_score=NEAR,
-    ),
-    _ON_ABILITY,
-    replace(
-        _ON_ABILITY,
-        options={"halo": "common"},
-        applies=lambda ratings, config: _may_have_halo(ratings, config, on_ability=False),
-        term=HALO,
-    ),
-    Candidate(
-        "item slopes",
-        {"item_slopes": True},
-        _may_have_item_slopes,
-        ITEM_SLOPE,
-        "Items differ in how strongly they reflect ability ({p})",
-        "Severities and abilities lean towards the items that show it best",
-        needs=(CREDIT, HALO, RATER_ITEM),
-    ),
-    Candidate(
-        "ability shape",
-        {"ability": "smooth"},
-        _may_have_a_shape,
-        SHAPE,
-        "Abilities are not normally distributed ({p})",
-        "Assuming normal abilities biases severity and capability here",
-        Option("ability", "normal"),
-        last=True,
-    ),
-)
-"""Terms without a spread, in the order in which they are tested."""
-
+TESTED = (ASSIGNMENT, ON_ABILITY, IN_LOGITS, VARYING, SMOOTH)
+"""Terms without a spread."""
 
 # -- likelihood ratios on request ------------------------------------------------------------------------------
 

@@ -19,20 +19,11 @@ from raterlens.estimation.optimiser import Search
 from raterlens.estimation.scoring import with_scores
 from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
 from raterlens.fitting.facets_checks import (
-    ONCE,
-    check_interactions,
-    check_known,
-    check_readings,
     check_scores,
+    check_terms,
     default_yardstick,
     drawing_raters,
-    group_means,
     known_scores,
-    model_options,
-    piece_effect,
-    refuse_clashes,
-    trusted_raters,
-    untested_bias,
     wants_shared,
 )
 from raterlens.fitting.steps import Found, Run
@@ -59,10 +50,12 @@ from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPrior
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, known_here
-from raterlens.models.build import Options, build, with_known
-from raterlens.models.calibration import COVARYING, Calibration
+from raterlens.models.build import COVARYING, Options, build, model_options, with_known
+from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import Covariates, read_covariates
 from raterlens.models.facets import FacetsModel, redundancy
+from raterlens.models.terms.halo import ONCE
+from raterlens.models.terms.shared_bias import trusted_raters, untested_bias
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import check_design, connected_groups, in_small_group
 from raterlens.ratings.groupings import counted_once, inconsistent_raters
@@ -88,20 +81,12 @@ class FacetsTask:
     @staticmethod
     def of(ratings: Ratings, config: FitConfig, run: Run) -> "FacetsTask":
         checkpoint = None if run.checkpoint is None else Checkpoint(run.checkpoint, resume=run.resume)
-        refuse_clashes(config, ratings)
-        options = model_options(config)
+        check_terms(ratings, config)
+        options = model_options(config, ratings)
         scores = known_scores(config, ratings)
         coded = counted_once(with_scores(ratings, scores))
         check_scores(ratings, len(scores), options, config.method)
-        check_readings(ratings, config.halo)
-        check_known(ratings, config)
-        check_interactions(ratings, config)
-        options = replace(
-            options,
-            pieces=piece_effect(ratings),
-            groups=group_means(ratings, config),
-            draws=drawing_raters(coded, config),
-        )
+        options = replace(options, draws=drawing_raters(coded, config))
         yardstick = Yardstick.chosen(
             default_yardstick(config, options),
             ratings.raters,

@@ -29,7 +29,8 @@ from raterlens.inference.resampling import check_same
 from raterlens.likelihood.forms import WRONG
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.readings import HaloMarginal
-from raterlens.models.calibration import COVARYING, Calibration
+from raterlens.models.build import COVARYING
+from raterlens.models.calibration import Calibration
 from raterlens.models.responses import Predictor
 from raterlens.ratings.coded import Ratings
 

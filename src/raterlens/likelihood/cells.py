@@ -223,30 +223,6 @@ def reading_columns(ratings: Ratings) -> Columns:
     return Columns(column, (int(again.max()) + 1) * ratings.n_raters)
 
 
-# Ratings that nearly always tell what all of them do.
-_GLANCE = 2**12
-
-
-class Readings(NamedTuple):
-    """The readings of the ratings."""
-
-    long: bool
-    """Whether any has two ratings or more."""
-    second: bool
-    """Whether any student has two or more."""
-
-
-def readings_in(ratings: Ratings) -> Readings:
-    student, rater, item = (codes[:_GLANCE] for codes in (ratings.student, ratings.rater, ratings.item))
-    together, alike = student[1:] == student[:-1], rater[1:] == rater[:-1]
-    long = together & alike & (item[1:] != item[:-1])
-    if ratings.piece is None and long.any() and (together & ~alike).any():
-        return Readings(True, True)  # no others can change that
-    column = reading_columns(ratings).of
-    number = pl.Series(column.astype(np.int64) * ratings.n_students + ratings.student).n_unique()
-    return Readings(number < ratings.n_ratings, number > int(np.count_nonzero(np.bincount(ratings.student))))
-
-
 def _random_keys(size: int) -> NDArray[np.uint64]:
     """A multiset is known by the sum of its members' random 64-bit keys (two differ with probability 1 - 2^-64)."""
     return np.random.default_rng(0).integers(2**64, size=size, dtype=np.uint64)

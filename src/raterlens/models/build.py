@@ -1,29 +1,39 @@
 """From a model's name and options to a model on the data."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from raterlens.base.arrays import Array, Indices, Mask
-from raterlens.capability.links import Link
-from raterlens.config import Fair, GroupMeansKind, HaloKind
+from raterlens.capability.links import Link, get_link
+from raterlens.config import Fair, FitConfig, GroupMeansKind, HaloKind
+from raterlens.config.fit_config import facets_of
 from raterlens.models.facets import FacetsModel
 from raterlens.models.marks import Marks
-from raterlens.models.registry import Spec
+from raterlens.models.registry import MODELS, Spec
+from raterlens.models.requested import PARTS
 from raterlens.models.responses import Adjacent, Capped, Graded, Linked, Response
 from raterlens.models.term import Contexts, Term
 from raterlens.models.terms.difficulties import Difficulties, FacetLevels
-from raterlens.models.terms.draws import FLATTENING, Draws
-from raterlens.models.terms.group_means import GroupMeans
-from raterlens.models.terms.halo import IMPRESSION, Halo, Impressions, Pieces, readings_as_pieces
+from raterlens.models.terms.draws import Draws
+from raterlens.models.terms.group_means import GroupMeans, means_of
+from raterlens.models.terms.halo import (
+    IMPRESSION,
+    Halo,
+    Impressions,
+    Pieces,
+    pieces_differ,
+    readings_as_pieces,
+)
 from raterlens.models.terms.item_slopes import ItemSlopes
 from raterlens.models.terms.known import KNOWN, KnownAnswers
 from raterlens.models.terms.noise import Noise
-from raterlens.models.terms.per_rater import Effect, Severities, Slopes
+from raterlens.models.terms.per_rater import Severities, Slopes
 from raterlens.models.terms.rater_interactions import Interaction
 from raterlens.models.terms.rater_thresholds import RaterThresholds
 from raterlens.models.terms.shape import Shape
-from raterlens.models.terms.thresholds import Thresholds, highest_scores
+from raterlens.models.terms.shared_bias import SharedBias
+from raterlens.models.terms.students import Population
+from raterlens.models.terms.thresholds import Thresholds
 from raterlens.ratings.coded import Ratings
 
 
@@ -56,8 +66,31 @@ class Options:
     """Whether raters have thresholds of their own around those of all, from a distribution or each by itself."""
     draws: Mask | None = None
     """(raters,): whose answers to the same question share more than ability; None: nobody's."""
+    population: bool = False
+    """Whether students are of another population than the one that the scale was made for."""
+    biased: bool = False
+    """Whether raters share a second ability."""
     marks: Marks | None = None
     """The scale of marks, where it is continuous and that of an earlier fit; else it is that of the ratings."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """All that terms are made from."""
+
+    rows: Contexts
+    """Those of ratings, or any others."""
+    response: Response
+    options: Options
+    known_highest: Indices | None = None
+    """(items,): the highest score of each, as far as it is known beside the rows."""
+    ratings: Ratings | None = None
+    """Those that the rows are of, if any."""
+
+    @property
+    def model(self) -> FacetsModel:
+        terms = [term for kind in KINDS for term in kind.asked_by(self)]
+        return FacetsModel(self.rows, tuple(terms), self.response.lever)
 
 
 def build(
@@ -71,72 +104,56 @@ def build(
     `n_categories` where the model has more of them than these ratings show, and `known_highest` (items,) where an item
     is known to have higher scores.
     """
-    groups = None
-    if options.groups != "none":
-        groups = GroupMeans.of(ratings, options.groups, across=options.fair == "across")
     response = response_of(n_categories or ratings.n_categories, ratings.score_step, options)
-    return on_rows(Contexts.of(ratings), response, options, known_highest, groups), response
+    return Setting(Contexts.of(ratings), response, options, known_highest, ratings).model, response
 
 
-def on_rows(
-    rows: Contexts,
-    response: Response,
-    options: Options,
-    known_highest: Indices | None = None,
-    groups: GroupMeans | None = None,
-) -> FacetsModel:
-    """The model on rows that may be those of ratings, or any others."""
-    return FacetsModel(rows, tuple(_terms(rows, response, options, known_highest, groups)), response.lever)
+KINDS: tuple[type[Term], ...] = (
+    Slopes,
+    Severities,
+    Halo,
+    Impressions,
+    Difficulties,
+    ItemSlopes,
+    FacetLevels,
+    Noise,
+    Thresholds,
+    Shape,
+    GroupMeans,
+    Pieces,
+    Interaction,
+    RaterThresholds,
+    Draws,
+    Population,
+    KnownAnswers,
+    SharedBias,
+)
+"""All terms, in the order of the parameters."""
+COVARYING = tuple(
+    kind.name for kind in sorted(KINDS, key=lambda kind: kind.levels != ("rater",)) if kind.covarying
+)
+"""Effects whose covariances are kept with a fit, those of raters first."""
+EVERY_PART = (*(part for kind in KINDS for part in kind.parts), *PARTS)
+"""All parts of a request that something may not go with."""
 
 
-def _terms(
-    contexts: Contexts,
-    response: Response,
-    options: Options,
-    known_highest: Indices | None,
-    groups: GroupMeans | None,
-) -> Iterator[Term]:
-    """In the order of the parameters."""
-    n, on_ability = contexts.n_raters, options.spec.difficulty_on_ability_scale
-    yield Slopes(options.spec.slopes(n, options.covariates))
-    yield Severities(Effect.each(n) if options.covariates is None else Effect.explained(options.covariates))
-    if options.halo != "none":
-        in_logits = Effect.common(n) if options.halo == "common" else Effect.each(n)
-        yield Impressions() if options.halo == "ability" else Halo(in_logits)
-    yield Difficulties(contexts.n_items, on_ability)
-    if options.item_slopes:
-        yield ItemSlopes(contexts.n_items)
-    for place, (facet, size) in enumerate(contexts.facet_sizes.items()):
-        yield FacetLevels.of(facet, place, size, on_ability_scale=on_ability)
-    yield from _of_scores(contexts, response, options, known_highest)
-    if options.smooth:
-        yield Shape()
-    if groups is not None:
-        yield groups
-    if options.pieces:
-        yield Pieces()
-    for facet in options.interactions:
-        yield Interaction.of(contexts, facet)
-    if options.rater_thresholds != "none" and response.n_categories > 2:
-        graded, drawn = options.scale == "graded", options.rater_thresholds == "drawn"
-        yield RaterThresholds(n, response.n_categories - 1, graded, drawn)
-    if options.draws is not None and options.draws.any():
-        yield Draws.of(options.draws, FLATTENING[options.link.name])
-
-
-def _of_scores(
-    contexts: Contexts, response: Response, options: Options, known_highest: Indices | None
-) -> Iterator[Term]:
-    """The noise of marks, or the thresholds that raters share."""
-    n, n_steps = contexts.n_raters, response.n_categories - 1
-    if response.least_noise:
-        common = options.spec.slopes(n, None).size == 1
-        yield Noise(Effect.common(n) if common else Effect.each(n), response.least_noise)
-    elif n_steps > 1 and options.scale == "partial credit":
-        highest = highest_scores(contexts, response.n_categories, known_highest)
-        yield Thresholds("item", n_steps, graded=False, highest=highest)
-    elif n_steps > 1:
-        yield Thresholds.shared(n_steps, graded=options.scale == "graded")
+def model_options(config: FitConfig, ratings: Ratings | None = None) -> Options:
+    """The model that a request asks for, with what its ratings have."""
+    spec = MODELS[config.model_name]
+    options = Options(
+        spec,
+        get_link(config.link or spec.links[0]),
+        config.shared_scale,
+        config.item_slopes,
+        halo=config.halo or "none",
+        smooth=config.ability == "smooth",
+        interactions=facets_of(config.interactions),
+        rater_thresholds=config.rater_thresholds,
+        fair=config.fair,
+    )
+    if ratings is None:
+        return options
+    return replace(options, pieces=pieces_differ(ratings), groups=means_of(ratings, config))
 
 
 def with_known(model: FacetsModel, response: Response, ratings: Ratings, slope: float) -> FacetsModel:

@@ -16,19 +16,19 @@ from raterlens.base.errors import choose
 from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.index import NEARBY, OwnCurves
 from raterlens.capability.links import get_link
-from raterlens.config import Fair, GroupMeansKind, HaloKind
-from raterlens.models.build import Options, on_rows, response_of
+from raterlens.config import Fair, GroupMeansKind
+from raterlens.models.build import COVARYING, KINDS, Options, Setting, response_of
 from raterlens.models.facets import FacetsModel
 from raterlens.models.marks import Marks
 from raterlens.models.panel import Panel, PanelSpread, Rows, SlopeLimits
 from raterlens.models.registry import MODELS, own_slopes
 from raterlens.models.responses import Linked, Response
 from raterlens.models.term import Contexts
-from raterlens.models.terms.halo import IMPRESSION
+from raterlens.models.terms.halo import in_logits
 from raterlens.models.terms.noise import NOISE
 from raterlens.models.terms.rater_interactions import block_of, interacting_facets
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD, RaterThresholds
-from raterlens.models.terms.shared_bias import BIAS, SharedBias
+from raterlens.models.terms.shared_bias import BIAS
 from raterlens.models.terms.thresholds import THRESHOLD
 
 # Up to here the covariances between all raters are kept, 11 MB in a file; beyond, only those within a rater.
@@ -127,7 +127,8 @@ class Calibration:
         """The values of an effect by label, as text; nothing where the model does not have it."""
         if effect not in self.effects:
             return {}
-        labels = self.labels[_LABELLED.get(effect, effect)].cast(pl.String)
+        named = self.labels.get(effect)
+        labels = (self.labels[_KIND_OF[effect].levels[0]] if named is None else named).cast(pl.String)
         return dict(zip(labels, self.effects[effect].tolist(), strict=True))
 
     # -- on rows: of ratings, of references or any others -------------------------------------------------------
@@ -135,26 +136,24 @@ class Calibration:
     def options(self, **beside: Any) -> Options:
         """Those that a model with these effects is built by; every rater has a slope of its own, wherever the
         calibration's slopes came from."""
-        effects = self.effects
-        in_logits: HaloKind = "rater" if "halo" in effects else "none"
         given: dict[str, Any] = {
             "spec": replace(MODELS[self.model], slopes=own_slopes),
             "scale": self.scale,
-            "item_slopes": self.item_slopes,
-            "halo": "ability" if IMPRESSION in effects else in_logits,
-            "interactions": interacting_facets(effects),
-            "rater_thresholds": "drawn" if RATER_THRESHOLD in effects else "none",
+            "interactions": interacting_facets(self.effects),
+            "groups": self.group_means,
+            "fair": self.fair,
             "marks": self.marks,
         }
+        for name in self.effects:
+            if name in _KIND_OF:
+                given |= dict(_KIND_OF[name].asks)
         return Options(link=get_link(self.link), **given | beside)
 
     def _on(self, rows: Contexts) -> tuple[FacetsModel, Response, Array]:
         """The model on these rows, by the codes of the fit, with its parameters."""
-        options = self.options()
+        options = self.options(population=False)
         response = response_of(len(self.scores), self.score_step, options)
-        model = on_rows(rows, response, options, self._highest)
-        if BIAS in self.effects:
-            model = model.plus(SharedBias.of(np.ones(rows.n_raters, dtype=bool)))
+        model = Setting(rows, response, options, self._highest).model
         parameters = [term.parameters(self.effects[term.name]) for term in model.terms]
         return model, response, np.concatenate(parameters)
 
@@ -186,22 +185,19 @@ class Calibration:
 
     def in_logits(self) -> "Calibration":
         """With the variance that impressions on the ability scale have in each rater's scores."""
-        if IMPRESSION not in self.effects:
-            return self
-        kept = {name: values for name, values in self.effects.items() if name != IMPRESSION}
-        variance = self.effects["slope"] ** 2 * float(self.effects[IMPRESSION][0])
-        return replace(self, effects={**kept, "halo": variance}, covariance=None)
+        effects = in_logits(self.effects)
+        return self if effects is self.effects else replace(self, effects=effects, covariance=None)
 
     def average(self) -> "Calibration":
         """With one rater in the place of all, the average of those who count in the average severity."""
         n, aside = len(self.effects["slope"]), self.panel().aside
         kept = ~aside if not aside.all() else ~np.zeros(n, dtype=bool)
         effects = dict(self.in_logits().effects)
-        for name in ("slope", "severity", "halo", BIAS, NOISE):
-            if name in effects:
-                effects[name] = effects[name][kept].mean(keepdims=True)
         for name in (RATER_THRESHOLD, *map(block_of, interacting_facets(effects))):
             effects.pop(name, None)
+        for name in effects.keys() & _KIND_OF.keys():
+            if _KIND_OF[name].levels == ("rater",):
+                effects[name] = effects[name][kept].mean(keepdims=True)
         labels = {**self.labels, "rater": pl.Series("rater", ["average"])}
         nothing: dict[str, Any] = dict.fromkeys(
             ("covariance", "at_limit", "apart", "extreme", "limits", "spread")
@@ -390,15 +386,7 @@ def _check_lengths(content: dict[str, Any], n_raters: int, n_items: int) -> None
         raise ValueError(f"labels of {len(content['labels']['item'])} items, where there are {n_items}")
 
 
-_LABELLED = {
-    "slope": "rater",
-    "severity": "rater",
-    "halo": "rater",
-    "bias": "rater",
-    "difficulty": "item",
-    "item_slope": "item",
-}
-COVARYING = ("slope", "severity", "halo", "impression", "bias", "difficulty", "item_slope")
+_KIND_OF = {kind.name: kind for kind in KINDS}
 
 
 class _Use(NamedTuple):

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -32,7 +32,10 @@ from raterlens.capability.yardstick import LARGEST_EFFECT
 from raterlens.ratings.coded import Codes, Ratings
 
 if TYPE_CHECKING:
+    from raterlens.config import FitConfig
+    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
+    from raterlens.models.requested import Part
 
 
 PredictorName = Literal[
@@ -216,6 +219,25 @@ class Term:
     """Its parameters are a sample from a normal distribution around 0 whose spread is estimated."""
     variance: bool = False
     """Its parameters are variances."""
+    covarying: bool = False
+    """Covariances of its effects are kept with a fit."""
+
+    # -- who asks for it ------------------------------------------------------------------------------------
+
+    asks: ClassVar[tuple[tuple[str, Any], ...]] = ()
+    """Options of a model that ask for it, as far as they follow from its name."""
+    parts: ClassVar["tuple[Part, ...]"] = ()
+    """Parts of a request that ask for it, with what they do not go with."""
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> "Iterator[Term]":
+        """Where the options of a model ask for it: once, or for each of the facets that it is about."""
+        if cls.asks and all(getattr(at.options, name) == value for name, value in cls.asks):
+            yield cls()
+
+    @classmethod
+    def check(cls, ratings: Ratings, config: "FitConfig") -> None:
+        """Raise where it is asked for, and these ratings cannot show it."""
 
     @property
     def size(self) -> int:
@@ -276,10 +298,8 @@ class Term:
 
     # -- as kept: values by the labels of their levels -------------------------------------------------------------
 
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """The facets whose levels the first dimensions of `table` are: `rater`, `item`, `facet NAME`."""
-        return ()
+    levels: tuple[str, ...] = ()
+    """The facets whose levels the first dimensions of `table` are: `rater`, `item`, `facet NAME`."""
 
     def table(self, x: Array) -> Array:
         """Estimates in the shape of the levels."""

@@ -191,12 +191,40 @@ def readings_of(
     >>> readings_of(np.array([0, 0, 0, 1]), np.array([1, 1, 1, 1]), np.array([0, 1, 0, 0]))
     (array([0, 0, 1, 2]), 3)
     """
+    distinct, which = np.unique(_reading_codes(student, rater, item), return_inverse=True)
+    return which, len(distinct)
+
+
+def _reading_codes(
+    student: NDArray[np.integer], rater: NDArray[np.integer], item: NDArray[np.integer]
+) -> Indices:
     again = occurrence(student, rater, item)
     code = student.astype(np.int64) * (int(rater.max()) + 1) + rater
-    if again is not None:
-        code = code * (int(again.max()) + 1) + again
-    distinct, which = np.unique(code, return_inverse=True)
-    return which, len(distinct)
+    return code if again is None else code * (int(again.max()) + 1) + again
+
+
+# Ratings that nearly always tell what all of them do.
+_GLANCE = 2**12
+
+
+class Readings(NamedTuple):
+    """The readings of the ratings."""
+
+    long: bool
+    """Whether any has two ratings or more."""
+    second: bool
+    """Whether any student has two or more."""
+
+
+def readings_in(ratings: Ratings) -> Readings:
+    student, rater, item = (codes[:_GLANCE] for codes in (ratings.student, ratings.rater, ratings.item))
+    together, alike = student[1:] == student[:-1], rater[1:] == rater[:-1]
+    long = together & alike & (item[1:] != item[:-1])
+    if ratings.piece is None and long.any() and (together & ~alike).any():
+        return Readings(True, True)  # no others can change that
+    whose = ratings.student if ratings.piece is None else by_piece(ratings).ratings.student
+    number = pl.Series(_reading_codes(whose, ratings.rater, ratings.item)).n_unique()
+    return Readings(number < ratings.n_ratings, number > int(np.count_nonzero(np.bincount(ratings.student))))
 
 
 MOST_PERIODS = 12

@@ -12,6 +12,7 @@ from raterlens.models.term import Beginning, Contexts, Designs, PredictorName, T
 from raterlens.ratings.coded import Tally
 
 if TYPE_CHECKING:
+    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 DIFFICULTY = "difficulty"
@@ -23,15 +24,17 @@ class Difficulties(Term):
 
     n_items: int
     on_ability_scale: bool
-    name: str = DIFFICULTY
+    name = DIFFICULTY
+    covarying = True
+    levels = ("item",)
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        yield cls(at.rows.n_items, at.options.spec.difficulty_on_ability_scale)
 
     @property
     def size(self) -> int:
         return self.n_items
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        return ("item",)
 
     def codes(self, rows: Contexts) -> Indices:
         return rows.item
@@ -64,16 +67,19 @@ class Difficulties(Term):
 class FacetLevels(Difficulties):
     """The levels of a further facet, such as topics."""
 
-    facet: str = ""
+    name: str
     place: int = 0
     """Among the further facets."""
+    covarying = False
 
-    @staticmethod
-    def of(facet: str, place: int, size: int, *, on_ability_scale: bool) -> "FacetLevels":
-        return FacetLevels(size, on_ability_scale, facet_name(facet), facet, place)
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        on_ability = at.options.spec.difficulty_on_ability_scale
+        for place, (facet, size) in enumerate(at.rows.facet_sizes.items()):
+            yield cls(size, on_ability, facet_name(facet), place)
 
     @property
-    def levels(self) -> tuple[str, ...]:
+    def levels(self) -> tuple[str, ...]:  # type: ignore[override]  # of this facet
         return (self.name,)
 
     def codes(self, rows: Contexts) -> Indices:

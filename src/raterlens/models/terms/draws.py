@@ -8,16 +8,20 @@ and what is known of a and eta hardly depends on tau. The parameters are log q: 
 from it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from raterlens.base.arrays import Array, Mask
-from raterlens.models.term import RATING_INFORMATION, Beginning, Contexts, Designs, rows_of
+from raterlens.models.requested import Part, of_ratings
+from raterlens.models.term import RATING_INFORMATION, Beginning, Contexts, Designs, Term, rows_of
 from raterlens.models.terms.per_rater import Effect, RaterTerm
+from raterlens.ratings.groupings import inconsistent_raters
 
 if TYPE_CHECKING:
+    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 DRAW = "draw"
@@ -35,7 +39,23 @@ class Draws(RaterTerm):
 
     effect: Effect
     flattening: float
-    name: str = DRAW
+    name = DRAW
+    parts = (
+        Part("draw", "repeats", of_ratings(lambda ratings: "draws" if ratings.draw is not None else None)),
+        Part(
+            "draws",
+            "repeats",
+            of_ratings(lambda ratings: "draws" if inconsistent_raters(ratings).any() else None),
+            ("shared",),
+        ),
+    )
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        some = at.options.draws
+        if some is not None and some.any():
+            yield cls.of(some, FLATTENING[at.options.link.name])
+
     variance = True
 
     @staticmethod

@@ -15,11 +15,16 @@ import polars as pl
 from scipy import sparse, special
 
 from raterlens.base.arrays import Array, Indices
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.text import Message, Option, listed
+from raterlens.config import FitConfig, GroupMeansKind
+from raterlens.models.requested import NEAR, Candidate, Part, of_ratings, unsaid
 from raterlens.models.term import People, Term
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Facet, Ratings
 from raterlens.ratings.design import components
 
 if TYPE_CHECKING:
+    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 GROUP_MEAN = "group"
@@ -48,7 +53,43 @@ class GroupMeans(Term):
     middle: float = 0.0
     across: bool = False
     """Whether students are distributed like all of them together, whatever their group."""
-    name: str = GROUP_MEAN
+    name = GROUP_MEAN
+    parts = (
+        Part(
+            "group",
+            "group",
+            of_ratings(lambda ratings: ratings.group and ratings.group.name),
+            ("method", "log link", "smooth", "piece", "trusted", "shared"),
+        ),
+    )
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        if at.options.groups != "none" and at.ratings is not None:
+            yield cls.of(at.ratings, at.options.groups, across=at.options.fair == "across")
+
+    @classmethod
+    def check(cls, ratings: Ratings, config: FitConfig) -> None:
+        if ratings.group is None:
+            if config.group_means == "linear" or config.fair == "across":
+                asked = (
+                    Option("fair", "across") if config.fair == "across" else Option("group_means", "linear")
+                )
+                raise OptionError(
+                    Message(asked, " without groups of students"),
+                    Message("name their column with ", Option("group")),
+                    option="group_means",
+                )
+            return
+        name = ratings.group.name
+        if len(ratings.group.labels) < 2:
+            raise InputError(
+                f"all students are of one group (column {name!r}), which has nothing to be compared with",
+                Message("leave out ", Option("group")),
+                value=name,
+            )
+        if config.group_means == "linear":
+            _check_numbers(ratings.group)
 
     @staticmethod
     def of(ratings: Ratings, kind: str = "each", *, across: bool = False) -> "GroupMeans":
@@ -144,7 +185,7 @@ class GroupMeans(Term):
             )
 
     @property
-    def levels(self) -> tuple[str, ...]:
+    def levels(self) -> tuple[str, ...]:  # type: ignore[override]  # of its own groups
         return () if self.numbers is not None else ("group",)
 
     def table(self, x: Array) -> Array:
@@ -153,3 +194,47 @@ class GroupMeans(Term):
 
     def parameters(self, table: Array) -> Array:
         return table if self.numbers is None else np.array([table[0], table[1] + self.middle * table[0]])
+
+
+def _check_numbers(group: Facet) -> None:
+    numbers = group.labels.cast(pl.Float64, strict=False)
+    if strange := group.labels.filter(~numbers.is_finite().fill_null(value=False)).to_list():
+        raise InputError(
+            Message(
+                Option("group_means", "linear"),
+                f": {group.name!r} has {listed(strange)}, which are no numbers",
+            ),
+            Message("correct them, or use ", Option("group_means", "each")),
+            value=strange,
+            option="group_means",
+        )
+
+
+def means_of(ratings: Ratings, config: FitConfig) -> GroupMeansKind:
+    """By what groups of students have means: each its own wherever groups are named."""
+    return "none" if ratings.group is None else config.group_means or "each"
+
+
+def has_groups(ratings: Ratings, config: FitConfig) -> bool:
+    """Whether groups of students have means."""
+    return config.group_means == "raters" or (ratings.group is not None and config.group_means != "none")
+
+
+def _may_differ_by_raters(ratings: Ratings, config: FitConfig) -> bool:
+    """Whether students of different raters may be different, and groups of them may have means."""
+    plain = unsaid(config, "group_means", "anchors", "trusted", "covariates")
+    plain = plain and config.ability != "smooth" and config.shared != "yes"
+    unnamed = ratings.group is None and ratings.piece is None and ratings.known is None
+    return plain and unnamed and len(ratings.marked_pairs()) < ratings.n_students * ratings.n_raters
+
+
+ASSIGNMENT = Candidate(
+    "assignment",
+    {"group_means": "raters"},
+    _may_differ_by_raters,
+    GROUP_MEAN,
+    "Students of different raters differ in ability ({p})",
+    "Raters of weak students look severe, and those of able ones lenient",
+    Option("group_means", "none"),
+    by_score=NEAR,
+)

@@ -7,19 +7,27 @@ An impression on the scale of ability is as if each reading were a piece of work
 their student can do in general, by a quality with standard deviation omega around ability.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from raterlens.base.arrays import Array, Mask
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.text import Message, Option
+from raterlens.config import FitConfig
+from raterlens.models.requested import PROMISING, Candidate, Part, of_ratings, says
 from raterlens.models.term import RATING_INFORMATION, Beginning, Contexts, Designs, Term, rows_of
+from raterlens.models.terms.group_means import has_groups
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 from raterlens.ratings.coded import Facet, Ratings
-from raterlens.ratings.groupings import readings_of
+from raterlens.ratings.groupings import one_each, read_once, readings_in, readings_of
+from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
+    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 HALO, IMPRESSION, PIECE = "halo", "impression", "piece"
@@ -37,8 +45,30 @@ _INFORMATION = 0.1
 class Pieces(Term):
     """omega^2, the variance of the quality of a piece around its student's ability."""
 
-    name: str = PIECE
+    name = PIECE
     variance = True
+    asks: ClassVar[tuple[tuple[str, Any], ...]] = (("pieces", True),)
+    parts: ClassVar[tuple[Part, ...]] = (
+        Part("piece", "piece", of_ratings(lambda ratings: ratings.piece and ratings.piece.name)),
+        Part(
+            "pieces",
+            "piece",
+            of_ratings(
+                lambda ratings: ratings.piece.name if ratings.piece and not read_once(ratings) else None
+            ),
+            ("method", "log link", "covariance", "smooth", "known", "trusted"),
+        ),
+    )
+
+    @classmethod
+    def check(cls, ratings: Ratings, config: FitConfig) -> None:
+        if ratings.piece is not None and one_each(ratings):
+            raise InputError(
+                f"every student has one piece of work only (column {ratings.piece.name!r}), so what a piece is like "
+                "cannot be told from what its student can do",
+                Message("leave out ", Option("piece")),
+                value=ratings.piece.name,
+            )
 
     @property
     def size(self) -> int:
@@ -62,8 +92,50 @@ class Halo(RaterTerm):
     """tau_r^2, the variance of the reading effect: as large for every rater, or each rater's own."""
 
     effect: Effect
-    name: str = HALO
+    name = HALO
     variance = True
+    covarying = True
+    asks = (("halo", "rater"),)
+    parts = (
+        Part(
+            "halo",
+            "halo",
+            says("halo", "common", "rater", "ability"),
+            ("method", "log link", "scores' covariance", "known"),
+        ),
+    )
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        n, kind = at.rows.n_raters, at.options.halo
+        if kind in ("common", "rater"):
+            yield cls(Effect.common(n) if kind == "common" else Effect.each(n))
+
+    @classmethod
+    def check(cls, ratings: Ratings, config: FitConfig) -> None:
+        """Impressions have to be told from what each score is, and from ability."""
+        if config.halo in (None, "none"):
+            return
+        if config.halo == "ability" and isinstance(ratings, StoredRatings):
+            raise OptionError(
+                Message(Option("halo", config.halo), " with packed ratings, which are not read at once"),
+                Message("use ", Option("halo", "common"), ", or read the table itself"),
+                option="halo",
+            )
+        found = [readings_in(part) for part in ratings.parts()]
+        if not any(readings.long for readings in found):
+            why = (
+                " needs readings of at least 2 items, and here no rater scores a student on more than one item: what "
+                "the scores of a reading share cannot be seen in a single score"
+            )
+        elif not any(readings.second for readings in found):
+            why = (
+                " needs students with at least 2 readings, and here each has one: what its scores share cannot be "
+                "told from ability"
+            )
+        else:
+            return
+        raise InputError(Message(Option("halo", config.halo), why), Message("leave out ", Option("halo")))
 
     def designs(self, rows: Contexts) -> Designs:
         return {"halo": rows_of(self.effect.design, rows.rater)}
@@ -90,7 +162,29 @@ class Halo(RaterTerm):
 class Impressions(Pieces):
     """omega^2, the variance of a rater's impressions around ability, the same for all raters."""
 
-    name: str = IMPRESSION
+    name = IMPRESSION
+    covarying = True
+    asks = (("halo", "ability"),)
+    parts = (
+        Part(
+            "impressions",
+            "halo",
+            says("halo", "ability"),
+            ("piece", "group", "draw", "covariance", "smooth"),
+        ),
+    )
+
+    @classmethod
+    def check(cls, ratings: Ratings, config: FitConfig) -> None:
+        """As for halo in logits."""
+
+
+def in_logits(effects: Mapping[str, Array]) -> Mapping[str, Array]:
+    """The effects of a fit with the variance that impressions on the ability scale have in each rater's scores."""
+    if IMPRESSION not in effects:
+        return effects
+    kept = {name: values for name, values in effects.items() if name != IMPRESSION}
+    return {**kept, HALO: effects["slope"] ** 2 * float(effects[IMPRESSION][0])}
 
 
 def readings_as_pieces(ratings: Ratings) -> Ratings:
@@ -98,3 +192,49 @@ def readings_as_pieces(ratings: Ratings) -> Ratings:
     reading, number = readings_of(ratings.student, ratings.rater, ratings.item)
     labels = pl.Series("reading", np.arange(number))
     return replace(ratings, piece=Facet("reading", reading.astype(np.int32), labels))
+
+
+ONCE = Message(
+    "each piece is read by one rater, so what differs between a student's pieces cannot be told from what raters see "
+    "in them: no piece effect is estimated. Have some pieces read by a second rater; ",
+    Option("halo", "common"),
+    " allows for both together, as a reading effect",
+)
+
+
+def pieces_differ(ratings: Ratings) -> bool:
+    """Whether pieces differ in the model: wherever they are named and that can be told."""
+    return ratings.piece is not None and not read_once(ratings)
+
+
+def _shows_halo(ratings: Ratings) -> bool:
+    readings = readings_in(ratings)
+    return readings.long and readings.second
+
+
+def _may_have_halo(ratings: Ratings, config: FitConfig, *, on_ability: bool) -> bool:
+    """On the ability scale, where it predicts better, unless pieces, groups or draws take its place there."""
+    plain = config.ability != "smooth" and config.covariance == "observed"
+    plain = plain and ratings.piece is None and not has_groups(ratings, config) and ratings.draw is None
+    unsaid = config.halo is None and config.scale != "continuous"
+    return plain == on_ability and unsaid and ratings.known is None and _shows_halo(ratings)
+
+
+ON_ABILITY = Candidate(
+    HALO,
+    {"halo": "ability"},
+    lambda ratings, config: _may_have_halo(ratings, config, on_ability=True),
+    IMPRESSION,
+    "On the whole, a rater's scores of the same student are correlated beyond ability (halo, {p})",
+    "Intervals of severity, capability and ability are too narrow",
+    Option("halo", "none"),
+    by_score=PROMISING,
+    there=lambda config: config.halo not in (None, "none"),
+    possible=_shows_halo,
+)
+IN_LOGITS = replace(
+    ON_ABILITY,
+    options={"halo": "common"},
+    applies=lambda ratings, config: _may_have_halo(ratings, config, on_ability=False),
+    term=HALO,
+)

@@ -8,9 +8,14 @@ import numpy as np
 
 from raterlens.base.arrays import Array
 from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE
+from raterlens.models.requested import Candidate, Part, says
 from raterlens.models.term import Contexts, Designs, Term, one_per_row
+from raterlens.models.terms.halo import ON_ABILITY
+from raterlens.models.terms.rater_interactions import RATER_ITEM
+from raterlens.models.terms.thresholds import CREDIT
 
 if TYPE_CHECKING:
+    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 ITEM_SLOPE = "item_slope"
@@ -21,15 +26,20 @@ class ItemSlopes(Term):
     """log g_i, which is added to the logarithm of the slope."""
 
     n_items: int
-    name: str = ITEM_SLOPE
+    name = ITEM_SLOPE
+    covarying = True
+    levels = ("item",)
+    asks = (("item_slopes", True),)
+    parts = (Part("item slopes", "item_slopes", says("item_slopes", True)),)
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        if at.options.item_slopes:
+            yield cls(at.rows.n_items)
 
     @property
     def size(self) -> int:
         return self.n_items
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        return ("item",)
 
     def designs(self, rows: Contexts) -> Designs:
         return {"log_slope": one_per_row(rows.item, self.size)}
@@ -43,3 +53,14 @@ class ItemSlopes(Term):
         scaled = -model.slope.scaling(parameters[model.blocks["slope"]])
         ones = np.ones(self.size)
         yield model.vector(**{self.name: ones}), model.vector(**{self.name: ones, "slope": scaled})
+
+
+VARYING = Candidate(
+    "item slopes",
+    {"item_slopes": True},
+    lambda ratings, config: not config.item_slopes and ratings.n_items > 1 and config.anchors is None,
+    ITEM_SLOPE,
+    "Items differ in how strongly they reflect ability ({p})",
+    "Severities and abilities lean towards the items that show it best",
+    needs=(CREDIT, ON_ABILITY, RATER_ITEM),
+)

@@ -17,8 +17,10 @@ from scipy import special
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import InputError
-from raterlens.base.text import listed
+from raterlens.base.text import Message, Option, listed
 from raterlens.capability.yardstick import LARGEST_EFFECT
+from raterlens.config import FitConfig
+from raterlens.models.requested import WITHOUT, Part, of_ratings
 from raterlens.models.term import Beginning, Contexts, Designs, Offsets, Term, at_answers
 from raterlens.models.terms.thresholds import Thresholds, step_sums
 from raterlens.ratings.coded import Ratings
@@ -35,7 +37,28 @@ class KnownAnswers(Term):
     n_items: int
     scales: Thresholds
     slope: float
-    name: str = KNOWN
+    name = KNOWN
+    levels = ("item",)
+    parts = (
+        Part(
+            "known",
+            "known",
+            of_ratings(lambda ratings: None if ratings.known is None else WITHOUT),
+            ("method", "log link"),
+        ),
+    )
+
+    @classmethod
+    def check(cls, ratings: Ratings, config: FitConfig) -> None:
+        if ratings.known is None:
+            return
+        if strange := np.setdiff1d(ratings.known.answer, np.flatnonzero(ratings.score_counts)).tolist():
+            raise InputError(
+                f"the answer {listed(strange)} is known to be right for some, but nobody ever gave that score",
+                Message("leave it blank, or combine scores, for example with ", Option("cut")),
+                value=strange,
+                option="known",
+            )
 
     @staticmethod
     def of(ratings: Ratings, n_steps: int, slope: float, *, graded: bool) -> "KnownAnswers":
@@ -71,10 +94,6 @@ class KnownAnswers(Term):
 
     def at_limit(self, x: Array) -> Mask:
         return np.asarray(np.abs(x) >= LARGEST_EFFECT)
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        return ("item",)
 
     def table(self, x: Array) -> Array:
         """(items, steps): NaN where an item has no known answers."""

@@ -1,5 +1,6 @@
 """Noise of marks on a fine scale: how far a rater's marks scatter around what the student can do."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -7,10 +8,12 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array
-from raterlens.models.term import Beginning, Contexts, Designs, one_per_row
+from raterlens.models.requested import Part, says
+from raterlens.models.term import Beginning, Contexts, Designs, Term, one_per_row
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 
 if TYPE_CHECKING:
+    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 NOISE = "noise"
@@ -27,7 +30,36 @@ class Noise(RaterTerm):
     effect: Effect
     least: float
     """Standard deviation of marks that are exact but for rounding."""
-    name: str = NOISE
+    name = NOISE
+    parts = (
+        Part(
+            "marks",
+            "scale",
+            says("scale", "continuous"),
+            (
+                *(
+                    "probit",
+                    "method",
+                    "link",
+                    "halo",
+                    "covariates",
+                    "anchors",
+                    "trusted",
+                    "known",
+                    "piece",
+                    "draw",
+                ),
+                "perfect reference",
+            ),
+        ),
+    )
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        n, least = at.rows.n_raters, at.response.least_noise
+        if least:
+            common = at.options.spec.slopes(n, None).size == 1
+            yield cls(Effect.common(n) if common else Effect.each(n), least)
 
     def designs(self, rows: Contexts) -> Designs:
         """It is the second intercept; the first is a mark's mean."""

@@ -1,15 +1,21 @@
 """Numbers of raters: each rater's own, shared, or explained by covariates. Slopes, how well a rater tells students
 apart, and severities, how much lower than others it scores."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE, LARGEST_SLOPE
+from raterlens.models.requested import Candidate, unsaid
 from raterlens.models.term import START_SLOPE, Beginning, Contexts, Designs, Offsets, Term, rows_of
 from raterlens.models.terms.difficulties import pass_rates, through
+
+if TYPE_CHECKING:
+    from raterlens.models.build import Setting
 
 SLOPE, SEVERITY = "slope", "severity"
 SMALLEST_COMMON_SLOPE = 0.01
@@ -84,15 +90,12 @@ class RaterTerm(Term):
 
     __slots__ = ()
 
+    levels = ("rater",)
     effect: Effect
 
     @property
     def size(self) -> int:
         return self.effect.size
-
-    @property
-    def levels(self) -> tuple[str, ...]:
-        return ("rater",)
 
     def effect_of(self, x: Array) -> Array:
         return self.effect(x)
@@ -112,7 +115,13 @@ class Severities(RaterTerm):
     """b_r, which is subtracted from the predictor; each rater's own, or explained by covariates."""
 
     effect: Effect
-    name: str = SEVERITY
+    name = SEVERITY
+    covarying = True
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        n, covariates = at.rows.n_raters, at.options.covariates
+        yield cls(Effect.each(n) if covariates is None else Effect.explained(covariates))
 
     def designs(self, rows: Contexts) -> Designs:
         return {"intercept": rows_of(self.effect.design, rows.rater)}
@@ -128,7 +137,12 @@ class Slopes(RaterTerm):
     """a_r, by which ability is multiplied."""
 
     effect: Effect
-    name: str = SLOPE
+    name = SLOPE
+    covarying = True
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        yield cls(at.options.spec.slopes(at.rows.n_raters, at.options.covariates))
 
     @property
     def common(self) -> bool:
@@ -165,3 +179,11 @@ class Slopes(RaterTerm):
     def nobody(self, x: Array) -> bool:
         """Whether no rater's slope is above 0, or above the least that a common one may be."""
         return bool((np.abs(self.effect(x)) <= (SMALLEST_COMMON_SLOPE if self.common else NO_SLOPE)).all())
+
+
+PANEL = Candidate(
+    "panel prior",
+    {"prior": "panel"},
+    lambda ratings, config: unsaid(config, "prior", "anchors", "trusted") and ratings.known is None,
+)
+"""Raters as a sample of raters, whose slopes and severities have a spread."""

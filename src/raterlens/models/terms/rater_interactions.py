@@ -4,14 +4,26 @@ Each rater and level that occur together have a severity of their own, besides t
 would tell these from the rater's severity and the level's difficulty.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from raterlens.base.arrays import Array, Indices
+from raterlens.base.errors import InputError, OptionError, choose
+from raterlens.base.text import Message, Option, counted
+from raterlens.config import FitConfig
+from raterlens.config.fit_config import facets_of
+from raterlens.config.limits import ADAPTED_PARAMETERS, INTERACTION_CELLS
+from raterlens.models.requested import Candidate, Part, says, unsaid
 from raterlens.models.term import Contexts, Designs, Term, one_per_row
 from raterlens.models.terms.difficulties import facet_name
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.design import components
+
+if TYPE_CHECKING:
+    from raterlens.models.build import Setting
 
 ITEM = "item"
 _BLOCK = "interaction "
@@ -33,6 +45,55 @@ class Interaction(Term):
     """Place of the facet among the further ones; -1 for items."""
     name: str
     drawn = True
+    parts = (
+        Part(
+            "interactions",
+            "interactions",
+            says("interactions"),
+            ("method", "log link", "covariance", "known", "trusted", "piece"),
+        ),
+    )
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        for facet in at.options.interactions:
+            yield cls.of(at.rows, facet)
+
+    @classmethod
+    def check(cls, ratings: Ratings, config: FitConfig) -> None:
+        if config.interactions is None:
+            return
+        names = [ITEM, *(facet.name for facet in ratings.facets)]
+        for facet in facets_of(config.interactions):
+            choose("facet in interactions", facet, names, option="interactions")
+        if config.covariates is not None and config.prior != "panel":
+            raise OptionError(
+                Message(
+                    Option("interactions", config.interactions),
+                    " with ",
+                    Option("covariates"),
+                    ", which take the place of the raters' own severities: what a rater adds on all items alike would "
+                    "be taken for interactions",
+                ),
+                Message(
+                    "use ",
+                    Option("prior", "panel"),
+                    ", under which raters keep their own, or leave out one of them",
+                ),
+                option="covariates",
+            )
+        contexts = Contexts.of(ratings)
+        terms = [cls.of(contexts, facet) for facet in facets_of(config.interactions)]
+        cells = sum(term.size for term in terms)
+        if cells > INTERACTION_CELLS:
+            raise InputError(
+                f"{cells:,} interactions are more than the {INTERACTION_CELLS:,} that are estimated together",
+                "fit without them: fit.diagnose(ratings) tests each rater on every item",
+                value=cells,
+                option="interactions",
+            )
+        for term in terms:
+            term.check_told(contexts)
 
     @staticmethod
     def of(contexts: Contexts, facet: str) -> "Interaction":
@@ -44,6 +105,29 @@ class Interaction(Term):
         cells = np.unique(contexts.rater[rated] * n_levels + levels[rated])
         shape = contexts.n_raters, n_levels
         return Interaction(facet, *np.divmod(cells, n_levels), shape, place, block_of(facet))
+
+    def check_told(self, contexts: Contexts) -> None:
+        """Cells have to be more than raters and levels explain, and ratings more than cells."""
+        given = np.bincount(self.cells(contexts), contexts.given.sum(axis=1), self.size)
+        raters, levels = len(np.unique(self.rater)), len(np.unique(self.level))
+        place = np.unique(self.level, return_inverse=True)[1] + contexts.n_raters
+        idle = contexts.n_raters - raters
+        groups = components(contexts.n_raters + levels, self.rater, place)[0] - idle
+        noun = "item" if self.facet == ITEM else f"level of {self.facet}"
+        plural = "items" if self.facet == ITEM else f"levels of {self.facet}"
+        if self.size <= raters + levels - groups:
+            why = (
+                f"{counted(raters, 'rater')} on {levels} {noun if levels == 1 else plural}, {self.size} "
+                "combinations of which occur, tell no interaction from severities and difficulties"
+            )
+        elif given.max() < 2:
+            why = f"no rater has two ratings on any {noun}, so an interaction cannot be told from chance"
+        else:
+            return
+        raise InputError(
+            Message(Option("interactions", f"rater:{self.facet}"), f": {why}"),
+            "leave it out; it takes raters who each rate several students on several of them",
+        )
 
     @property
     def size(self) -> int:
@@ -63,7 +147,7 @@ class Interaction(Term):
         return {"intercept": one_per_row(self.cells(rows), self.size)}
 
     @property
-    def levels(self) -> tuple[str, ...]:
+    def levels(self) -> tuple[str, ...]:  # type: ignore[override]  # of this facet
         return "rater", ITEM if self.place < 0 else facet_name(self.facet)
 
     def table(self, x: Array) -> Array:
@@ -84,3 +168,19 @@ def block_of(facet: str) -> str:
 def interacting_facets(blocks: Iterable[str]) -> tuple[str, ...]:
     """The facets that raters interact with, by the names of blocks or effects."""
     return tuple(name.removeprefix(_BLOCK) for name in blocks if name.startswith(_BLOCK))
+
+
+def _may_interact(ratings: Ratings, config: FitConfig) -> bool:
+    few = 1 < ratings.n_items <= ADAPTED_PARAMETERS // ratings.n_raters
+    return few and unsaid(config, "interactions", "anchors")
+
+
+RATER_ITEM = Candidate(
+    "rater x item",
+    {"interactions": ("rater:item",)},
+    _may_interact,
+    "rater:item",
+    "A rater's severity varies from item to item by {size}.",
+    "A rater's severity does not vary from item to item beyond chance.",
+    there=lambda config: ITEM in facets_of(config.interactions),
+)

@@ -7,16 +7,21 @@ middle of the scale; one whose are close uses its ends.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg, sparse
 
 from raterlens.base.arrays import Array
+from raterlens.config import FitConfig
+from raterlens.config.limits import ADAPTED_PARAMETERS
+from raterlens.models.requested import Candidate, unsaid
 from raterlens.models.term import Contexts, Designs, Term, one_per_row
+from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
+    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 RATER_THRESHOLD = "rater threshold"
@@ -31,7 +36,15 @@ class RaterThresholds(Term):
     graded: bool
     drawn: bool = True
     """Free where not: each rater's by its own ratings alone, which takes some hundred of them."""
-    name: str = RATER_THRESHOLD
+    name = RATER_THRESHOLD
+    levels = ("rater",)
+    asks = (("rater_thresholds", "drawn"),)
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        n_steps, kind = at.response.n_categories - 1, at.options.rater_thresholds
+        if kind != "none" and n_steps > 1:
+            yield cls(at.rows.n_raters, n_steps, at.options.scale == "graded", kind == "drawn")
 
     @property
     def size(self) -> int:
@@ -59,13 +72,30 @@ class RaterThresholds(Term):
                 model.vector(**{self.name: alike, thresholds.name: shared}),
             )
 
-    @property
-    def levels(self) -> tuple[str, ...]:
-        return ("rater",)
-
     def table(self, x: Array) -> Array:
         """(raters, steps)"""
         return np.asarray(x.reshape(self.n_raters, -1) @ self.contrasts.T)
 
     def parameters(self, table: Array) -> Array:
         return np.asarray(table @ self.contrasts).ravel()
+
+
+def _may_have_own_scales(ratings: Ratings, config: FitConfig) -> bool:
+    thresholds = ratings.n_raters * (int(np.count_nonzero(ratings.score_counts)) - 2)
+    plain = unsaid(config, "scale", "anchors") and config.link in (None, "logit") and ratings.known is None
+    return plain and 0 < thresholds <= ADAPTED_PARAMETERS
+
+
+OF_ITEMS = Candidate(
+    "thresholds per rater",
+    {"scale": "partial credit, rater"},
+    lambda ratings, config: _may_have_own_scales(ratings, config) and ratings.n_items > 1,
+    RATER_THRESHOLD,
+    "Raters' thresholds vary around the shared ones by {size}.",
+    "Raters use the scale alike.",
+)
+OF_ONE_ITEM = replace(
+    OF_ITEMS,
+    options={"scale": "rater"},
+    applies=lambda ratings, config: _may_have_own_scales(ratings, config) and ratings.n_items == 1,
+)

@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raterlens.base.arrays import Array
+from raterlens.base.text import Option
 from raterlens.capability.population import LARGEST_SHAPE, AbilityShape
+from raterlens.config import FitConfig
+from raterlens.models.requested import Candidate, Part, says, unsaid
 from raterlens.models.term import People, Term
+from raterlens.models.terms.group_means import has_groups
+from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
@@ -27,7 +32,11 @@ _STEEPNESS = np.inf
 class Shape(Term):
     """c3 and c4 of `capability/population.py`, on which no predictor depends."""
 
-    name: str = SHAPE
+    name = SHAPE
+    asks = (("smooth", True),)
+    parts = (
+        Part("smooth", "ability", says("ability", "smooth"), ("method", "log link", "scores' covariance")),
+    )
 
     @property
     def size(self) -> int:
@@ -54,3 +63,20 @@ class Shape(Term):
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
         most = np.array(LARGEST_SHAPE)
         return -most, most
+
+
+def _may_have_a_shape(ratings: Ratings, config: FitConfig) -> bool:
+    plain = unsaid(config, "ability", "anchors", "covariates", "trusted") and ratings.known is None
+    return plain and not has_groups(ratings, config) and config.halo != "ability"
+
+
+SMOOTH = Candidate(
+    "ability shape",
+    {"ability": "smooth"},
+    _may_have_a_shape,
+    SHAPE,
+    "Abilities are not normally distributed ({p})",
+    "Assuming normal abilities biases severity and capability here",
+    Option("ability", "normal"),
+    last=True,
+)

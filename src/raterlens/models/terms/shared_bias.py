@@ -6,19 +6,33 @@ b is 0 for trusted raters and known answers, which fix what theta is. Independen
 only relabel a_r. Of zeta's two directions the one is taken in which most raters follow it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from raterlens.base.arrays import Array, Mask
+from raterlens.base.errors import OptionError, choose
+from raterlens.base.text import Message, Option, counted
 from raterlens.capability.yardstick import LARGEST_SLOPE
-from raterlens.models.term import Contexts, Designs, rows_of
+from raterlens.config import FitConfig
+from raterlens.models.requested import Part, says
+from raterlens.models.term import Contexts, Designs, Term, rows_of
 from raterlens.models.terms.per_rater import Effect, RaterTerm
+from raterlens.ratings.coded import Ratings
+from raterlens.ratings.packed import StoredRatings
+
+if TYPE_CHECKING:
+    from raterlens.models.build import Setting
 
 BIAS = "bias"
 ENOUGH_KNOWN = 20
 """Known answers from which on it is tested whether raters share something. `python -m benchmarks.truth.known_answers
 --known 20` measures what it gains there, and what a false find costs."""
+FEWEST, FEWEST_SHARING = 5, 3
+"""Raters, and raters who are not trusted, below which nothing tells what they share from what each sees."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +40,33 @@ class SharedBias(RaterTerm):
     """b_r: how much each rater who is not trusted follows what is shared."""
 
     effect: Effect
-    name: str = BIAS
+    name = BIAS
+    covarying = True
+    asks = (("biased", True),)
+    parts = (
+        Part(
+            "shared",
+            "shared",
+            says("shared", "yes"),
+            (
+                *("method", "covariance", "panel", "halo", "smooth", "anchors", "covariates", "item slopes"),
+                *("log link", "cauchit"),
+            ),
+        ),
+    )
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        if at.options.biased:
+            yield cls.of(np.ones(at.rows.n_raters, dtype=bool))
+
+    @classmethod
+    def check(cls, ratings: Ratings, config: FitConfig) -> None:
+        for rater in config.trusted or ():
+            choose("rater", rater, ratings.raters.cast(pl.String), option="trusted")
+        if config.shared == "yes" and (found := obstacle(ratings, config)) is not None:
+            asked = Message(Option("shared", "yes"), f": {found.what}")
+            raise OptionError(asked, found.remedy, option=found.option)
 
     @staticmethod
     def of(free: Mask) -> "SharedBias":
@@ -39,3 +79,65 @@ class SharedBias(RaterTerm):
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
         most = np.full(self.size, LARGEST_SLOPE)
         return -most, most
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    what: str
+    remedy: str
+    option: str
+
+
+def trusted_raters(ratings: Ratings, config: FitConfig) -> Mask:
+    """(raters,)"""
+    return np.asarray(ratings.raters.cast(pl.String).is_in(list(config.trusted or ())).to_numpy())
+
+
+def untested_bias(ratings: Ratings, config: FitConfig) -> Message | None:
+    """Caution where raters or known answers are too few to test whether raters share a bias."""
+    if config.shared != "auto" or (ratings.known is None and not config.trusted):
+        return None
+    found = obstacle(ratings, config)
+    if found is None:
+        return None
+    return Message(
+        "raters who share a bias outvote what is known and look better than they are, and whether they do is not "
+        f"tested: {found.what}; ",
+        found.remedy,
+    )
+
+
+def obstacle(ratings: Ratings, config: FitConfig) -> Obstacle | None:
+    """Tell why these ratings cannot show whether raters share a bias; None where they can."""
+    trusted = trusted_raters(ratings, config)
+    if ratings.known is None and not trusted.any():
+        return Obstacle(
+            "no answer is known and no rater trusted, so nothing tells what raters share from the truth",
+            Message("give ", Option("known"), " or ", Option("trusted")),
+            "known",
+        )
+    if config.shared == "auto" and not trusted.any() and len(ratings.known or ()) < ENOUGH_KNOWN:
+        return Obstacle(
+            f"{counted(len(ratings.known or ()), 'known answer')} may be taken for what raters share",
+            f"look up {ENOUGH_KNOWN} answers or more",
+            "known",
+        )
+    if isinstance(ratings, StoredRatings):
+        return Obstacle("packed ratings are not read at once", "read the table itself", "shared")
+    if ratings.n_raters < FEWEST or int((~trusted).sum()) < FEWEST_SHARING:
+        return Obstacle(
+            f"{counted(ratings.n_raters, 'rater')}, {int(trusted.sum())} of them trusted, are too few to tell what "
+            "they share from what each sees",
+            f"it takes {FEWEST} raters, {FEWEST_SHARING} of whom are not trusted",
+            "trusted",
+        )
+    if ratings.known is None:
+        by_trusted = np.zeros(ratings.n_students, dtype=bool)
+        by_trusted[ratings.student[trusted[ratings.rater]]] = True
+        if not by_trusted[ratings.student[~trusted[ratings.rater]]].any():
+            return Obstacle(
+                "the trusted raters and the others share no student",
+                "have some students rated by both",
+                "trusted",
+            )
+    return None

@@ -20,7 +20,8 @@ POPULATION = "population"
 class Population(Term):
     """The students' mean and the logarithm of their standard deviation."""
 
-    name: str = POPULATION
+    name = POPULATION
+    asks = (("population", True),)
 
     @property
     def size(self) -> int:

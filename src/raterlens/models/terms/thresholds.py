@@ -19,10 +19,13 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import InputError
 from raterlens.capability.yardstick import LARGEST_EFFECT
+from raterlens.models.requested import Candidate, unsaid
 from raterlens.models.term import Beginning, Contexts, Designs, Term, at_answers
 from raterlens.models.terms.difficulties import through
+from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
+    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 THRESHOLD = "threshold"
@@ -41,7 +44,18 @@ class Thresholds(Term):
     graded: bool
     highest: Indices
     """(scales,): the highest score of each item or rater; a single number for thresholds shared by all."""
-    name: str = THRESHOLD
+    name = THRESHOLD
+
+    @classmethod
+    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+        n_steps, scale = at.response.n_categories - 1, at.options.scale
+        if n_steps < 2 or at.response.least_noise:
+            return
+        if scale == "partial credit":
+            highest = highest_scores(at.rows, n_steps + 1, at.known_highest)
+            yield cls("item", n_steps, graded=False, highest=highest)
+        else:
+            yield cls.shared(n_steps, graded=scale == "graded")
 
     @staticmethod
     def shared(n_steps: int, *, graded: bool) -> "Thresholds":
@@ -149,7 +163,7 @@ class Thresholds(Term):
     # -- as kept --------------------------------------------------------------------------------------------
 
     @property
-    def levels(self) -> tuple[str, ...]:
+    def levels(self) -> tuple[str, ...]:  # type: ignore[override]  # of this scale
         return () if self.by == "all" else (self.by,)
 
     def table(self, x: Array) -> Array:
@@ -195,3 +209,20 @@ def highest_scores(contexts: Contexts, n_categories: int, known: Indices | None 
     top = np.maximum(n_categories - 1 - np.argmax(given[:, ::-1] > 0, axis=1), 1)
     # Of an item without ratings here, what is known of it counts.
     return np.asarray(top if known is None else np.where(given.any(axis=1), np.maximum(top, known), known))
+
+
+def ordered(ratings: Ratings) -> bool:
+    """Whether there are more than two scores."""
+    return int(np.count_nonzero(ratings.score_counts)) > 2
+
+
+CREDIT = Candidate(
+    "partial credit",
+    {"scale": "partial credit"},
+    lambda ratings, config: unsaid(config, "scale", "anchors") and ordered(ratings) and ratings.n_items > 1,
+    THRESHOLD,
+    "Items use the scale differently: their thresholds are not the same ({p})",
+    "Shared thresholds bias severities and abilities",
+    there=lambda config: config.shared_scale == "partial credit",
+    possible=ordered,
+)

@@ -1,0 +1,140 @@
+"""Parts of a request, which of them do not go together, and terms that ratings may show.
+
+A term says in its own file which part of a request it is and what it does not go with (`Part`), and what ratings that
+show it look like (`Candidate`); what is here is about methods, links, errors and raters.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from raterlens.base.errors import OptionError
+from raterlens.base.text import Message, Option
+from raterlens.config import FitConfig
+from raterlens.ratings.coded import Ratings
+
+WITHOUT = ...
+"""The value of a part that messages name without one."""
+
+
+class Part(NamedTuple):
+    """A part of a request that something may not go with."""
+
+    name: str
+    option: str
+    value: Callable[[FitConfig, Ratings | None], Any]
+    """The value that the request, or its ratings, give it; None where it is not a part."""
+    apart: tuple[str, ...] = ()
+    """Other parts that it does not go with."""
+    because: str = ""
+    instead: Any = None
+    """A value of the option that goes with everything."""
+
+    def given(self, config: FitConfig, ratings: Ratings | None) -> Option | None:
+        value = self.value(config, ratings)
+        return None if value is None else Option(self.option, value)
+
+
+def says(option: str, *values: Any) -> Callable[[FitConfig, Ratings | None], Any]:
+    """The value of an option, where it is one of these, or any."""
+
+    def value(config: FitConfig, _: Ratings | None) -> Any:
+        found = getattr(config, option)
+        return found if not values or found in values else None
+
+    return value
+
+
+def named(there: Callable[[FitConfig], Any]) -> Callable[[FitConfig, Ratings | None], Any]:
+    """A part whose value no message shows."""
+    return lambda config, _: WITHOUT if there(config) else None
+
+
+def of_ratings(value: Callable[[Ratings], Any]) -> Callable[[FitConfig, Ratings | None], Any]:
+    """A part that ratings have, which are known once they have been read."""
+    return lambda _, ratings: None if ratings is None else value(ratings)
+
+
+_ERRORS = ("sandwich", "opg", "conditional")
+_AT_ONE = ", which takes each student at one ability"
+_CORNER = ", whose probabilities have a corner"
+
+PARTS = (
+    Part("link without peaks", "link", says("link", "log", "cauchit"), ("method",)),
+    Part("hl", "method", says("method", "hl"), ("anchors",)),
+    Part("anchors", "anchors", named(lambda config: config.anchors is not None), ("covariates",)),
+    Part("covariates", "covariates", named(lambda config: config.covariates is not None)),
+    Part("probit", "model", says("model", "probit")),
+    Part("method", "method", says("method", "laplace", "hl"), (), _AT_ONE, "mml"),
+    Part("link", "link", says("link")),
+    Part("log link", "link", says("link", "log"), (), _CORNER, "cloglog"),
+    Part("cauchit", "link", says("link", "cauchit")),
+    Part("covariance", "covariance", says("covariance", "expected", *_ERRORS), (), "", "observed"),
+    Part("scores' covariance", "covariance", says("covariance", *_ERRORS), (), "", "observed"),
+    Part("panel", "prior", says("prior", "panel")),
+    Part("perfect reference", "reference", says("reference", "perfect")),
+    Part(
+        "trusted",
+        "trusted",
+        lambda config, ratings: (
+            WITHOUT if config.trusted or (ratings is not None and ratings.trusted) else None
+        ),
+    ),
+)
+
+
+def refuse_clashes(parts: Iterable[Part], config: FitConfig, ratings: Ratings | None = None) -> None:
+    """Raise where parts of a request do not go together; what ratings name is known once they have been read."""
+    there = {part.name: (part, found) for part in parts if (found := part.given(config, ratings))}
+    for part, asked in there.values():
+        for other, found in (there[name] for name in part.apart if name in there):
+            instead = Option(other.option, other.instead)
+            raise OptionError(
+                Message(asked, " does not go with ", found, other.because),
+                "leave out one of them" if other.instead is None else Message("use ", instead),
+                value=asked.value if found.value is WITHOUT else found.value,
+                option=found.name,
+            )
+
+
+CLEAR = 0.001
+"""From this p-value down a term is added, or missed."""
+NEAR = 0.01
+"""From this p-value of the score test down, the likelihood ratio decides: it takes another fit."""
+PROMISING = 0.05
+"""From this p-value down, something may be wrong that another term would look like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A term that a model may have, and how to find out whether these ratings show it."""
+
+    name: str
+    options: Mapping[str, Any]
+    """Options that ask for it."""
+    applies: Callable[[Ratings, FitConfig], bool]
+    """Whether the ratings could show it, and nothing was said about it."""
+    term: str = ""
+    """The term of the model whose score is tested, or the name of its spread."""
+    seen: str = ""
+    """A description of what the ratings show; {p} stands for the p-value, {size} for how much of it there is."""
+    missed: str = ""
+    """The harm that leaving it out does; of a term with a spread, what a spread of 0 means."""
+    keep: Option | None = None
+    """How to say that it is not wanted."""
+    needs: "tuple[Candidate, ...]" = ()
+    """Candidates beside which alone it is added, as far as the ratings could show them."""
+    last: bool = False
+    """Whether it is tested only where nothing else is wrong: whatever is looks like it."""
+    by_score: float = 0.0
+    """From this p-value of the score test down it is taken in without a likelihood ratio: the fit estimates how much of
+    it there is, so that little is lost where there is none."""
+    there: Callable[[FitConfig], bool] = lambda _: False
+    """Whether a request has it by name."""
+    possible: Callable[[Ratings], bool] = lambda _: True
+    """Whether ratings could show it."""
+
+
+def unsaid(config: FitConfig, *options: str) -> bool:
+    """Whether a request says nothing about these."""
+    return all(getattr(config, option) is None for option in options)
