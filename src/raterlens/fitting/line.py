@@ -1,7 +1,7 @@
 """The straight line of a fit: check the request, bind it to ratings, estimate, tabulate. Every fit is made here."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -74,25 +74,16 @@ def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
         run.enter("standard errors")
         covariance = task.covariance(estimate) if wanted else None
         found = task.found(estimate, covariance)
+    own = {field.name: getattr(found, field.name) for field in fields(found)}
     return Result(
+        **own | {"warnings": (*found.warnings, *missed(ratings.n_ratings))},
         config=config,
-        link=found.link,
-        loglik=found.loglik,
-        sigma=found.sigma,
-        sigma_se=found.sigma_se,
-        alpha=found.alpha,
-        n_parameters=found.n_parameters,
         n_ratings=ratings.n_ratings,
         n_students=ratings.n_students,
         n_raters=ratings.n_raters,
         n_items=ratings.n_items,
-        optimiser=found.optimiser,
-        warnings=(*found.warnings, *missed(ratings.n_ratings)),
         notes=ratings.notes,
-        tables=found.tables,
         backend=ratings.backend,
-        yardstick=found.yardstick,
-        calibration=found.calibration,
     )
 
 

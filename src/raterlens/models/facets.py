@@ -10,7 +10,7 @@ map and its derivatives.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,8 +73,7 @@ class FacetsModel:
     def term(self, name: str, kind: type[Wanted]) -> Wanted:
         """The term of this name."""
         (found,) = (term for term in self.terms if term.name == name)
-        assert isinstance(found, kind)
-        return found
+        return cast("Wanted", found)
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -207,8 +206,7 @@ class FacetsModel:
 
     def across_groups(self) -> "FacetsModel":
         """Without what the group of a student says."""
-        terms = (replace(term, across=True) if isinstance(term, GroupMeans) else term for term in self.terms)
-        return replace(self, terms=tuple(terms))
+        return replace(self, terms=tuple(term.across_groups() for term in self.terms))
 
     def between_variance(self, parameters: Array) -> float:
         """Variance of the means of groups, over all students; 0 if there are none."""
@@ -355,17 +353,14 @@ class FacetsModel:
     ) -> Array:
         """Derivatives in the contexts' slopes and intercepts, and in the raters' variances of the reading effect ->
         derivatives in the parameters."""
-        at, rows, d_base = self._parts(parameters), self._map, d_intercepts @ self.lever
-        d_a = d_slope * at.sd + d_base * at.mean
-        of_each: dict[str, Array] = {
-            "slope": d_a * at.stretch - d_base * at.difficulty,
-            "log_slope": d_a * at.a,
-            "intercept": -d_base,
-            "difficulty": -d_base * at.slope,
-            "mean": d_base * at.a,
-            "log_sd": d_slope * at.sd * at.a,
-            "steps": -d_intercepts.ravel(),
+        rows, (slopes, bases), d_base = self._map, self._rates(parameters), d_intercepts @ self.lever
+        of_each = {
+            name: d_slope * slopes.get(name, 0.0) + d_base * bases.get(name, 0.0)
+            for name in rows.places
+            if name != "steps"
         }
+        if "steps" in rows.places:
+            of_each["steps"] = -d_intercepts.ravel()
         found = np.asarray(rows.back @ np.concatenate([of_each[name] for name in rows.places]))
         if d_halo is not None:
             found[self.blocks[HALO]] += self.term(HALO, Halo).effect.design.T @ d_halo
@@ -374,8 +369,7 @@ class FacetsModel:
     def jacobian(self, parameters: Array) -> sparse.csr_array:
         """(contexts + contexts x intercepts, parameters): rows of slopes, then of intercepts.
 
-        The same derivatives as `pullback`, spelled out; inference needs the matrix. Not to be changed: where the map is
-        linear it is the same at all parameters.
+        Not to be changed: where the map is linear it is the same at all parameters.
         """
         return self._constant_jacobian if self.straight else self._jacobian(parameters)
 
@@ -384,6 +378,12 @@ class FacetsModel:
         return self._jacobian(np.zeros(self.blocks.size))
 
     def _jacobian(self, parameters: Array) -> sparse.csr_array:
+        slopes, bases = self._rates(parameters)
+        intercepts = {name: np.reshape(weight, (-1, 1)) * self.lever for name, weight in bases.items()}
+        return self._weighted((1, slopes), (len(self.lever), intercepts | {"steps": np.array(-1.0)}))
+
+    def _rates(self, parameters: Array) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Derivatives of each context's slope, and of its base, in the predictors that they depend on."""
         at = self._parts(parameters)
         slopes = {"slope": at.sd * at.stretch, "log_slope": at.sd * at.a, "log_sd": at.sd * at.a}
         bases = {
@@ -393,8 +393,7 @@ class FacetsModel:
             "intercept": -1.0,
             "difficulty": -at.slope,
         }
-        intercepts = {name: np.reshape(weight, (-1, 1)) * self.lever for name, weight in bases.items()}
-        return self._weighted((1, slopes), (len(self.lever), intercepts | {"steps": np.array(-1.0)}))
+        return slopes, bases
 
     def _weighted(self, *outputs: tuple[int, Mapping[str, Any]]) -> sparse.csr_array:
         """(outputs, parameters): designs of predictors, each times a number, added up. An output has as many rows per

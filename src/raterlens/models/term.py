@@ -261,6 +261,10 @@ class Term:
         """How students are distributed, where that is what the term is about."""
         return None
 
+    def across_groups(self) -> "Term":
+        """The term without what the group of a student says."""
+        return self
+
     # -- estimation -----------------------------------------------------------------------------------------
 
     def start(self, given: Beginning) -> Array:

@@ -7,7 +7,7 @@ with the severities of their raters: they are centred apart.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -133,6 +133,9 @@ class GroupMeans(Term):
     @property
     def n_groups(self) -> int:
         return len(self.n_students)
+
+    def across_groups(self) -> "GroupMeans":
+        return replace(self, across=True)
 
     @property
     def weights(self) -> Array:
