@@ -61,7 +61,7 @@ def main() -> None:
     timed("diagnostics, without a time", lambda: fit.diagnose(ratings))
     _, diagnosing = timed("all diagnostics", lambda: fit.diagnose(ratings, time=_time(ratings)))
     timed("design", lambda: examine_links(ratings))
-    timed("network", lambda: network_data(ratings, fit))
+    timed("network", lambda: network_data(ratings))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     print(
         f"diagnostics / fit {diagnosing / whole:.2f}, without standard errors {diagnosing / bare:.2f}; peak memory "
