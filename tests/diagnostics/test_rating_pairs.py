@@ -1,8 +1,10 @@
 """Pairs of raters against statsmodels and scikit-learn."""
 
 import numpy as np
+import polars as pl
 import pytest
 
+import raterlens as rl
 from raterlens.diagnostics.agreement import paired_ratings, rater_pairs
 from tests.support.three_raters import panel, read, units
 
@@ -32,3 +34,10 @@ def test_weighted_kappa_equals_statsmodels_and_scikit_learn():
     assert table["weighted_kappa"].to_list() == pytest.approx(kappa, rel=EXACT)
     assert table["weighted_kappa_se"].to_list() == pytest.approx(error, rel=EXACT)
     assert (table["weighted_kappa_low"] < table["weighted_kappa"]).all()
+
+
+def test_a_rater_met_nobody_by_meeting_oneself():
+    scores = {"student": [1, 1, 1, 2], "rater": ["b", "b", "a", "a"], "score": [0, 1, 1, 0]}
+    ratings = rl.read(pl.DataFrame(scores), duplicates="keep")
+    table = rater_pairs(ratings, paired_ratings(ratings, units(ratings)))
+    assert table.select("n", "agreement").rows() == [(2, 0.5)]

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from raterlens.kernels import (
     capability_sums,
-    diagnostic_sums,
+    residual_sweep,
     response_tables,
     student_groups,
 )
@@ -44,26 +44,8 @@ def ones(*shape: int) -> np.ndarray:
     return np.ones(shape)
 
 
-def successive(rater, item, score, pair, level, centre, rest, sums):
-    diagnostic_sums.add_successive((rater, item, score, pair), (level, 2, centre, rest), sums)
-
-
-def contexts(context, pair, score, rest, of_rating, sums):
-    diagnostic_sums.add_context_sums((context, pair, score, rest), of_rating, sums)
-
-
-def levels(first, order, level, n_levels, **known):
-    diagnostic_sums.add_level_sums(
-        (known["rater"], known["judged"], ones(2), ones(2)),
-        (first, order, level, n_levels),
-        known["of_rating"],
-        known["abilities"],
-        (known["of_cell"], known["of_rater"]),
-    )
-
-
 def sweep(ratings, tables, points, priors, found, span, by_rater):
-    diagnostic_sums.Sweep(ratings, tables, points, priors, found).over(span, by_rater)
+    residual_sweep.Sweep(ratings, tables, points, priors, found).over(span, by_rater)
 
 
 def csr(indptr, indices, data):
@@ -102,10 +84,6 @@ def row_keys(of_column, keys, **known):
     student_groups.add_row_keys(matrix, of_column, keys)
 
 
-def meetings(first, second, expected, rater, score):
-    student_groups.meetings((first, second), expected, (rater, score), (2, 2))
-
-
 def between(parts, weights, width):
     nodes = np.linspace(-2, 2, width)
     rows = Rows.of(-ones(3, width), OnNodes.of(nodes, -ones(width), nodes[1] - nodes[0]), bent=True)
@@ -123,13 +101,13 @@ SETS = SetsOfItems(
     longs(0, 1, 2), longs(0, 1), (longs(0, 2, 3), longs(0, 1, 2)), (longs(0, 1, 2), longs(1, 0), longs(3, 1))
 )
 RULE = Rule.of(longs(-1, 1) * 1.0, ones(2) / 2, ones(2), 4)
-GROUPED = diagnostic_sums.Grouped(
+GROUPED = residual_sweep.Grouped(
     longs(0, 1, 3), longs(0, 2, 3, 4), longs(3, 0, 1, 2), ints(0, 1, 0, 1), np.array([0, 1, 2, 0], np.int16)
 )
-TABLES = diagnostic_sums.Tables(
+TABLES = residual_sweep.Tables(
     *(ones(*shape) for shape in [(6, 5), (2, 3, 5), (6, 5), (2, 5), (2, 5), (2, 5)])
 )
-SWEPT = diagnostic_sums.Found(ones(10, 4), ones(4, 3), ones(2, 2))
+SWEPT = residual_sweep.Found(ones(10, 4), ones(4, 3), ones(2, 2))
 RATED = student_groups.Rated(
     ints(0, 0, 1), ints(0, 1, 1), ints(0, 1, 0), np.array([1, 0, 1], np.int16), n_students=2, n_items=2
 )
@@ -142,19 +120,6 @@ SCORES = Scores(
 APART = SparseRows.of(sparse.csr_array(np.eye(2)))
 
 CALLS: dict[str, Call] = {
-    "successive": (successive, {
-        "rater": ints(0, 1, 0), "item": ints(0, 1, 1), "score": np.zeros(3, np.int16), "pair": longs(0, 1, 0),
-        "level": ones(2, 2), "centre": ones(2), "rest": ones(2), "sums": ones(4, 3, 2),
-    }),
-    "contexts": (contexts, {
-        "context": ints(0, 1), "pair": longs(1, 0), "score": np.zeros(2, np.int16), "rest": ones(2),
-        "of_rating": list(ones(5, 2)), "sums": ones(2, 17),
-    }),
-    "levels": (levels, {
-        "rater": longs(0, 1), "judged": longs(1, 0), "first": longs(0, 1, 3), "order": longs(2, 0, 1),
-        "level": ints(0, 1, 2), "n_levels": 3, "of_rating": [np.zeros(3, np.int16), *ones(4, 3)],
-        "abilities": (ones(2), ones(2)), "of_cell": ones(6, 9), "of_rater": ones(2, 4),
-    }),
     "essay logs": (ESSAYS.logs, {"slope": ones(3), "intercept": ones(3), "points": POINTS}),
     "essay passes": (
         ESSAYS.passes,
@@ -199,10 +164,10 @@ CALLS: dict[str, Call] = {
     }),
     "rows": (rows, {"logs": -ones(3, 5), "points": POINTS, "log_weights": -ones(5)}),
     "posteriors": (go_over, {"span": (0, 2), "students": STUDENTS, "rows": ROWS, "found": FOUND}),
-    "averaged": (diagnostic_sums.averaged, {
+    "averaged": (residual_sweep.averaged, {
         "weights": ones(2, 5), "weight": longs(0, 1, 1), "table": ones(3, 5), "row": ints(2, 0, 1),
     }),
-    "agreeing": (diagnostic_sums.agreeing, {
+    "agreeing": (residual_sweep.agreeing, {
         "weights": ones(2, 5), "weight": longs(0, 1, 1), "prob": ones(3, 2, 5), "one": ints(2, 0, 1),
         "two": ints(0, 1, 2),
     }),
@@ -226,10 +191,6 @@ CALLS: dict[str, Call] = {
         "indptr": longs(0, 1, 2), "indices": ints(2, 0), "data": ones(2), "of_column": KEYS[:3],
         "keys": KEYS[:2].copy(),
     }),
-    "meetings": (meetings, {
-        "first": longs(0, 1), "second": longs(2, 3), "expected": ones(2), "rater": ints(0, 0, 1, 1),
-        "score": np.array([0, 1, 1, 0], np.int16),
-    }),
     "between": (between, {"parts": 2, "weights": ones(2 * STENCIL - 1, STENCIL) / STENCIL, "width": 30}),
     "quadratic forms": (quadratic_forms, {"rows": sparse.csr_array(ones(2, 3)), "matrix": ones(3, 3)}),
     "covariances": (covariances, {
@@ -241,25 +202,6 @@ CALLS: dict[str, Call] = {
 }  # fmt: skip
 
 WRONG: list[tuple[str, str, Any]] = [
-    ("successive", "rater", ints(0, 2, 0)),
-    ("successive", "item", ints(0, 2, 0)),
-    ("successive", "pair", longs(0, -1, 0)),
-    ("successive", "score", np.zeros(2, np.int16)),
-    ("successive", "level", ones(1, 2)),
-    ("successive", "sums", ones(4, 3, 1)),
-    ("contexts", "context", ints(0, 2)),
-    ("contexts", "pair", longs(0, 2)),
-    ("contexts", "of_rating", list(ones(5, 1))),
-    ("contexts", "sums", ones(2, 16)),
-    ("levels", "rater", longs(0, 2)),
-    ("levels", "judged", longs(0, 2)),
-    ("levels", "order", longs(0, 1, 3)),
-    ("levels", "level", ints(0, 1, 3)),
-    ("levels", "first", longs(0, 1)),
-    ("levels", "first", longs(0, 1, 4)),
-    ("levels", "of_cell", ones(5, 9)),
-    ("levels", "of_rater", ones(2, 3)),
-    ("levels", "abilities", (ones(2), ones(1))),
     ("essay logs", "slope", ones(2)),
     ("essay logs", "intercept", ones(2)),
     ("essay passes", "slope", ones(2)),
@@ -364,11 +306,6 @@ WRONG: list[tuple[str, str, Any]] = [
     ("row keys", "indices", ints(3, 0)),
     ("row keys", "indptr", longs(0, 1, 3)),
     ("row keys", "keys", KEYS[:1].copy()),
-    ("meetings", "first", longs(0, 4)),
-    ("meetings", "second", longs(2)),
-    ("meetings", "expected", ones(1)),
-    ("meetings", "rater", ints(0, 0, 1, 2)),
-    ("meetings", "score", np.array([0, 1, 1, 2], np.int16)),
     ("between", "width", STENCIL - 1),
     ("between", "parts", 3),
     ("summed scores", "span", (0, 3)),

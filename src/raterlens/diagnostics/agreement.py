@@ -12,7 +12,7 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Indices
 from raterlens.inference.tables import NORMAL_95
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.groupings import Groups, grouped, large, order_of
+from raterlens.ratings.groupings import Groups, grouped, order_of
 
 # -------------------------------------------------------------------------------------------------- rating pairs
 
@@ -96,10 +96,6 @@ def _meetings(
     k, n_raters, nobody = ratings.n_categories, ratings.n_raters, np.empty(0, np.int64)
     first, second = (nobody, nobody) if paired is None else (paired.first, paired.second)
     foreseen = paired.expected if paired is not None and len(paired.expected) == len(paired) else None
-    if large(len(first)):
-        from raterlens.kernels.student_groups import meetings  # may be missing
-
-        return meetings((first, second), foreseen, (ratings.rater, ratings.score), (n_raters, k))
     apart = np.flatnonzero(ratings.rater[first] != ratings.rater[second])
     one, two = first[apart], second[apart]
     swap = ratings.rater[one] > ratings.rater[two]

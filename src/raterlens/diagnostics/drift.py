@@ -230,12 +230,9 @@ def _paths(found: Residuals, line: _Timeline, stretch: Indices, common: Array) -
     inner &= own > 1e-9 * a_all
     lever = np.where(inner, both / np.where(inner, own, 1.0), 0.0)
 
-    pairs = found.pairs
-    middle, width = found.ability.mean[pairs.judged], found.ability.sd[pairs.judged] ** 2
-    # What not knowing abilities costs, with residuals taken as linear in ability across a posterior.
-    lost = (found.tilt_of_pair - middle * found.score_of_pair) ** 2 / np.maximum(width, 1e-12)
+    pairs, lost = found.pairs, found.lost
     centre_of_pair = centre[pairs.rater, 0]
-    beyond = (middle - centre_of_pair) ** 2
+    beyond = (found.ability_of_pair - centre_of_pair) ** 2
     tilt = found.tilt_of_pair - centre_of_pair * found.score_of_pair
     for score, information, done, missing, of_pair in (
         (u, own, a, lost, found.score_of_pair),

@@ -14,7 +14,6 @@ from raterlens.diagnostics.residuals import Residuals
 from raterlens.estimation.scoring import places_of
 from raterlens.inference.expected_scores import rater_scores
 from raterlens.models.calibration import Calibration
-from raterlens.ratings.groupings import large
 
 # ------------------------------------------------------------------------------------------------ fit statistics
 
@@ -37,8 +36,6 @@ def sums_of_contexts(found: Residuals) -> dict[str, Array]:
 
     x: ability according to the other raters; y: score; m: score that they foresee.
     """
-    if large(found.ratings.n_ratings):
-        return _compiled_sums(found)
     x, m = found.rest[found.pairs.of_rating], found.foreseen
     y = found.ratings.score.astype(np.float64)
     infit, outfit = found.squared - found.variance, found.standardised - 1
@@ -48,20 +45,6 @@ def sums_of_contexts(found: Residuals) -> dict[str, Array]:
     parts |= {"noise": found.foreseen_variance, "n": np.ones(len(y))}
     size = len(found.contexts)
     return {name: np.bincount(found.context, part, size).astype(np.float64) for name, part in parts.items()}
-
-
-def _compiled_sums(found: Residuals) -> dict[str, Array]:
-    from raterlens.kernels.diagnostic_sums import add_context_sums  # may be missing
-
-    names = ["squared", "variance", "standardised", "infit", "outfit", "infit_squared", "outfit_squared"]
-    names += ["x", "y", "m", "xx", "yy", "mm", "xy", "xm", "noise", "n"]
-    sums = np.zeros((len(found.contexts), len(names)))
-    add_context_sums(
-        (found.context, found.pairs.of_rating, found.ratings.score, found.rest),
-        (found.squared, found.variance, found.standardised, found.foreseen, found.foreseen_variance),
-        sums,
-    )
-    return dict(zip(names, sums.T, strict=True))
 
 
 def rater_fit(found: Residuals, sums: dict[str, Array] | None = None) -> pl.DataFrame:

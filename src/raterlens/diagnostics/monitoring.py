@@ -185,10 +185,7 @@ def streams(found: Residuals, time: NDArray[np.integer], n_times: int) -> list[S
     level, scale = in_common(found, stretch)[:, stretch]
     theta, slope = found.ability.mean[found.judged], found.slopes[found.ratings.rater]
     score = pairs.sums(found.score - found.information * slope * (level + scale * theta))
-    middle, width = found.ability.mean[pairs.judged], found.ability.sd[pairs.judged] ** 2
-    # What not knowing ability costs, as in `drift.py`.
-    lost = (found.tilt_of_pair - middle * found.score_of_pair) ** 2 / np.maximum(width, 1e-12)
-    information = pairs.sums(found.information) - lost
+    information = pairs.sums(found.information) - found.lost
     # Where ratings vary more than the model says (a halo, say), what is seen counts.
     information = information / max(1.0, float(np.sum(score**2) / max(np.sum(information), 1e-12)))
     moment = np.zeros(len(pairs), np.int64)

@@ -1,6 +1,7 @@
 """Score tests for each rater: responsiveness, alternation, centrality, halo, and bias by level."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,7 @@ from scipy import special
 from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.residuals import Residuals
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.groupings import grouped, large, order_of
+from raterlens.ratings.groupings import grouped, order_of
 
 # --------------------------------------------------------------------------------------------------- score tests
 
@@ -226,17 +227,6 @@ def _successive(found: Residuals, level: Array, centre: Array) -> tuple[Array, A
     level (rater x item) and the same with its sign turned for students below the rater's centre of abilities, each
     among all ratings and among those of the same item."""
     ratings = found.ratings
-    if large(ratings.n_ratings):
-        from raterlens.kernels.diagnostic_sums import add_successive  # may be missing
-
-        sums = np.zeros((4, 3, ratings.n_raters))
-        add_successive(
-            (ratings.rater, ratings.item, ratings.score, found.pairs.of_rating),
-            (level, ratings.n_items, centre, found.rest),
-            sums,
-        )
-        product, size, count = sums.transpose(1, 0, 2)
-        return np.where(size > 0, product / np.maximum(size, 1e-12), 0.0), count
     pair = found.pairs.of_rating
     less = _less(ratings, level)
     side = np.sign(found.rest[pair] - centre[ratings.rater])
@@ -326,20 +316,17 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
     `severity` is how much more severe than with other levels the rater is, beyond what holds for all raters;
     not-a-number where the ratings are too few to say.
     """
-    n_raters, n_levels = found.ratings.n_raters, len(labels)
-    of = _sums(found, level, n_levels)
-    rater, of_level = np.divmod(np.arange(n_raters * n_levels), n_levels)
-    a, b, c, whole = (values[rater] for values in (of.severity, of.both, of.slope, of.whole))
-    information = of.own - _explained(of.with_severity, of.with_slope, a, b, c, found.own_slopes)
+    n_levels = len(labels)
+    of = _on_levels(found, level, n_levels)
+    rater, of_level = np.divmod(np.arange(len(of.n)), n_levels)
     # What holds for all raters, such as a group of abler students, is no rater's bias.
     score = of.score - of.own * common(of.score, of.own, of_level, n_levels)[of_level]
-    sampled = of.seen - of.shared**2 / np.maximum(whole, 1e-12)
 
     kept = np.flatnonzero(of.n)
-    count = of.n[kept]
-    information = np.where(information >= _LEAST_INFORMATION, information, np.nan)[kept]
-    deviation = np.sqrt(np.maximum(information, sampled[kept]))
-    z = -score[kept] / deviation
+    count, score = of.n[kept], score[kept]
+    information = np.where(of.information >= _LEAST_INFORMATION, of.information, np.nan)[kept]
+    deviation = np.sqrt(np.maximum(information, of.sampled[kept]))
+    z = -score / deviation
     p = two_sided(z)
     return pl.DataFrame(
         {
@@ -348,7 +335,7 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
             "n": count.astype(np.int64),
             "mean_score": of.given[kept] / count,
             "expected": of.expected[kept] / count,
-            "severity": -score[kept] / information,
+            "severity": -score / information,
             "severity_se": deviation / information,
             "z": z,
             "p": p,
@@ -357,46 +344,28 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sums:
-    """Over the ratings of each rater on each level ("cell"), then of each rater."""
+class _Levels(NamedTuple):
+    """The ratings of each rater on each level, (raters x levels,) each."""
 
     n: Array
-    """(cells,) ratings"""
     given: Array
-    """(cells,) their scores"""
+    """Sum of their scores"""
     expected: Array
     score: Array
-    """(cells,) U of the level"""
+    """U of the level"""
     own: Array
-    """(cells,) information of the level's effect, what abilities cost taken off; so are the next five"""
-    with_severity: Array
-    """(cells,) that it shares with severity"""
-    with_slope: Array
-    seen: Array
-    """(cells,) squares of what a student contributes to U"""
-    shared: Array
-    """(cells,) products of it with what the student contributes to the score of severity"""
-    severity: Array
-    """(raters,) information"""
-    both: Array
-    slope: Array
-    whole: Array
-    """(raters,) squares of what a student contributes to the score of severity"""
+    """Information of the level's effect, what abilities cost taken off"""
+    information: Array
+    """The same with severity and slope taken out"""
+    sampled: Array
+    """Variance of U as seen over students, severity taken out"""
 
 
-def _sums(found: Residuals, level: NDArray[np.integer], n_levels: int) -> Sums:
-    if large(found.ratings.n_ratings):
-        return _compiled_sums(found, level, n_levels)
-    ratings, pairs = found.ratings, found.pairs
+def _on_levels(found: Residuals, level: NDArray[np.integer], n_levels: int) -> _Levels:
+    ratings, pairs, whole = found.ratings, found.pairs, found.score_of_pair
     n_raters, n_cells = ratings.n_raters, ratings.n_raters * n_levels
     cell_of_rating = ratings.rater.astype(np.int64) * n_levels + level
-    info, theta, ability = (
-        found.information,
-        found.ability.mean[found.judged],
-        found.ability.mean[pairs.judged],
-    )
-    of_width = 1 / np.maximum(found.ability.sd[pairs.judged] ** 2, 1e-12)
+    info, theta, ability = found.information, found.ability.mean[found.judged], found.ability_of_pair
     # The ratings of a pair on one level, and their Cov(residual, ability) over the posterior; that of a whole pair.
     part = grouped(pairs.of_rating, len(pairs), level, n_levels)
     pair, cell = pairs.of_rating[part.example], cell_of_rating[part.example]
@@ -404,49 +373,26 @@ def _sums(found: Residuals, level: NDArray[np.integer], n_levels: int) -> Sums:
         np.bincount(part.of_row, values, len(part))
         for values in (found.tilt - theta * found.score, found.score)
     )
-    lean = found.tilt_of_pair - ability * found.score_of_pair
-    missing, lost = lean_part * lean[pair] * of_width[pair], lean**2 * of_width
+    lean, width = found.lean_of_pair, found.width_of_pair
+    missing, lost = lean_part * lean[pair] / width[pair], lean**2 / width
 
-    def ratings_of(values: NDArray[np.generic] | None) -> Array:
-        return np.bincount(cell_of_rating, values, n_cells).astype(np.float64)
+    def on_cells(of_rating: NDArray[np.generic] | None, of_part: Array | None = None) -> Array:
+        less = 0.0 if of_part is None else np.bincount(cell, of_part, n_cells)
+        return np.asarray(np.bincount(cell_of_rating, of_rating, n_cells) - less, np.float64)
 
-    def parts_of(values: NDArray[np.generic]) -> Array:
-        return np.bincount(cell, values, n_cells).astype(np.float64)
+    def of_rater(of_rating: Array, of_pair: Array) -> Array:
+        sums = np.bincount(ratings.rater, of_rating, n_raters) - np.bincount(pairs.rater, of_pair, n_raters)
+        return np.repeat(sums, n_levels)
 
-    def by_rater(of_rating: Array, of_pair: Array) -> Array:
-        sums = np.bincount(ratings.rater, of_rating, n_raters), np.bincount(pairs.rater, of_pair, n_raters)
-        return np.asarray(sums[0] - sums[1], np.float64)
-
-    return Sums(
-        n=ratings_of(None),
-        given=ratings_of(ratings.score),
-        expected=ratings_of(found.expected),
-        score=ratings_of(found.score),
-        own=ratings_of(info) - parts_of(lean_part**2 * of_width[pair]),
-        with_severity=ratings_of(info) - parts_of(missing),
-        with_slope=ratings_of(info * theta) - parts_of(missing * ability[pair]),
-        seen=parts_of(score_part**2),
-        shared=parts_of(score_part * found.score_of_pair[pair]),
-        severity=by_rater(info, lost),
-        both=by_rater(info * theta, lost * ability),
-        slope=by_rater(info * theta**2, lost * ability**2),
-        whole=np.bincount(pairs.rater, found.score_of_pair**2, n_raters).astype(np.float64),
-    )
-
-
-def _compiled_sums(found: Residuals, level: NDArray[np.integer], n_levels: int) -> Sums:
-    from raterlens.kernels.diagnostic_sums import add_level_sums  # may be missing
-
-    pairs, n_raters = found.pairs, found.ratings.n_raters
-    of_cell, of_rater = np.zeros((n_raters * n_levels, 9)), np.zeros((n_raters, 4))
-    add_level_sums(
-        (pairs.rater, pairs.judged, found.score_of_pair, found.tilt_of_pair),
-        (pairs.ratings.first, pairs.ratings.order, level, n_levels),
-        (found.ratings.score, found.expected, found.score, found.tilt, found.information),
-        (found.ability.mean, found.ability.sd),
-        (of_cell, of_rater),
-    )
-    return Sums(*of_cell.T, *of_rater.T)
+    own, score = on_cells(info, lean_part**2 / width[pair]), on_cells(found.score)
+    a, b, c = (of_rater(info * theta**k, lost * ability**k) for k in range(3))
+    with_severity, with_slope = on_cells(info, missing), on_cells(info * theta, missing * ability[pair])
+    explained = _explained(with_severity, with_slope, a, b, c, found.own_slopes)
+    every = np.repeat(np.bincount(pairs.rater, whole**2, n_raters), n_levels)
+    shared = np.bincount(cell, score_part * whole[pair], n_cells)
+    sampled = np.bincount(cell, score_part**2, n_cells) - shared**2 / np.maximum(every, 1e-12)
+    given, expected = on_cells(ratings.score), on_cells(found.expected)
+    return _Levels(on_cells(None), given, expected, score, own, own - explained, sampled)
 
 
 def common(score: Array, weight: Array, level: Indices, n_levels: int) -> Array:

@@ -22,7 +22,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import Groups, grouped, large
 
 if TYPE_CHECKING:
-    from raterlens.kernels import diagnostic_sums
+    from raterlens.kernels import residual_sweep
 
 
 # ----------------------------------------------------------------------------------------------------- posterior
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # The model's predictions averaged over posteriors, students in blocks: what `residuals` is made of.
 #
-# Large data go through compiled code (`kernels/diagnostic_sums.py`); a test holds it to the readable code here.
+# Large data go through compiled code (`kernels/residual_sweep.py`); a test holds it to the readable code here.
 
 # Numbers in one block of ratings x nodes, or pairs x nodes in compiled code: 4 MB each, a handful at a time.
 _BLOCK = 2**19
@@ -254,18 +254,18 @@ def sweep(work: Pass, block: Block) -> Array:
     return posterior
 
 
-def _compiled(work: Pass) -> "diagnostic_sums.Sweep":
-    from raterlens.kernels import diagnostic_sums  # may be missing
+def _compiled(work: Pass) -> "residual_sweep.Sweep":
+    from raterlens.kernels import residual_sweep  # may be missing
 
     tables = work.tables
-    return diagnostic_sums.Sweep(
-        diagnostic_sums.Grouped(work.first_pair, work.first_rating, work.order, work.context, work.given),
-        diagnostic_sums.Tables(
+    return residual_sweep.Sweep(
+        residual_sweep.Grouped(work.first_pair, work.first_rating, work.order, work.context, work.given),
+        residual_sweep.Tables(
             tables.log_prob, tables.prob, tables.standardised, tables.mean, tables.variance, tables.kurtosis
         ),
         work.nodes.points,
         (work.prior, work.prior_apart),
-        diagnostic_sums.Found(work.of_rating, work.of_pair, work.of_judged),
+        residual_sweep.Found(work.of_rating, work.of_pair, work.of_judged),
     )
 
 
@@ -304,9 +304,9 @@ def averages_for(n_ratings: int) -> tuple[Callable[..., Array], Callable[..., Ar
     """`averaged` and `agreeing`, by compiled code where it pays."""
     if not large(n_ratings):
         return averaged, agreeing
-    from raterlens.kernels import diagnostic_sums  # may be missing
+    from raterlens.kernels import residual_sweep  # may be missing
 
-    return diagnostic_sums.averaged, diagnostic_sums.agreeing
+    return residual_sweep.averaged, residual_sweep.agreeing
 
 
 # ----------------------------------------------------------------------------------------------------- residuals
@@ -417,9 +417,25 @@ class Residuals:
     """The predictions that all of this comes from"""
 
     @property
-    def raw(self) -> Array:
-        """(ratings,) score less expected score"""
-        return self.ratings.score - self.expected
+    def ability_of_pair(self) -> Array:
+        """(pairs,) mean ability of the student"""
+        return np.asarray(self.ability.mean[self.pairs.judged])
+
+    @property
+    def width_of_pair(self) -> Array:
+        """(pairs,) variance of the student's ability"""
+        return np.asarray(np.maximum(self.ability.sd[self.pairs.judged] ** 2, 1e-12))
+
+    @property
+    def lean_of_pair(self) -> Array:
+        """(pairs,) covariance of the score and ability over the posterior"""
+        return self.tilt_of_pair - self.ability_of_pair * self.score_of_pair
+
+    @property
+    def lost(self) -> Array:
+        """(pairs,) information on severity that not knowing ability costs, residuals taken as linear in ability across
+        a posterior"""
+        return self.lean_of_pair**2 / self.width_of_pair
 
 
 def residuals(
