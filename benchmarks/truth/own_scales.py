@@ -50,9 +50,13 @@ def panel(seed: int, spread: float) -> tuple[rl.Ratings, dict[str, Array]]:
                 steps = np.cumsum(reach - THRESHOLDS - moved[rater])
                 chance = special.softmax(np.concatenate([[0.0], steps]))
                 rows.append((student, f"r{rater}", f"i{item}", int(random.choice(5, p=chance))))
-    curves = tuple(AdjacentCurve((THRESHOLDS + own)[None]) for own in moved)
     shared = AdjacentCurve(THRESHOLDS[None])
-    index = Index(shared, Normal(), own=OwnCurves(curves), usual=Usual(shared, float(slope.mean())))
+    index = Index(
+        shared,
+        Normal(),
+        own=OwnCurves(AdjacentCurve((THRESHOLDS + moved)[:, None])),
+        usual=Usual(shared, float(slope.mean())),
+    )
     truth = {
         "eta": severity,
         "sharpness": index.sharpness(slope, severity),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from raterlens import capability
-from raterlens.capability.curves import AdjacentCurve, PassCurve
-from raterlens.capability.index import Index, Usual
+from raterlens.capability.curves import AdjacentCurve, GradedCurve, MarkCurve, PassCurve
+from raterlens.capability.index import Index, OwnCurves, Usual
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal, Window
 
@@ -117,3 +117,47 @@ def test_the_standard_of_ordered_scores_is_how_often_the_middle_mark_is_given(th
         expected.append(part * rater[k] + (1 - part) * rater[k + 1])
     found = index.standard(np.array([slope, 1.4]), np.array([severity, 0.0]))
     assert found == pytest.approx([np.mean(expected), 0.5], abs=4e-3)
+
+
+MOVED = np.array([[-0.4, 0.1, 0.3], [0.5, -0.2, -0.3], [0.0, 0.0, 0.0]])
+TAU = np.array([[-1.0, 0.2, 0.8], [-0.5, 0.1, 0.4]])
+OWN = {
+    "adjacent": (
+        AdjacentCurve(TAU),
+        AdjacentCurve(TAU + MOVED[:, None]),
+        lambda r: AdjacentCurve(TAU + MOVED[r]),
+    ),
+    "graded": (
+        GradedCurve(TAU, get_link("probit")),
+        GradedCurve(TAU + MOVED[:, None], get_link("probit")),
+        lambda r: GradedCurve(TAU + MOVED[r], get_link("probit")),
+    ),
+    "marks": (
+        MarkCurve(np.array([-0.5, 0.5]), 0.7, 6.0, odds=True),
+        MarkCurve(np.array([-0.5, 0.5]), np.array([[0.5], [0.9], [1.3]]), 6.0, odds=True),
+        lambda r: MarkCurve(np.array([-0.5, 0.5]), [0.5, 0.9, 1.3][r], 6.0, odds=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("students", [Normal(0.2, 1.1), Window(0.2, 0.7)], ids=["normal", "window"])
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("draws", [0, 600])
+def test_raters_with_curves_of_their_own_are_each_measured_by_itself(name, students, draws):
+    shared, own, alone = OWN[name]
+    usual = Usual(shared, 1.1, 0.2)
+    together = Index(shared, students, own=OwnCurves(own), usual=usual)
+    a, eta, halo = A, ETA, np.array([0.0, 0.0, 0.0] if draws else [0.5, 0.0, 0.2])
+    if draws:
+        away = 0.1 * np.random.default_rng(3).standard_normal((2, 3, draws))
+        a, eta, halo = A[:, None] + away[0], ETA[:, None] + away[1], halo[:, None]
+    found = [
+        together.rate(a, eta, halo),
+        together.sharpness(a, eta, halo),
+        together.standard(a, eta, halo),
+        together.rate_at(0.4, a, eta, halo),
+    ]
+    for r in range(3):
+        one, given = Index(alone(r), students, usual=usual), (a[r], eta[r], halo[r])
+        expected = [one.rate(*given), one.sharpness(*given), one.standard(*given), one.rate_at(0.4, *given)]
+        np.testing.assert_allclose([each[r] for each in found], expected, atol=2e-7)

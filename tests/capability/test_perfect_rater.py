@@ -57,7 +57,7 @@ def test_it_is_a_share_of_what_the_best_rater_with_the_same_marks_reaches(name, 
         shares = (np.arange(40_000) + 0.5) / 40_000
         theta = np.interp(shares, np.append(0, np.cumsum(students.share)), students.edges)
     off = theta - theta.mean()
-    found = sharpness_of(curve, students, A, ETA)
+    found = sharpness_of(students, curve, A, ETA)
     for a, eta, one in zip(A, ETA, found, strict=True):
         if name == "log":
             continue
@@ -71,27 +71,27 @@ def test_it_is_a_share_of_what_the_best_rater_with_the_same_marks_reaches(name, 
 @pytest.mark.parametrize("name", CURVES)
 def test_it_goes_from_0_to_1_with_the_slope(name):
     slopes = np.array([0.0, 1e-3, 0.1, 0.5, 1.0, 3.0, 10.0, 300.0])
-    found = sharpness_of(CURVES[name], Normal(), slopes, np.zeros(8))
+    found = sharpness_of(Normal(), CURVES[name], slopes, np.zeros(8))
     assert found[0] == 0
     assert found[1] < 0.01
     assert (np.diff(found) > 0).all()
     assert found[-1] == pytest.approx(1, abs=0.02)
-    np.testing.assert_allclose(sharpness_of(CURVES[name], Normal(), -slopes, np.zeros(8)), -found, atol=1e-12)
+    np.testing.assert_allclose(sharpness_of(Normal(), CURVES[name], -slopes, np.zeros(8)), -found, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", CURVES)
 def test_gradients_are_those_of_the_probit_form_and_of_wider_differences(name):
-    by_slope, by_severity, _ = sharpness_gradient(CURVES[name], Normal(), A, ETA)
+    by_slope, by_severity, _ = sharpness_gradient(Normal(), CURVES[name], A, ETA)
     if name == "probit":
         np.testing.assert_allclose(by_slope, (1 + A**2) ** -1.5, atol=1e-7)
         np.testing.assert_allclose(by_severity, 0, atol=1e-7)
     h = 2e-3
-    wide = [sharpness_of(CURVES[name], Normal(), A + s * h, ETA) for s in (1, -1)]
+    wide = [sharpness_of(Normal(), CURVES[name], A + s * h, ETA) for s in (1, -1)]
     np.testing.assert_allclose(by_slope, (wide[0] - wide[1]) / (2 * h), atol=1e-5)
-    wide = [sharpness_of(CURVES[name], Normal(), A, ETA + s * h) for s in (1, -1)]
+    wide = [sharpness_of(Normal(), CURVES[name], A, ETA + s * h) for s in (1, -1)]
     np.testing.assert_allclose(by_severity, (wide[0] - wide[1]) / (2 * h), atol=1e-5)
-    wide = [sharpness_of(CURVES[name], Normal(), A, ETA, 0.5 + s * h) for s in (1, -1)]
-    by_halo = sharpness_gradient(CURVES[name], Normal(), A, ETA, 0.5)[2]
+    wide = [sharpness_of(Normal(), CURVES[name], A, ETA, 0.5 + s * h) for s in (1, -1)]
+    by_halo = sharpness_gradient(Normal(), CURVES[name], A, ETA, 0.5)[2]
     np.testing.assert_allclose(by_halo, (wide[0] - wide[1]) / (2 * h), atol=1e-5)
 
 
@@ -99,8 +99,8 @@ def test_gradients_are_those_of_the_probit_form_and_of_wider_differences(name):
 def test_capability_against_the_perfect_rater_is_sharpness_less_what_the_standard_costs(name):
     curve = PassCurve(get_link(name))
     kappa = np.sqrt(2 * np.pi) * Normal().rate(curve, A, ETA)
-    off = stats.norm.ppf(standard_of(curve, Normal(), A, ETA))
-    expected = sharpness_of(curve, Normal(), A, ETA) * np.exp(-(off**2) / 2)
+    off = stats.norm.ppf(standard_of(Normal(), curve, A, ETA))
+    expected = sharpness_of(Normal(), curve, A, ETA) * np.exp(-(off**2) / 2)
     np.testing.assert_allclose(kappa, expected, rtol=1e-9)
 
 
@@ -108,7 +108,7 @@ def test_capability_against_the_perfect_rater_is_sharpness_less_what_the_standar
 @pytest.mark.parametrize("name", CURVES)
 def test_the_average_rater_s_standard_is_a_half_and_severe_raters_are_below(name, population):
     curve, students = CURVES[name], POPULATIONS[population]
-    average, severe, lenient = (standard_of(curve, students, A, np.full(4, eta)) for eta in (0.0, 1.0, -1.0))
+    average, severe, lenient = (standard_of(students, curve, A, np.full(4, eta)) for eta in (0.0, 1.0, -1.0))
     np.testing.assert_allclose(
         average, 0.5, atol=0.12 if name in ("log", "cloglog") or population == "steps" else 0.02
     )
@@ -119,6 +119,6 @@ def test_the_average_rater_s_standard_is_a_half_and_severe_raters_are_below(name
 def test_extreme_severities_stay_finite():
     for curve in CURVES.values():
         for students in (Normal(), Window(0.0, 0.5)):
-            found = sharpness_of(curve, students, np.full(4, 0.7), np.array([-60.0, -25.0, 25.0, 60.0]))
+            found = sharpness_of(students, curve, np.full(4, 0.7), np.array([-60.0, -25.0, 25.0, 60.0]))
             assert np.isfinite(found).all()
             assert (np.abs(found) <= 1).all()

@@ -52,7 +52,7 @@ def test_a_normal_distribution_seen_through_another(slope):
     """Variances add, wherever the grid ends."""
     severity = np.array([0.0, 1.0, -3.0, 25.0, -25.0, 39.0, -41.0, 300.0, -300.0])
     tables = np.stack([special.ndtr(NODES), special.ndtr(-NODES)])
-    found = normal_averages(tables, NODES, np.full(9, slope), severity)
+    found = normal_averages(tables[None], NODES, np.full((1, 9), slope), severity[None])[:, 0]
     spread = np.sqrt(1 + slope**2)
     np.testing.assert_allclose(
         found, [special.ndtr(-severity / spread), special.ndtr(severity / spread)], rtol=1e-11, atol=1e-17
@@ -62,12 +62,13 @@ def test_a_normal_distribution_seen_through_another(slope):
 def test_a_constant_is_its_own_average():
     random = np.random.default_rng(3)
     slope, severity = random.uniform(0.25, 16, 500), random.normal(0, 60, 500)
-    found = normal_averages(np.full((2, len(NODES)), [[1.0], [7.0]]), NODES, slope, severity)
-    np.testing.assert_allclose(found, np.full((2, 500), [[1.0], [7.0]]), rtol=1e-13)
+    tables = np.multiply.outer([[1.0, 7.0], [3.0, 0.0]], np.ones(len(NODES)))
+    found = normal_averages(tables, NODES, slope.reshape(2, 250), severity.reshape(2, 250))
+    np.testing.assert_allclose(found, np.multiply.outer([[1.0, 3.0], [7.0, 0.0]], np.ones(250)), rtol=1e-13)
 
 
 def test_what_falls_like_an_exponential_keeps_its_digits():
     """E[exp(x)] = exp(slope^2 / 2 - severity): most of it lies a slope above the mean."""
     slope = np.array([0.5, 1.5, 3.0])
-    found = normal_averages(np.exp(NODES)[None], NODES, slope, np.zeros(3))
-    np.testing.assert_allclose(found[0], np.exp(slope**2 / 2), rtol=1e-12)
+    found = normal_averages(np.exp(NODES)[None, None], NODES, slope[None], np.zeros((1, 3)))
+    np.testing.assert_allclose(found[0, 0], np.exp(slope**2 / 2), rtol=1e-12)

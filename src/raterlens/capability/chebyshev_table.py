@@ -33,7 +33,7 @@ WORTH = 4 * _NODES**2
 # Numbers of a table's products at a time.
 _AT_A_TIME = 4_000_000
 
-Function = Callable[[Array, Array], Array]
+Function = Callable[[Array, Array, Indices], Array]
 Sizes = Sequence[tuple[int, int]]
 Shifts = Sequence[tuple[float, Array | float]]
 """Weights, and what is taken off the severity."""
@@ -48,32 +48,34 @@ def many_draws(a: Array) -> bool:
 def read_off(function: Function, a: Array, eta: Array, shifts: Shifts = UNSHIFTED) -> Array:
     """The weighted sum of `function` at every (a, eta - shift), both (rows, places): a table for each row.
 
-    `function` may return several numbers per place, in axes before those of the places.
+    `function` is told which rows these are, and may return several numbers per place, in axes before those of the
+    places.
     """
-    size = max(1, _AT_A_TIME // (a.shape[1] * _NODES))
-    if len(a) <= size:
-        return _of_rows(function, a, eta, shifts, _SIZES if shifts is UNSHIFTED else _SHIFTED_SIZES)
-    parts = [slice(first, first + size) for first in range(0, len(a), size)]
-    return np.concatenate(
-        [read_off(function, a[rows], eta[rows], _at_places(shifts, rows)) for rows in parts], axis=-2
+    sizes, every = (
+        _SIZES if shifts is UNSHIFTED else _SHIFTED_SIZES,
+        _Places(a, eta, np.arange(len(a)), shifts),
     )
+    size = max(1, _AT_A_TIME // (a.shape[1] * _NODES))
+    parts = [np.arange(first, min(first + size, len(a))) for first in range(0, len(a), size)]
+    return np.concatenate([_of_rows(function, every.of(rows), sizes) for rows in parts], axis=-2)
 
 
 def read_off_slopes(function: Callable[[Array], Array], a: Array) -> Array:
     """A function of slopes alone at every one of them, (rows, places): a table for each row."""
     # Any severities will do: there is one polynomial of them, a constant.
-    return _of_rows(lambda slope, _: function(slope), a, a, UNSHIFTED, _SLOPE_SIZES)
+    return _of_rows(lambda slope, *_: function(slope), _Places(a, a, np.arange(len(a))), _SLOPE_SIZES)
 
 
-def _of_rows(function: Function, a: Array, eta: Array, shifts: Shifts, sizes: Sizes) -> Array:
+def _of_rows(function: Function, draws: "_Places", sizes: Sizes) -> Array:
     """Each row by the first of the sizes that is close enough for it, whatever the others need."""
+    a, eta = draws.a, draws.eta
     row = np.arange(len(a))[:, None]
     outermost = np.stack([a.argmin(1), a.argmax(1), eta.argmin(1), eta.argmax(1)], axis=1)
     few = np.concatenate([outermost, np.broadcast_to(np.arange(_OTHERS), (len(a), _OTHERS))], axis=1)
-    tried = _Places(a[row, few], eta[row, few], _at_places(shifts, row, few))
-    exact = summed(function, *tried)
-    draws, found = _Places(a, eta, shifts), np.empty((*exact.shape[:-1], a.shape[1]))
-    ends = tried if shifts is UNSHIFTED else draws
+    tried = _Places(a[row, few], eta[row, few], draws.row, _at_places(draws.shifts, row, few))
+    exact = summed(function, tried)
+    found = np.empty((*exact.shape[:-1], a.shape[1]))
+    ends = tried if draws.shifts is UNSHIFTED else draws
     left, wide = np.arange(len(a)), np.ptp(tried.a, axis=1) > 2 * _NEAR
     for size in sizes:
         some = left[~wide[left]] if size is _SIZES[0] else left
@@ -86,26 +88,28 @@ def _of_rows(function: Function, a: Array, eta: Array, shifts: Shifts, sizes: Si
             (table if close.all() else table.of_rows(close)).fill(found, draws, some[close])
         left = np.setdiff1d(left, some[close], assume_unique=True)
     if len(left):
-        found[..., left, :] = summed(function, *draws.of(left))
+        found[..., left, :] = summed(function, draws.of(left))
     return found
 
 
-def summed(function: Function, a: Array, eta: Array, shifts: Shifts) -> Array:
-    """The same, of the function itself."""
-    return np.asarray(sum(weight * function(a, eta - shift) for weight, shift in shifts))
-
-
 class _Places(NamedTuple):
-    """Slopes and severities, each (rows, places), and what the latter are shifted by."""
+    """Slopes and severities, each (rows, places), whose they are, and what the latter are shifted by."""
 
     a: Array
     eta: Array
-    shifts: Shifts
+    row: Indices
+    shifts: Shifts = UNSHIFTED
 
     def of(self, rows: Indices) -> "_Places":
         if len(rows) == len(self.a):
             return self
-        return _Places(self.a[rows], self.eta[rows], _at_places(self.shifts, rows))
+        return _Places(self.a[rows], self.eta[rows], self.row[rows], _at_places(self.shifts, rows))
+
+
+def summed(function: Function, places: _Places) -> Array:
+    """The same, of the function itself."""
+    a, eta, row, shifts = places
+    return np.asarray(sum(weight * function(a, eta - shift, row) for weight, shift in shifts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +138,8 @@ class _Table:
             (centre[0][:, None] + half[0][:, None] * slopes)[:, :, None],
             (centre[1][:, None] + half[1][:, None] * severities)[:, None, :],
         )
-        values = function(*(np.broadcast_to(x, rectangle).reshape(len(places.a), -1) for x in nodes))
+        slope, severity = (np.broadcast_to(x, rectangle).reshape(len(places.a), -1) for x in nodes)
+        values = function(slope, severity, places.row)
         values = values.reshape(*values.shape[:-1], *size)
         return _Table(centre, half, to_slopes @ values @ to_severities.T)
 
@@ -160,7 +165,7 @@ class _Table:
 
     def _by_numpy(self, places: _Places) -> Array:
         """(..., rows, places)"""
-        (a, eta, shifts), size = places, self.coefficients.shape[-2:]
+        (a, eta, _, shifts), size = places, self.coefficients.shape[-2:]
         by_a = chebyshev.chebvander(self._within(0, a), size[0] - 1)
         by_eta = sum(
             weight * chebyshev.chebvander(self._within(1, eta - shift), size[1] - 1)

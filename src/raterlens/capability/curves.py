@@ -8,22 +8,14 @@ own thresholds each) the curve is their average. With two categories and τ = 0 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from scipy import special
 
-from raterlens.base.arrays import Array
+from raterlens.base.arrays import Array, Indices
 from raterlens.capability.chebyshev_table import many_draws, read_off
-from raterlens.capability.integrals import (
-    Grid,
-    many_steep,
-    moments,
-    pass_and_fail,
-    quadrature,
-    rates_and_density,
-    reached,
-)
+from raterlens.capability.integrals import Grid, averages, moments, pass_and_fail, rates_and_density
 from raterlens.capability.links import Link
 
 # Half the width of the stretch of s on which a curve with threshold 0 rises.
@@ -39,7 +31,14 @@ _WEIGHTS /= _WEIGHTS.sum()
 
 
 class Curve(Protocol):
-    """A way of scoring, as capability needs it."""
+    """A way of scoring, as capability needs it; or `own` ones of several raters, who are then the rows of slopes and
+    severities (raters, places) and of predictors (..., raters, places)."""
+
+    @property
+    def own(self) -> bool: ...
+
+    def of(self, rows: Indices | slice) -> "Curve":
+        """Those of these raters; itself where it is that of all."""
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -68,6 +67,9 @@ class Curve(Protocol):
     def rates(self, a: Array, eta: Array) -> Array:
         """(2, steps, ...): the same on average over a standard normal population."""
 
+    def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
+        """`rates`, and the first of the moments."""
+
     def expected(self, a: Array, eta: Array) -> Array:
         """The mean on average over a standard normal population."""
 
@@ -77,6 +79,10 @@ class PassCurve:
     """Pass or fail through a link."""
 
     link: Link
+    own = False
+
+    def of(self, rows: Indices | slice) -> "PassCurve":
+        return self
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -109,7 +115,6 @@ class PassCurve:
         return np.asarray(pass_and_fail(a, eta, self.link)[0])
 
     def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
-        """`rates`, and the first of the moments."""
         rates, density = rates_and_density(a, eta, self.link)
         return rates[:, None], density
 
@@ -120,93 +125,22 @@ def through_log_link(curve: Curve) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GradedCurve:
-    """Cumulative scores, P(y ≥ k) = F(s − τ_k): every threshold is a pass/fail decision of its own."""
+class _Ordered:
+    """Ordered scores by their thresholds."""
 
     thresholds: Array
-    """(scales, steps)"""
-    link: Link
+    """(scales, steps), not a number beyond a scale's highest score; or (raters, scales, steps)."""
+
+    @property
+    def own(self) -> bool:
+        return self.thresholds.ndim == 3
+
+    def of(self, rows: Indices | slice) -> Self:
+        return replace(self, thresholds=self.thresholds[rows]) if self.own else self
 
     @property
     def reach(self) -> tuple[float, float]:
-        return _around(self.thresholds)
-
-    def mean(self, s: Array) -> Array:
-        return np.asarray(np.mean([np.exp(self.link.log_pass(s - tau)) for tau in self._each()], axis=0))
-
-    def density(self, s: Array) -> Array:
-        return np.asarray(np.mean([self.link.density(s - tau) for tau in self._each()], axis=0))
-
-    def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
-        a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
-        steep = None if order or self.link.name != "logit" else many_steep(np.abs(a), eta, self._grid)
-        if steep is None:
-            each = [moments(a, eta + tau, self.link, order) for tau in self._each()]
-            return np.asarray(np.mean(each, axis=0))
-        # One density for all thresholds, not a mixture for each of them.
-        out = np.empty((1, *a.shape))
-        out[:, steep] = quadrature(np.abs(a[steep]), eta[steep], self.density, 0, self._grid)
-        if not steep.all():
-            each = [moments(a[~steep], eta[~steep] + tau, self.link) for tau in self._each()]
-            out[:, ~steep] = np.mean(each, axis=0)
-        return out
-
-    @property
-    def step_weights(self) -> Array:
-        return np.full(self.thresholds.size, 1 / self.thresholds.size)
-
-    @property
-    def scales(self) -> tuple[int, ...]:
-        return (self.thresholds.shape[1],) * len(self.thresholds)
-
-    def cumulative(self, s: Array) -> Array:
-        return np.concatenate([PassCurve(self.link).cumulative(s - tau) for tau in self._each()], axis=1)
-
-    def rates(self, a: Array, eta: Array) -> Array:
-        a, eta = np.broadcast_arrays(a, eta)
-        return pass_and_fail(a, np.add.outer(self._each(), eta), self.link)
-
-    def expected(self, a: Array, eta: Array) -> Array:
-        return np.asarray(self.rates(a, eta)[0].mean(axis=0))
-
-    @property
-    def _grid(self) -> Grid:
-        """The grid of the logit: its error, exp(-2 pi^2 / step), is negligible."""
-        return Grid(0.25, float(self.thresholds.min()) - _TAIL, float(self.thresholds.max()) + _TAIL)
-
-    def _each(self) -> Array:
-        return self.thresholds.ravel()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AdjacentCurve:
-    """Adjacent-category logits, log P(y = k) / P(y = k − 1) = s − τ_k: the density is Var(y | s) / (K − 1)."""
-
-    thresholds: Array
-    """(scales, steps); not a number beyond a scale's highest score."""
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        return _around(self.thresholds)
-
-    def mean(self, s: Array) -> Array:
-        """Share of each scale's own highest score."""
-        return np.asarray(np.mean([_mean(p) / (len(p) - 1) for p in self._probabilities(s)], axis=0))
-
-    def density(self, s: Array) -> Array:
-        return np.asarray(np.mean([_variance(p) / (len(p) - 1) for p in self._probabilities(s)], axis=0))
-
-    def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
-        a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
-        if not order and many_draws(a):
-            return read_off(self._moment, np.abs(a), eta)[None]
-        flat = quadrature(np.abs(a).ravel(), eta.ravel(), self.density, order, self._grid)
-        if order:
-            flat[1] *= np.where(a.ravel() < 0, -1.0, 1.0)
-        return flat.reshape(order + 1, *a.shape)
-
-    def _moment(self, a: Array, eta: Array) -> Array:
-        return quadrature(a.ravel(), eta.ravel(), self.density, 0, self._grid).reshape(a.shape)
+        return float(np.nanmin(self.thresholds)) - _REACH, float(np.nanmax(self.thresholds)) + _REACH
 
     @property
     def step_weights(self) -> Array:
@@ -215,64 +149,113 @@ class AdjacentCurve:
 
     @property
     def scales(self) -> tuple[int, ...]:
-        return tuple(np.isfinite(self.thresholds).sum(axis=1).tolist())
+        return tuple(map(len, self._scales()))
 
-    def cumulative(self, s: Array) -> Array:
-        out, first = np.empty((2, len(self.step_weights), *np.shape(s))), 0
-        for p in self._probabilities(s):
-            steps = len(p) - 1
-            above, below = out[:, first : first + steps]
-            above[-1], below[0] = p[-1], p[0]
-            for k in range(1, steps):
-                np.add(below[k - 1], p[k], out=below[k, ...])
-                np.add(above[-k], p[-1 - k], out=above[-1 - k, ...])
-            first += steps
-        return out
-
-    def rates(self, a: Array, eta: Array) -> Array:
-        a, eta = np.broadcast_arrays(np.abs(a), np.asarray(eta, np.float64))
-        return read_off(self._rates, a, eta) if many_draws(a) else self._rates(a, eta)
-
-    def _rates(self, a: Array, eta: Array) -> Array:
-        return reached(a, eta, self.cumulative, self._step_densities, self._grid)
+    def _scales(self) -> list[Array]:
+        """Thresholds of each scale, (steps,) or (steps, raters, 1)."""
+        if not self.own:
+            return [own[np.isfinite(own)] for own in self.thresholds]
+        each = self.thresholds.transpose(1, 2, 0)[..., None]
+        return [own[np.isfinite(own[:, 0, 0])] for own in each]
 
     def expected(self, a: Array, eta: Array) -> Array:
-        a, eta = np.broadcast_arrays(np.abs(a), np.asarray(eta, np.float64))
-        return read_off(self._expected, a, eta) if many_draws(a) else self._expected(a, eta)
+        return np.asarray(np.tensordot(self.step_weights, self.rates(a, eta)[0], 1))
 
-    def _expected(self, a: Array, eta: Array) -> Array:
-        def both(s: Array) -> Array:
-            mean = self.mean(s)
-            return np.stack([mean, 1 - mean])[:, None]
+    def rates(self, a: Array, eta: Array) -> Array:
+        raise NotImplementedError
 
-        return np.asarray(reached(a, eta, both, lambda x: self.density(x)[None], self._grid)[0, 0])
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradedCurve(_Ordered):
+    """Cumulative scores, P(y ≥ k) = F(s − τ_k): every threshold is a pass/fail decision of its own."""
+
+    link: Link
+
+    def mean(self, s: Array) -> Array:
+        return np.asarray(np.mean([np.exp(self.link.log_pass(s - tau)) for tau in self._each()], axis=0))
+
+    def density(self, s: Array) -> Array:
+        return np.asarray(np.mean([self.link.density(s - tau) for tau in self._each()], axis=0))
+
+    def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
+        each = [moments(a, eta + tau, self.link, order) for tau in self._each()]
+        return np.asarray(np.mean(each, axis=0))
+
+    def cumulative(self, s: Array) -> Array:
+        return np.concatenate([PassCurve(self.link).cumulative(s - tau) for tau in self._each()], axis=1)
+
+    def rates(self, a: Array, eta: Array) -> Array:
+        return pass_and_fail(a, np.stack([np.asarray(eta + tau) for tau in self._each()]), self.link)
+
+    def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
+        return self.rates(a, eta), self.moments(a, eta)[0]
+
+    def _each(self) -> list[Array]:
+        return [tau for scale in self._scales() for tau in scale]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdjacentCurve(_Ordered):
+    """Adjacent-category logits, log P(y = k) / P(y = k − 1) = s − τ_k: the density is Var(y | s) / (K − 1)."""
+
+    def mean(self, s: Array) -> Array:
+        """Share of each scale's own highest score."""
+        return np.asarray(np.mean([_mean(p) / (len(p) - 1) for p in self._probabilities(s)], axis=0))
+
+    def density(self, s: Array) -> Array:
+        return _density(self._probabilities(s))
+
+    def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
+        if not order:
+            return self.rates_and_density(a, eta)[1][None]
+
+        def density(s: Array, rows: Indices) -> Array:
+            return self.of(rows).density(s)[None]
+
+        found = averages(density, a, eta, self._grid, own=self.own, order=order)[:, 0]
+        found[1] *= np.where(a < 0, -1.0, 1.0)
+        return found
+
+    def cumulative(self, s: Array) -> Array:
+        return _cumulative(self._probabilities(s))
+
+    def rates(self, a: Array, eta: Array) -> Array:
+        return self.rates_and_density(a, eta)[0]
+
+    def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
+        a, eta = np.broadcast_arrays(np.abs(np.asarray(a, np.float64)), np.asarray(eta, np.float64))
+        if many_draws(a):
+            *rates, density = read_off(lambda a, eta, rows: self.of(rows)._averages(a, eta), a, eta)
+        else:
+            *rates, density = self._averages(a, eta)
+        return np.reshape(rates, (2, -1, *a.shape)), density
+
+    def _averages(self, a: Array, eta: Array) -> Array:
+        """(2 steps + 1, ...)"""
+
+        def functions(s: Array, rows: Indices) -> Array:
+            p = self.of(rows)._probabilities(s)
+            density = _density(p)
+            return np.concatenate([_cumulative(p).reshape(-1, *density.shape), density[None]])
+
+        return np.asarray(averages(functions, a, eta, self._grid, own=self.own)[0])
 
     @property
     def _grid(self) -> Grid:
         # The sum of exp(k s − ..) is a polynomial in exp(s) with positive coefficients: its roots, the poles of the
         # density, keep at least π / (K − 1) from the real line, and this step leaves less than 1e-11.
         low, high = float(np.nanmin(self.thresholds)), float(np.nanmax(self.thresholds))
-        return Grid(min(0.4, 0.75 / self.thresholds.shape[1]), low - _TAIL, high + _TAIL)
-
-    def _step_densities(self, s: Array) -> Array:
-        """(steps, ...): d P(y ≥ k) / ds = sum over j ≥ k of P(y = j) (j − E[y])."""
-        found = []
-        for p in self._probabilities(s):
-            pull = p * (_scores(p) - _mean(p))
-            found.append(np.flip(np.cumsum(np.flip(pull[1:], 0), 0), 0))
-        return np.concatenate(found)
+        return Grid(min(0.4, 0.75 / self.thresholds.shape[-1]), low - _TAIL, high + _TAIL)
 
     def _probabilities(self, s: Array) -> list[Array]:
         """(categories, ...) of every scale; sums along a short last axis would be slow."""
-        scales = [own[np.isfinite(own)] for own in self.thresholds]
-        s = np.asarray(s, np.float64)
+        scales, s = self._scales(), np.asarray(s, np.float64)
         furthest = np.abs(s).max(initial=0.0)
-        if all(len(tau) * furthest + np.abs(tau).sum() < _LARGEST_EXPONENT for tau in scales):
+        if all(len(tau) * furthest + np.abs(tau).sum(0).max() < _LARGEST_EXPONENT for tau in scales):
             return [_by_odds(np.exp(s), np.exp(-tau)) for tau in scales]
         found = []
         for tau in scales:
-            logs = np.multiply.outer(np.arange(len(tau) + 1), s)
-            logs -= np.append(0.0, np.cumsum(tau)).reshape(-1, *[1] * np.ndim(s))
+            logs = np.stack([k * s - tau[:k].sum(axis=0) for k in range(len(tau) + 1)])
             found.append(special.softmax(logs, axis=0))
         return found
 
@@ -285,11 +268,18 @@ class MarkCurve:
     edges: Array
     """(steps,): in units, halfway between neighbouring marks."""
     noise: float | Array
-    """Standard deviation."""
+    """Standard deviation; (raters, 1) of each rater."""
     span: float
     """Units on the scale of marks."""
     odds: bool = False
     """Marks are probabilities."""
+
+    @property
+    def own(self) -> bool:
+        return np.ndim(self.noise) > 0
+
+    def of(self, rows: Indices | slice) -> "MarkCurve":
+        return replace(self, noise=np.asarray(self.noise)[rows]) if self.own else self
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -333,6 +323,9 @@ class MarkCurve:
     def rates(self, a: Array, eta: Array) -> Array:
         return self.widened(a).cumulative(-np.asarray(eta))
 
+    def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
+        return self.rates(a, eta), self.moments(a, eta)[0]
+
     def expected(self, a: Array, eta: Array) -> Array:
         return self.widened(a).mean(-np.asarray(eta))
 
@@ -343,7 +336,7 @@ class MarkCurve:
 
 def _by_odds(odds: Array, easier: Array) -> Array:
     """(categories, ...): each step multiplies by the odds of reaching it, so that one exponential does for all."""
-    p = np.empty((len(easier) + 1, *odds.shape))
+    p = np.empty((len(easier) + 1, *np.broadcast_shapes(odds.shape, easier.shape[1:])))
     p[0] = 1.0
     for k, factor in enumerate(easier):
         np.multiply(p[k], odds, out=p[k + 1, ...])
@@ -371,5 +364,14 @@ def _variance(p: Array) -> Array:
     return np.asarray(np.sum(p * (_scores(p) - _mean(p)) ** 2, axis=0))
 
 
-def _around(thresholds: Array) -> tuple[float, float]:
-    return float(np.nanmin(thresholds)) - _REACH, float(np.nanmax(thresholds)) + _REACH
+def _density(probabilities: list[Array]) -> Array:
+    return np.asarray(np.mean([_variance(p) / (len(p) - 1) for p in probabilities], axis=0))
+
+
+def _cumulative(probabilities: list[Array]) -> Array:
+    """(2, steps, ...), each from the smaller end, so that no digits are lost."""
+    found = []
+    for p in probabilities:
+        above = np.flip(np.cumsum(np.flip(p[1:], 0), 0), 0)
+        found.append(np.stack([above, np.cumsum(p[:-1], axis=0)]))
+    return np.concatenate(found, axis=1)

@@ -450,4 +450,4 @@ def sharpness(
     """
     a = number("slope", slope, "leave out raters without an estimate")
     eta = number("severity", severity, "leave out raters without an estimate")
-    return plain(sharpness_of(PassCurve(get_link(link)), normal_students(mean, sd), a, eta))
+    return plain(sharpness_of(normal_students(mean, sd), PassCurve(get_link(link)), a, eta))

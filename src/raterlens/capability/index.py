@@ -1,6 +1,6 @@
 """The capability index, sharpness and standard as functions of slope, severity and yardstick, with their gradients."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -36,7 +36,7 @@ _STEP = 1e-4
 
 
 def sharpness_of(
-    curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float = 0.0
+    population: Population, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0
 ) -> Array:
     """Sharpness of raters with slope a, severity eta and a reading effect of variance `halo`."""
     a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
@@ -52,15 +52,15 @@ def sharpness_of(
 
 
 def rate_and_sharpness(
-    curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float = 0.0
+    population: Population, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0
 ) -> Array:
     """(2, ...): how fast scores rise with ability, and sharpness, which of normal abilities follows from that."""
     if not isinstance(population, Normal) or through_log_link(curve) or isinstance(curve, MarkCurve):
-        return np.stack([population.rate(curve, a, eta, halo), sharpness_of(curve, population, a, eta, halo)])
-    return all_of_normal(curve, population, a, eta, halo)[:2]
+        return np.stack([population.rate(curve, a, eta, halo), sharpness_of(population, curve, a, eta, halo)])
+    return all_of_normal(population, curve, a, eta, halo)[:2]
 
 
-def all_of_normal(curve: Curve, population: Normal, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+def all_of_normal(population: Normal, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
     """(3, ...): how fast scores rise with ability, sharpness, and the expected score as a share of its range."""
     share, follows = population.follows(curve, a, eta, halo)
     sharpness = _share_of_most(curve, population, share, follows)
@@ -79,14 +79,14 @@ def _share_of_most(curve: Curve, population: Population, share: Array, follows: 
 
 
 def sharpness_gradient(
-    curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float = 0.0
+    population: Population, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0
 ) -> tuple[Array, Array, Array]:
     """Derivatives of sharpness in the slope, the severity and the variance of the reading effect."""
 
     def rise(by_slope: float, by_severity: float, by_halo: float) -> Array:
         variances = [np.maximum(halo + sign * by_halo, 0.0) for sign in (1, -1)]
         above, below = (
-            sharpness_of(curve, population, a + sign * by_slope, eta + sign * by_severity, variance)
+            sharpness_of(population, curve, a + sign * by_slope, eta + sign * by_severity, variance)
             for sign, variance in zip((1, -1), variances, strict=True)
         )
         width = variances[0] - variances[1] if by_halo else 2 * _STEP
@@ -105,7 +105,7 @@ class Usual:
     alpha: float = 0.0
     """The predictor of an average student."""
 
-    def share(self, curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float) -> Array:
+    def share(self, population: Population, curve: Curve, a: Array, eta: Array, halo: Array | float) -> Array:
         """Share of students to whom raters who score by this curve give the middle mark: what this one gives to half
         of them.
 
@@ -140,7 +140,7 @@ def _middle_mark(usual: Usual, population: Population) -> tuple[float, Array]:
 
 
 def standard_of(
-    curve: Curve, population: Population, a: Array, eta: Array, halo: Array | float = 0.0
+    population: Population, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0
 ) -> Array:
     """Share of passes where the average rater's is a half.
 
@@ -178,6 +178,10 @@ def _at_best_severity(curve: Curve, population: Population, a: Array) -> Array:
 _FLAT = 1e-6
 
 
+Value = Callable[[Curve, Array, Array, Array | float], Array]
+"""Function of a curve, slopes, severities and variances of the reading effect."""
+
+
 class Gradient(NamedTuple):
     """Derivatives in the slope, the severity, sigma and the variance of the reading effect."""
 
@@ -191,18 +195,18 @@ class Gradient(NamedTuple):
 class OwnCurves:
     """How each rater uses the scale, and how well that is known."""
 
-    curves: tuple[Curve, ...]
-    nearby: tuple[tuple[tuple[Curve, Curve], ...], ...] = ()
-    """Curves of each rater half a `NEARBY` below and above its own, for each contrast of its thresholds."""
+    curve: Curve
+    """Its rows are the raters."""
+    nearby: tuple[tuple[Curve, Curve], ...] = ()
+    """Half a `NEARBY` below and above, for each contrast of thresholds."""
     covariance: Array | None = None
     """(raters, 2 + contrasts, 2 + contrasts): of slope, severity, and the contrasts of the thresholds."""
 
     def of(self, rows: Indices | slice) -> "OwnCurves":
-        some = np.arange(len(self.curves))[rows].tolist()
         return OwnCurves(
-            tuple(self.curves[place] for place in some),
-            tuple(self.nearby[place] for place in some) if self.nearby else (),
-            None if self.covariance is None else self.covariance[some],
+            self.curve.of(rows),
+            tuple((low.of(rows), high.of(rows)) for low, high in self.nearby),
+            None if self.covariance is None else self.covariance[rows],
         )
 
 
@@ -224,7 +228,7 @@ class Index:
     """The yardstick is a rater without noise, whatever sigma is."""
     own: "OwnCurves | None" = None
     """Where raters use the scale in their own ways; `curve` is then the yardstick's. The first axis of slopes and
-    severities is that of these raters, unless it is one rater's."""
+    severities is that of these raters."""
     usual: Usual | None = None
     """The average rater; None for pass and fail, and where no standard is asked for."""
 
@@ -259,17 +263,13 @@ class Index:
 
     def rate(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """How fast the expected score rises with ability, on average."""
-        if self.own is not None:
-            return self._each("rate", a, eta, halo)
-        return self._at(partial(self.population.rate, self.curve), a, eta, halo)
+        return self._at(self.population.rate, a, eta, halo)
 
     def kappa_and_sharpness(
         self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0
     ) -> tuple[Array, Array]:
         """Both, in less time than one after the other."""
-        if self.own is not None:
-            return self.rate(a, eta, halo) / self.best(sigma), self.sharpness(a, eta, halo)
-        rate, sharpness = self._at(partial(rate_and_sharpness, self.curve, self.population), a, eta, halo)
+        rate, sharpness = self._at(partial(rate_and_sharpness, self.population), a, eta, halo)
         return rate / self.best(sigma), sharpness
 
     def all_shown(
@@ -278,14 +278,9 @@ class Index:
         """kappa-bar, sharpness and standard: all that is shown of a rater, of many draws in less time than one after
         the other."""
         students = self.population
-        if (
-            self.own is not None
-            or not isinstance(students, Normal)
-            or not passes_as_standard(self.curve, students)
-        ):
+        if not isinstance(students, Normal) or not passes_as_standard(self.curve, students):
             return (*self.kappa_and_sharpness(a, eta, sigma, halo), self.standard(a, eta, halo))
-        found = partial(all_of_normal, self.curve, students)
-        rate, sharpness, passes = self._at(found, a, eta, halo)
+        rate, sharpness, passes = self._at(partial(all_of_normal, students), a, eta, halo)
         return rate / self.best(sigma), sharpness, passes
 
     def kappa_at(self, theta: float, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
@@ -294,9 +289,11 @@ class Index:
 
     def rate_at(self, theta: float, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """How fast the expected score rises at one ability."""
-        if self.own is not None:
-            return self._each("rate_at", a, eta, halo, theta)
-        return over_readings(lambda shift: np.asarray(a * self.curve.density(a * theta - eta + shift)), halo)
+
+        def rate(curve: Curve, a: Array, eta: Array, halo: Array | float) -> Array:
+            return over_readings(lambda shift: np.asarray(a * curve.density(a * theta - eta + shift)), halo)
+
+        return self._of_raters(rate, a, eta, halo)
 
     def gradient(self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Gradient:
         """Gradient of kappa-bar."""
@@ -307,9 +304,11 @@ class Index:
 
     def _sensitivity(self, a: Array, eta: Array, halo: Array | float) -> Array:
         """(4, ...): the rate, and its derivatives in slope, severity and halo."""
-        if self.own is not None:
-            return self._each("_sensitivity", a, eta, halo, axis=1)
-        return np.stack(self.population.sensitivity(self.curve, a, eta, halo))
+
+        def all_of(curve: Curve, a: Array, eta: Array, halo: Array | float) -> Array:
+            return np.stack(self.population.sensitivity(curve, a, eta, halo))
+
+        return self._of_raters(all_of, a, eta, halo)
 
     def best(self, sigma: Array) -> Array:
         """Delta"""
@@ -320,66 +319,58 @@ class Index:
 
     def sharpness(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """How closely scores follow ability, as a share of what is possible; no yardstick matters to it."""
-        if self.own is not None:
-            return self._each("sharpness", a, eta, halo)
-        return self._at(partial(sharpness_of, self.curve, self.population), a, eta, halo)
+        return self._at(partial(sharpness_of, self.population), a, eta, halo)
 
     def sharpness_gradient(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Gradient:
-        if self.own is not None:
-            return Gradient(*self._each("sharpness_gradient", a, eta, halo, axis=1))
-        by_slope, by_severity, by_halo = sharpness_gradient(self.curve, self.population, a, eta, halo)
+        def gradient(curve: Curve, a: Array, eta: Array, halo: Array | float) -> Array:
+            return np.stack(sharpness_gradient(self.population, curve, a, eta, halo))
+
+        by_slope, by_severity, by_halo = self._of_raters(gradient, a, eta, halo)
         return Gradient(by_slope, by_severity, np.zeros_like(a), by_halo)
 
     def standard(self, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """Share of students who pass where the average rater, from whom eta is counted, passes half; of more scores
         than pass and fail, who get the middle mark, which the average rater gives to half."""
-        if self.own is not None:
-            return self._each("standard", a, eta, halo)
-        if isinstance(self.curve, PassCurve):
-            return self._at(partial(standard_of, self.curve, self.population), a, eta, halo)
-        usual = self.usual or Usual(self.curve)
-        return self._at(partial(usual.share, self.curve, self.population), a, eta, halo)
-
-    def _each(
-        self, name: str, a: Array, eta: Array, halo: Array | float, *first: float, axis: int = 0
-    ) -> Array:
-        """Results of the method of this name for each rater with its own curve."""
-        assert self.own is not None
-        a, eta, halo = np.broadcast_arrays(a, eta, halo)
-        if len(self.own.curves) == 1:
-            return np.asarray(getattr(self._by(self.own.curves[0]), name)(*first, a, eta, halo))
-        found = [
-            getattr(self._by(curve), name)(*first, *(each[[place]] for each in (a, eta, halo)))
-            for place, curve in enumerate(self.own.curves)
-        ]
-        return np.concatenate([np.asarray(each) for each in found], axis=axis)
-
-    def _by(self, curve: Curve) -> "Index":
-        return replace(self, curve=curve, own=None, usual=self.usual or Usual(self.curve))
+        found = standard_of if isinstance(self.curve, PassCurve) else (self.usual or Usual(self.curve)).share
+        return self._at(partial(found, self.population), a, eta, halo)
 
     def lost_to_curves(
         self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0
     ) -> tuple[Array, Array]:
         """(raters,) each: capability if the rater used the scale as the panel does, all else being equal, less what it
         is; and the standard error of that."""
-        shared, best, halos = self._by(self.curve), self.best(sigma), np.broadcast_to(halo, a.shape)
-        lost = (shared.rate(a, eta, halos) - self.rate(a, eta, halos)) / best
+        shared, best, halo_of = replace(self, own=None), self.best(sigma), np.broadcast_to(halo, a.shape)
 
-        def cost(by: Index, slope: Array, severity: Array, place: int) -> list[Array]:
-            there = slope, severity, halos[place]
-            return [(shared.rate(*there) - by.rate(*there)) / best[place]]
+        def cost(by: Index, slope: Array, severity: Array) -> list[Array]:
+            halos, most = (np.expand_dims(each, tuple(range(1, slope.ndim))) for each in (halo_of, best))
+            return [(shared.rate(slope, severity, halos) - by.rate(slope, severity, halos)) / most]
 
+        (lost,) = cost(self, a, eta)
         if self.own is None or self.own.covariance is None:
             return lost, np.full(len(a), np.nan)
         gradient = self._own_gradients(cost, a, eta)[:, 0]
         variance = np.einsum("ri,rij,rj->r", gradient, self.own.covariance, gradient)
         return lost, np.sqrt(np.maximum(variance, 0.0))
 
-    def _at(self, value: Callable[..., Array], a: Array, eta: Array, halo: Array | float) -> Array:
+    def _at(self, value: Value, a: Array, eta: Array, halo: Array | float) -> Array:
         """A value at each slope and severity; for many draws of each rater, by a table of it where it is smooth."""
         if through_log_link(self.curve) or not many_draws(a) or np.any(halo):
-            return value(a, eta, halo)
-        return read_off(partial(value, halo=0.0), a, np.broadcast_to(eta, np.shape(a)))
+            return self._of_raters(value, a, eta, halo)
+        curve = self.curve if self.own is None else self.own.curve
+
+        def of_rows(a: Array, eta: Array, rows: Indices) -> Array:
+            return value(curve.of(rows), a, eta, 0.0)
+
+        return read_off(of_rows, a, np.broadcast_to(eta, np.shape(a)))
+
+    def _of_raters(self, value: Value, a: Array, eta: Array, halo: Array | float) -> Array:
+        """A value by the curve of each rater."""
+        if self.own is None:
+            return value(self.curve, a, eta, halo)
+        a, eta, halo = np.broadcast_arrays(a, eta, halo)
+        if a.ndim > 1:
+            return value(self.own.curve, a, eta, halo)
+        return value(self.own.curve, a[:, None], eta[:, None], halo[:, None])[..., 0]
 
     def widening(self, values: "OwnValues", a: Array, eta: Array) -> Array:
         """(values, raters): how many times larger the standard error of each value is than with thresholds that are
@@ -394,21 +385,17 @@ class Index:
     def _own_gradients(self, values: "OwnValues", a: Array, eta: Array) -> Array:
         """(raters, values, 2 + contrasts): derivatives in each rater's slope, severity and own use of the scale."""
         assert self.own is not None
-        side, found = NEARBY / 2 * np.array([-1.0, 1.0, 0.0, 0.0]), []
-        for place, (curve, nearby) in enumerate(zip(self.own.curves, self.own.nearby, strict=True)):
-            here = a[[place]], eta[[place]]
-            moved = np.stack(values(self._by(curve), here[0] + side, here[1] + np.roll(side, 2), place))
-            ends = [
-                np.stack([values(self._by(each), *here, place) for each in pair], axis=1)[..., 0]
-                for pair in nearby
-            ]
-            rises = [high - low for low, high in (moved[:, :2].T, moved[:, 2:].T, *(end.T for end in ends))]
-            found.append(np.stack(rises, axis=1) / NEARBY)
-        return np.stack(found)
+        side = NEARBY / 2 * np.array([-1.0, 1.0, 0.0, 0.0])
+        moved = np.stack(values(self, a[:, None] + side, eta[:, None] + np.roll(side, 2)))
+        rises = [moved[..., 1] - moved[..., 0], moved[..., 3] - moved[..., 2]]
+        for pair in self.own.nearby:
+            low, high = (np.stack(values(replace(self, own=OwnCurves(curve)), a, eta)) for curve in pair)
+            rises.append(high - low)
+        return np.stack(rises, axis=-1).swapaxes(0, 1) / NEARBY
 
 
-OwnValues = Callable[[Index, Array, Array, int], list[Array]]
-"""Values that follow from an index, slopes, severities and the place of the rater whose they are."""
+OwnValues = Callable[[Index, Array, Array], Sequence[Array]]
+"""Values that follow from an index, slopes and severities, (raters,) or (raters, places)."""
 
 # Of a ratio of variances.
 _LEAST, _MOST = 0.25, 25.0

@@ -3,13 +3,12 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.arrays import Array, Mask
+from raterlens.base.arrays import Array, Indices
 from raterlens.capability.links import Link
 from raterlens.kernels.library import compiled_code_pays
 
@@ -38,6 +37,10 @@ _PER_VALUE = 100
 """Numbers that readable code goes over for each value: the mixture's components, thrice."""
 _PER_NODE = 10
 """Numbers that readable code goes over for each node: an exponential, and what leads to it."""
+_PER_ROW = 4_000
+"""Numbers of a row's own functions on the nodes."""
+_REST = 1e-16
+"""Rest of functions that vanish."""
 _STEEPEST = 16.0
 """Slopes beyond it are left to readable code: compiled code goes over nodes beyond the grid, too."""
 
@@ -115,77 +118,82 @@ class Grid:
         return min(1.0, 2.5 * self.step)
 
 
-def quadrature(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
-    """M_0 .. M_order of any smooth density, shape (order + 1, raters), for slopes a ≥ 0."""
-    out, steep = np.empty((order + 1, a.size)), a > grid.steep
-    for block in blocks(np.flatnonzero(~steep)):
-        out[:, block] = _in_ability(a[block], eta[block], density, order, grid)
-    if order == 0 and (many := many_steep(a, eta, grid)) is not None:
+Functions = Callable[[Array, Indices], Array]
+"""(values, ..., rows, places): functions of predictors (..., rows, places) of these rows, which may have their own."""
+
+
+def averages(
+    functions: Functions, slope: Array, severity: Array, grid: Grid, *, own: bool = False, order: int = 0
+) -> Array:
+    """(order + 1, values, ...): E[g(a t − η) t^k] of smooth functions g, k = 0 .. order, for the sizes of the slopes.
+
+    `own`: slopes and severities are (rows, places), and each row has functions of its own.
+    """
+    a, eta = np.broadcast_arrays(np.abs(np.asarray(slope, np.float64)), np.asarray(severity, np.float64))
+    shape = a.shape
+    if not own:
+        a, eta = a.reshape(-1, 1), eta.reshape(-1, 1)
+    rows = np.arange(len(a))
+    found = [
+        _of_rows(functions, some, a[some], eta[some], grid, order)
+        for some in (blocks(rows, _PER_ROW) if own else (rows,))
+    ]
+    whole = np.concatenate(found, axis=2)
+    return whole.reshape(*whole.shape[:2], *shape)
+
+
+def _of_rows(functions: Functions, rows: Indices, a: Array, eta: Array, grid: Grid, order: int) -> Array:
+    """(order + 1, values, rows, places), each place by the rule that suits it."""
+    x = np.arange(grid.low, grid.high + grid.step / 2, grid.step)
+    tables = np.moveaxis(functions(x[:, None, None], rows)[..., 0], -1, 0)  # (rows or 1, values, nodes)
+    out = np.empty((order + 1, tables.shape[1], *a.shape))
+    steep = a > grid.steep
+    many = steep & (a <= _STEEPEST) & ~np.isnan(eta)
+    if order == 0 and compiled_code_pays(float(np.count_nonzero(many)) * len(x) * _PER_NODE):
         from raterlens.kernels.capability_sums import normal_averages  # may be missing
 
-        out[:, many] = normal_averages(
-            _on_nodes(density, grid)[None], predictor_nodes(grid), a[many], eta[many]
+        np.copyto(
+            out, normal_averages(tables, x, np.where(many, a, 1.0), np.where(many, eta, 0.0)), where=many
         )
         steep &= ~many
-    if steep.any():
-        out[:, steep] = _in_predictor(a[steep], eta[steep], density, order, grid)
+    for block in blocks(np.flatnonzero(steep.any(axis=1)), len(x) * a.shape[1]):
+        found = _in_predictor(tables if len(tables) == 1 else tables[block], x, a[block], eta[block], order)
+        out[:, :, block] = np.where(steep[block], found, out[:, :, block])
+    flat, (t, weight) = a <= grid.steep, _ability_nodes(grid)
+    weights = np.stack([weight * t**k for k in range(order + 1)])
+    for block in blocks(np.flatnonzero(flat.any(axis=1)), tables.shape[1] * len(t) * a.shape[1]):
+        at = functions(np.multiply.outer(t, a[block]) - eta[block], rows[block])
+        out[:, :, block] = np.where(flat[block], np.einsum("kt,vt...->kv...", weights, at), out[:, :, block])
     return out
 
 
-def many_steep(a: Array, eta: Array, grid: Grid) -> Mask | None:
-    """Raters for whom compiled code serves, which is in the predictor; None where they are too few to pay."""
-    steep = (a > grid.steep) & (a <= _STEEPEST) & ~np.isnan(eta)
-    pays = compiled_code_pays(np.count_nonzero(steep) * (grid.high - grid.low) / grid.step * _PER_NODE)
-    return steep if pays else None
+def _in_predictor(tables: Array, x: Array, a: Array, eta: Array, order: int) -> Array:
+    """Functions keep their values beyond the nodes. An average reaches further than a normal density does, by as much
+    as that of an exponential moves."""
+    step, wide = x[1] - x[0], (_ABILITY_END + np.minimum(a, _STEEPEST)) * a
+    eta = np.clip(eta, -x[-1] - wide, -x[0] + wide)
+    before, after = (
+        int(np.ceil(max(beyond.max(), 0.0) / step)) if np.any(np.abs(tables[..., end]) > _REST) else 0
+        for beyond, end in ((x[0] + eta + wide, 0), (wide - eta - x[-1], -1))
+    )
+    x = x[0] + step * np.arange(-before, len(x) + after)
+    tables = np.pad(tables, ((0, 0), (0, 0), (before, after)), mode="edge")
+    t = (x[:, None] + eta[:, None]) / a[:, None]
+    phi = np.exp(-0.5 * t * t)
+    found = [tables @ (phi * t**k if k else phi) for k in range(order + 1)]
+    return np.asarray(np.moveaxis(np.stack(found), 1, 2) * (step / (ROOT_2PI * a)))
 
 
 def blocks(index: NDArray[np.intp], each: int = 64) -> Iterator[NDArray[np.intp]]:
     """So many of them at a time that a table of nodes, with `each` numbers for one, stays in the processor's cache."""
-    size = max(1, _AT_A_TIME // each)
+    size = max(1, _AT_A_TIME // max(each, 1))
     return (index[start : start + size] for start in range(0, index.size, size))
 
 
-def ability_nodes(grid: Grid) -> tuple[Array, Array]:
+def _ability_nodes(grid: Grid) -> tuple[Array, Array]:
     """Nodes t, and their weights in a standard normal population."""
     t = np.arange(-_ABILITY_END, _ABILITY_END + grid.step / 2, grid.step)
     return t, grid.step * _normal(t)
-
-
-def predictor_nodes(grid: Grid) -> Array:
-    return np.arange(grid.low, grid.high + grid.step / 2, grid.step)
-
-
-def _in_ability(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
-    t, weight = ability_nodes(grid)
-    weights = np.stack([weight * t**k for k in range(order + 1)])
-    return weights @ density(np.multiply.outer(t, a) - eta)
-
-
-def _in_predictor(a: Array, eta: Array, density: Callable[[Array], Array], order: int, grid: Grid) -> Array:
-    x, weight = predictor_nodes(grid), grid.step * _on_nodes(density, grid)
-    out = np.empty((order + 1, a.size))
-    # In tables that are filled again and again: making them anew would take longer than what is put into them.
-    kept: tuple[Array, Array] | None = None
-    for block in blocks(np.arange(a.size), len(x)):
-        if kept is None or len(block) < kept[0].shape[1]:
-            kept = np.empty((len(x), len(block))), np.empty((len(x), len(block)))
-        t, phi = kept
-        np.add.outer(x, eta[block], out=t)
-        t /= a[block]
-        np.multiply(t, -0.5, out=phi)
-        phi *= t
-        np.exp(phi, out=phi)
-        out[0, block] = weight @ phi
-        for k in range(1, order + 1):
-            phi *= t
-            out[k, block] = weight @ phi
-    return out / (ROOT_2PI * a)
-
-
-@lru_cache(maxsize=16)
-def _on_nodes(density: Callable[[Array], Array], grid: Grid) -> Array:
-    """On the grid in x, where no parameter of a rater changes it."""
-    return density(predictor_nodes(grid))
 
 
 # The steps follow from the decay of f's Fourier transform: exp(-π|ω|/2) for cloglog; exp(-|ω|) for cauchit, which
@@ -195,7 +203,7 @@ _GRIDS = {"cloglog": CLOGLOG_GRID, "cauchit": Grid(0.25, 0.0, 0.0)}
 
 
 def _by_quadrature(a: Array, eta: Array, link: Link, order: int) -> Array:
-    return quadrature(a, eta, link.density, order, _GRIDS[link.name])
+    return averages(lambda s, _: link.density(s)[None], a, eta, _GRIDS[link.name], order=order)[:, 0]
 
 
 # -------------------------------------------------------------------------------------- closed forms
@@ -298,8 +306,7 @@ _RULES: dict[str, Callable[[Array, Array, Link, int], Array]] = {
 #
 # Both are sums of positive terms, so that neither loses digits where it is small. A symmetric link is a scale mixture
 # of normal distributions: a normal F of variance v gives Φ(−η / sqrt(v + a²)). The log link has a closed form. The
-# rest is the quadrature of `density_moments.py`: in t where slopes are flat, else in x = a t − η, E[Φ(−(x + η) / a)]
-# over f.
+# rest is by quadrature.
 
 # What readable code does for each component of a mixture is like going over this many numbers.
 _PER_NUMBER = 10
@@ -316,10 +323,10 @@ def pass_and_fail(slope: Array, severity: Array, link: Link) -> Array:
         small = _smaller_tail(a.ravel(), np.abs(eta).ravel(), *_MIXTURES[link.name]).reshape(a.shape)
         return _both(small, eta)
 
-    def cumulative(s: Array) -> Array:
-        return np.exp(np.stack([link.log_pass(s), link.log_fail(s)]))[:, None]
+    def both(s: Array, _: Indices) -> Array:
+        return np.exp(np.stack([link.log_pass(s), link.log_fail(s)]))
 
-    return reached(a, eta, cumulative, lambda x: link.density(x)[None], CLOGLOG_GRID)[:, 0]
+    return np.asarray(averages(both, a, eta, CLOGLOG_GRID)[0])
 
 
 def rates_and_density(slope: Array, severity: Array, link: Link) -> tuple[Array, Array]:
@@ -331,51 +338,6 @@ def rates_and_density(slope: Array, severity: Array, link: Link) -> tuple[Array,
 
     small, density = mean_tail_and_density(a.ravel(), np.abs(eta).ravel(), *LOGISTIC_MIXTURE)
     return _both(small.reshape(a.shape), eta), density.reshape(a.shape) / ROOT_2PI
-
-
-def reached(
-    slope: Array,
-    severity: Array,
-    cumulative: Callable[[Array], Array],
-    densities: Callable[[Array], Array],
-    grid: Grid,
-) -> Array:
-    """(2, steps, ...): how often each step is reached, and how often not, by quadrature.
-
-    Parameters
-    ----------
-    cumulative
-        (2, steps, ...) at predictors of any shape: the probabilities that a step is reached, and that it is not.
-    densities
-        (steps, nodes): derivatives of the former in the predictor.
-    """
-    a, eta = np.broadcast_arrays(np.abs(np.asarray(slope, np.float64)), np.asarray(severity, np.float64))
-    shape, a, eta = a.shape, a.ravel(), eta.ravel()
-    t, of_ability = ability_nodes(grid)
-    x = predictor_nodes(grid)
-    of_step = grid.step * densities(x)
-    out = np.empty((2, len(of_step), a.size))
-    for block in blocks(np.flatnonzero(a <= grid.steep), 2 * len(of_step) * len(t)):
-        out[:, :, block] = np.einsum(
-            "t,skta->ska", of_ability, cumulative(np.multiply.outer(t, a[block]) - eta[block])
-        )
-    steep = a > grid.steep
-    if (many := many_steep(a, eta, grid)) is not None:
-        from raterlens.kernels.capability_sums import normal_averages  # may be missing
-
-        # By parts: densities of normal distributions take less time than their tails.
-        on_nodes = cumulative(x).reshape(-1, len(x))
-        out[:, :, many] = normal_averages(on_nodes, x, a[many], eta[many]).reshape(2, len(of_step), -1)
-        steep &= ~many
-    for block in blocks(np.flatnonzero(steep), len(x)):
-        z = np.add.outer(x, eta[block])
-        z /= a[block]
-        # The smaller of the two tails, and the other as what is left.
-        small = special.ndtr(-np.abs(z))
-        most = 1 - small
-        out[0, :, block] = (of_step @ np.where(z > 0, small, most)).T
-        out[1, :, block] = (of_step @ np.where(z > 0, most, small)).T
-    return out.reshape(*out.shape[:2], *shape)
 
 
 def _both(small: Array, eta: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy import special
 
-from raterlens.base.arrays import Array
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.capability.chebyshev_table import many_draws, read_off
@@ -381,10 +381,8 @@ class Normal:
 
     def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
         # Stein's identity: Cov(y, θ) = Var(θ) E[dy/dθ].
-        if isinstance(curve, PassCurve):
-            shares, density = curve.rates_and_density(self._reach(a, halo), eta - a * self.mean)
-            return shares, np.asarray(self.sd**2 * (a * density))
-        return self.shares(curve, a, eta, halo), self.sd**2 * self.rate(curve, a, eta, halo)
+        shares, density = curve.rates_and_density(self._reach(a, halo), eta - a * self.mean)
+        return shares, np.asarray(self.sd**2 * (a * density))
 
     def top(self, share: Array) -> Array:
         z = special.ndtri(np.minimum(share[0], share[1]))
@@ -454,13 +452,10 @@ class Histogram:
         return float(np.max(self.share / np.diff(self.edges)))
 
     def rate(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
-        def rate(a: Array, eta: Array) -> Array:
-            flat, out = (a.ravel(), eta.ravel()), np.empty(a.size)
-            for rows in blocks(np.arange(a.size), len(curve.step_weights) * len(self.edges)):
-                out[rows] = self._across(curve.mean(self._predictors(flat[0][rows], flat[1][rows])))
-            return out.reshape(a.shape)
+        def rate(curve: Curve, a: Array, eta: Array) -> Array:
+            return self._across(curve.mean(self._predictors(a, eta)))
 
-        return _averaged(rate, a, eta, halo)
+        return _averaged(rate, len(curve.step_weights) * len(self.edges), curve, a, eta, halo)
 
     def sensitivity(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Sensitivity:
         def by(weight: Array | float) -> Array:
@@ -470,7 +465,8 @@ class Histogram:
 
         more, less = (self.rate(curve, a, eta, np.maximum(halo + sign * _STEP, 0.0)) for sign in (1, -1))
         width = np.asarray(halo) + _STEP - np.maximum(np.asarray(halo) - _STEP, 0.0)
-        return Sensitivity(self.rate(curve, a, eta, halo), by(self.edges), -by(1.0), (more - less) / width)
+        edges = self.edges.reshape(-1, *[1] * np.ndim(a))
+        return Sensitivity(self.rate(curve, a, eta, halo), by(edges), -by(1.0), (more - less) / width)
 
     def best(self, curve: Curve, sigma: Array) -> Array:
         return _best(self, curve, sigma, self._span)
@@ -485,23 +481,17 @@ class Histogram:
         return np.tensordot(curve.step_weights, self.shares(curve, a, eta, halo)[0], 1)
 
     def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
-        def both(a: Array, eta: Array) -> Array:
-            share, covariance = self._follows(curve, a, eta)
-            return np.concatenate([*share, covariance[None]])
-
-        *shares, covariance = _averaged(both, a, eta, halo)
-        return np.reshape(shares, (2, len(curve.step_weights), *covariance.shape)), covariance
-
-    def _follows(self, curve: Curve, a: Array, eta: Array) -> tuple[Array, Array]:
-        a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
-        (theta, weight), flat = self._points(), (a.ravel(), eta.ravel())
+        theta, weight = self._points()
         off, steps = weight * (theta - self._mean), curve.step_weights
-        share, covariance = np.empty((2, len(steps), a.size)), np.empty(a.size)
-        for rows in blocks(np.arange(a.size), 2 * len(steps) * len(theta)):
-            at = curve.cumulative(np.multiply.outer(theta, flat[0][rows]) - flat[1][rows])
-            share[:, :, rows] = np.einsum("t,skta->ska", weight, at)
-            covariance[rows] = np.einsum("t,k,kta->a", off, steps, at[0], optimize=True)
-        return share.reshape(2, len(steps), *a.shape), covariance.reshape(a.shape)
+
+        def both(curve: Curve, a: Array, eta: Array) -> Array:
+            at = curve.cumulative(np.multiply.outer(theta, a) - eta)
+            share = np.einsum("t,skt...->sk...", weight, at).reshape(-1, *a.shape)
+            covariance = np.einsum("t,k,kt...->...", off, steps, at[0], optimize=True)
+            return np.concatenate([share, covariance[None]])
+
+        *shares, covariance = _averaged(both, 2 * len(steps) * len(theta), curve, a, eta, halo)
+        return np.reshape(shares, (2, len(steps), *covariance.shape)), covariance
 
     def top(self, share: Array) -> Array:
         # Students from the most able down, by whole cells and then the rest of one.
@@ -539,11 +529,11 @@ class Histogram:
         return float(self.edges[0]), float(self.edges[-1])
 
     def _predictors(self, a: Array, eta: Array) -> Array:
-        a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
-        return np.multiply.outer(a, self.edges) - eta[..., None]
+        """(edges, ...)"""
+        return np.multiply.outer(self.edges, a) - eta
 
     def _across(self, at_edges: Array) -> Array:
-        return np.asarray(np.diff(at_edges) @ (self.share / np.diff(self.edges)))
+        return np.tensordot(self.share / np.diff(self.edges), np.diff(at_edges, axis=0), 1)
 
 
 def Window(centre: float, half_width: float) -> Histogram:  # noqa: N802  reads as the kind of population it makes
@@ -570,13 +560,33 @@ def Window(centre: float, half_width: float) -> Histogram:  # noqa: N802  reads 
     return Histogram(edges, np.ones(1), f"window {centre:.12g} {half_width:.12g}")
 
 
-def _averaged(function: Callable[[Array, Array], Array], a: Array, eta: Array, halo: Array | float) -> Array:
-    """`function` of slope and severity, on average over readings; for many draws of each rater by a table."""
+def _averaged(
+    function: Callable[[Curve, Array, Array], Array],
+    each: int,
+    curve: Curve,
+    a: Array,
+    eta: Array,
+    halo: Array | float,
+) -> Array:
+    """`function` of slope and severity, on average over readings; for many draws of each rater by a table. It goes over
+    `each` numbers for every place."""
     a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
+
+    def of_rows(a: Array, eta: Array, rows: Indices | slice = slice(None)) -> Array:
+        own, shape = curve.of(rows), a.shape
+        if not own.own:
+            a, eta = a.reshape(-1, 1), eta.reshape(-1, 1)
+        parts = [
+            function(own.of(part), a[part], eta[part])
+            for part in blocks(np.arange(len(a)), each * a.shape[1])
+        ]
+        found = np.concatenate(parts, axis=-2)
+        return found.reshape((*found.shape[:-2], *shape))
+
     if not many_draws(a):
-        return over_readings(lambda shift: function(a, eta - shift), halo)
+        return over_readings(lambda shift: of_rows(a, eta - shift), halo)
     points, weights = READINGS if np.any(halo) else ((0.0,), (1.0,))
-    return read_off(function, a, eta, [(w, u * np.sqrt(halo)) for u, w in zip(points, weights, strict=True)])
+    return read_off(of_rows, a, eta, [(w, u * np.sqrt(halo)) for u, w in zip(points, weights, strict=True)])
 
 
 def over_readings(value: Callable[[Array | float], Array], halo: Array | float) -> Array:

@@ -10,6 +10,7 @@ came out on top might not be the best, so its rho of 1 is uncertain, too. Its ri
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,10 +130,9 @@ def _widening(on: Measured, index: Index) -> Array | None:
     have none, or nothing is known of errors."""
     if index.own is None or on.joint is None:
         return None
-    sigma = on.sigmas[:1]
 
-    def of(one: Index, a: Array, eta: Array, _: int) -> list[Array]:
-        return list(one.all_shown(a, eta, np.broadcast_to(sigma, a.shape), 0.0))
+    def of(one: Index, a: Array, eta: Array) -> tuple[Array, ...]:
+        return one.all_shown(a, eta, np.full(a.shape, on.sigma), 0.0)
 
     return index.widening(of, on.a, on.eta)
 
@@ -325,11 +325,10 @@ class _IfTheBest:
         upper = np.full_like(on.a, -np.inf)
         if len(might):
             steepest = on.a if on.limits is None else np.maximum(on.limits.high, on.a)
-            own, halo = steepest[might], 0.0 if on.halo is None else on.halo[might]
-            best = index.best(own)
-            low, high = self._ends[:, might]
-            of = index.of(might)
-            _, top = peaks(lambda eta: of.rate(own, eta, halo) / best, low, high, _CANDIDATES)
+            own, halos = steepest[might], on.halos if on.halo is None else on.halo[might]
+            best, (low, high), of = index.best(own), self._ends[:, might], index.of(might)
+            rate = partial(of.rate, own[:, None], halo=np.expand_dims(halos, -1))
+            _, top = peaks(lambda eta: rate(eta=eta.T).T / best, low, high, _CANDIDATES)
             upper[might] = np.minimum(top, 1.0)
         return upper
 

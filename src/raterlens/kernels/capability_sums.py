@@ -138,33 +138,37 @@ def _over_raters(
 
 
 _normal_averages = kernel(
-    "normal_averages", *[Integer] * 3, *[Doubles] * 2, Real, Real, Integer, Doubles, Integer, Doubles, Doubles
+    "normal_averages", *[Integer] * 4, *[Doubles] * 2, Real, Real, Integer, Doubles, Integer, Doubles, Doubles
 )
 # Every node in reach is visited, beyond the tables too: there are about 2 slope^2 / step of them.
 _STEEPEST = 1e4
 
 
 def normal_averages(tables: Array, nodes: Array, slope: Array, severity: Array) -> Array:
-    """(values, places): E[g(slope t - severity)] over standard normal t.
+    """(values, rows, places): E[g(slope t - severity)] over standard normal t.
 
     Parameters
     ----------
     tables
-        (values, nodes): functions g of the predictor, which keep their values beyond the first and the last node.
+        (rows or 1, values, nodes): functions g of the predictor, which keep their values beyond the first and the last
+        node.
     nodes
         Equally spaced predictors, at most as far apart as the smallest slope.
+    slope, severity
+        (rows, places)
     """
     tables, slope, severity = (Doubles.of(part) for part in (tables, slope, severity))
-    step = float(nodes[1] - nodes[0])
-    refuse_unless(same(len(slope), len(severity)) and tables.shape[1] == len(nodes), "places or nodes")
+    step, (sets, values, n) = float(nodes[1] - nodes[0]), tables.shape
+    fitting = slope.shape == severity.shape and sets in (1, len(slope)) and n == len(nodes)
+    refuse_unless(fitting, "places or nodes")
     known = bool(np.all((slope >= step) & (slope <= _STEEPEST)) and not np.isnan(severity).any())
     refuse_unless(known, "slopes or severities")
-    out = np.empty((len(tables), len(slope)))
+    out, each = np.empty((values, *slope.shape)), max(slope.size // sets, 1)
 
     def part(span: tuple[int, int]) -> None:
-        scratch = np.empty(padded(len(nodes)))
-        on = float(nodes[0]), step, len(nodes), tables, len(tables)
-        _normal_averages(*span, len(slope), slope, severity, *on, scratch, out)
+        scratch = np.empty(padded(n))
+        on = float(nodes[0]), step, n, tables, values
+        _normal_averages(*span, slope.size, each, slope, severity, *on, scratch, out)
 
-    in_threads(part, spans(len(slope), _LEAST))
+    in_threads(part, spans(slope.size, _LEAST))
     return out

@@ -248,10 +248,9 @@ class Calibration:
             return None
         steps = use.directions * NEARBY / 2
         nearby = tuple(
-            tuple((self._curve(item, own - step), self._curve(item, own + step)) for step in steps)
-            for own in use.own
+            (self._curve(item, use.own - step), self._curve(item, use.own + step)) for step in steps
         )
-        return OwnCurves(tuple(self._curve(item, own) for own in use.own), nearby, self.curve_covariance)
+        return OwnCurves(self._curve(item, use.own), nearby, self.curve_covariance)
 
     @property
     def _use(self) -> "_Use | None":
@@ -265,14 +264,16 @@ class Calibration:
         return _Use(moved, term.contrasts.T)
 
     def _curve(self, item: str | None, own: Array | None) -> Curve:
-        """With an own use of the scale, or that of all."""
+        """With an own use of the scale, (numbers,) or (raters, numbers), or that of all."""
         if (marks := self.marks) is not None:
-            return marks.curve(float(np.exp(self.effects[NOISE].mean() if own is None else own[0])))
+            if own is None:
+                own = self.effects[NOISE].mean(keepdims=True)
+            return marks.curve(float(np.exp(own[0])) if own.ndim == 1 else np.exp(own))
         thresholds = self.effects.get(THRESHOLD)
         if thresholds is not None and item is not None and len(thresholds) > 1:
             thresholds = thresholds[[self._item(item)]]
         if thresholds is not None and own is not None:
-            thresholds = thresholds + own
+            thresholds = thresholds + own[..., None, :]
         return curve_of(get_link(self.link), thresholds, graded=self.scale == "graded")
 
     def _item(self, item: str) -> int:

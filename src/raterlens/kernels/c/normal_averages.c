@@ -53,16 +53,18 @@ INLINE double density_sum(double z0, double dz, int64_t size, double *restrict d
 }
 
 /* out[v, p] = E[g_v(x)] for a normal x of mean -severity[p] and standard deviation slope[p] by the trapezoidal rule, where
-   tables[v, j] = g_v(low + j step), j = 0 .. nodes - 1. Beyond them functions keep the values of the ends. `scratch` is for
-   `nodes` numbers, in whole lanes. */
+   tables[p / each, v, j] = g_v(low + j step), j = 0 .. nodes - 1. Beyond them functions keep the values of the ends.
+   `scratch` is for `nodes` numbers, in whole lanes. */
 EXPORT void KERNEL(normal_averages)(
-    int64_t first, int64_t last, int64_t places, const double *restrict slope, const double *restrict severity,
+    int64_t first, int64_t last, int64_t places, int64_t each, const double *restrict slope,
+    const double *restrict severity,
     double low, double step, int64_t nodes, const double *restrict tables, int64_t values,
     double *restrict scratch, double *restrict out
 ) {
     /* Whether anything is left of any function before the first node, and after the last. */
     int begins = 0, remains = 0;
-    for (int64_t v = 0; v < values; v++) {
+    int64_t all = (last - 1) / each + 1;
+    for (int64_t v = first / each * values; v < all * values; v++) {
         begins |= fabs(tables[v * nodes]) > REST;
         remains |= fabs(tables[(v + 1) * nodes - 1]) > REST;
     }
@@ -83,7 +85,7 @@ EXPORT void KERNEL(normal_averages)(
         if (from < to)
             densities(((double)from - centre) * dz, dz, to - from, scratch);
         for (int64_t v = 0; v < values; v++) {
-            const double *restrict table = tables + v * nodes;
+            const double *restrict table = tables + (p / each * values + v) * nodes;
             double total = before * table[0] + after * table[nodes - 1];
             for (int64_t j = from; j < to; j++)
                 total += table[j] * scratch[j - from];
