@@ -6,7 +6,7 @@ import pytest
 
 from raterlens.app.cli.main import main
 from raterlens.base.errors import InputError
-from raterlens.reading.duplicates import duplicated_rows
+from raterlens.reading.assemble import duplicated_rows
 from raterlens.reading.read import read
 from raterlens.reading.read_plan import UncertainError
 

@@ -83,8 +83,8 @@ def test_parquet_rows_that_take_no_room(tmp_path: Path) -> None:
     "counted", ["n", "count(*) over (order by n rows between unbounded preceding and unbounded following)"]
 )
 def test_a_view_that_never_ends(counted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("raterlens.reading.formats.databases.VIEW_SECONDS", 0.3)
-    monkeypatch.setattr("raterlens.reading.formats.databases.VIEW_ROWS", 50_000)
+    monkeypatch.setattr("raterlens.reading.formats.other_programs.VIEW_SECONDS", 0.3)
+    monkeypatch.setattr("raterlens.reading.formats.other_programs.VIEW_ROWS", 50_000)
     with sqlite3.connect(path := tmp_path / "x.db") as connection:
         endless = "with recursive e(n) as (select 1 union all select n + 1 from e)"
         connection.execute(

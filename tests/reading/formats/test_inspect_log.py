@@ -110,9 +110,9 @@ def test_an_interrupted_evaluation_is_read_from_its_samples(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda log: [sample.update(scores={}) for sample in log["samples"]], "has no scores"),
-        (lambda log: log["samples"][0]["scores"]["letters"].update(value="B"), "the value 'B' is neither"),
-        (lambda log: log["eval"].pop("model"), "'model' is missing"),
+        (lambda log: [sample.update(scores={}) for sample in log["samples"]], "without scores"),
+        (lambda log: log["samples"][0]["scores"]["letters"].update(value="B"), "score 'B'.*is not a number"),
+        (lambda log: log["eval"].pop("model"), "KeyError: 'model'"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path, change, message):

@@ -2,10 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import polars as pl
 from polars.exceptions import PolarsError
@@ -13,13 +15,13 @@ from polars.exceptions import PolarsError
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
 from raterlens.reading.formats.delimited import encoding_of
-from raterlens.reading.formats.inspect_log import is_log, read_inspect
-from raterlens.reading.formats.table import Table, decoded, read_whole, table_of
+from raterlens.reading.formats.table import Table, check_archive, decoded, read_whole, require, table_of
 from raterlens.reading.formats.tool_exports import (
     ANNOTATION_TOOLS,
     DOCUMENTS,
     EVALUATION_TOOLS,
     OBSERVABILITY_TOOLS,
+    Export,
     Record,
     flattened,
     refuse_aggregates,
@@ -44,7 +46,7 @@ _TOOLS = (
     '"gradingResult"',
 )
 """Fields that exports of tools have."""
-_DOCUMENTS = ('"testCases"', '"gradingResult"', '"evalId"', '"conversationalTestCases"')
+_DOCUMENTS = ('"testCases"', '"gradingResult"', '"evalId"', '"conversationalTestCases"', '"eval"')
 NEED = 'each rating is a record such as {"student": 7, "rater": "AM", "score": 1}'
 
 
@@ -53,8 +55,6 @@ def read_json(path: Path, config: ReadConfig) -> Table:
     `outer.inner`."""
     with path.open("rb") as file:
         start = file.read(4096)
-    if is_log(start):
-        return read_inspect(path, config)
     encoding, findings = (config.encoding, []) if config.encoding else encoding_of(path)
     text = start.decode(_codec(encoding), errors="ignore").lstrip()
     if not text:
@@ -79,6 +79,53 @@ def _opened(path: Path, encoding: str, start: str) -> Table:
     if any(dtype in (pl.List, pl.Object) or dtype.is_nested() for dtype in frame.dtypes):
         return _plain_table(list(_parsed_lines(path, encoding)), path)
     return table_of(path.name, frame)
+
+
+_ZSTANDARD, _LOCAL_HEADER = 93, 30
+_DAMAGES = (BadZipFile, NotImplementedError, struct.error, ValueError, RecursionError, KeyError)
+"""Errors of an archive that is cut short, or compressed in a way that zipfile does not know."""
+
+
+def read_archived_log(path: Path, config: ReadConfig) -> Table:
+    """Open a log of Inspect AI that is an archive: `summaries.json` has the scores of every sample, the samples
+    themselves where an evaluation was interrupted."""
+    check_archive(path)
+    try:
+        with ZipFile(path) as archive:
+            members = {info.filename: info for info in archive.infolist()}
+
+            def load(name: str) -> Any:
+                return json.loads(_member(path, archive, members[name]))
+
+            log = load("header.json" if "header.json" in members else "_journal/start.json")
+            summed_up = "summaries.json" in members
+            samples = (
+                load("summaries.json")
+                if summed_up
+                else [load(name) for name in members if name.startswith("samples/")]
+            )
+    except _DAMAGES as error:
+        raise InputError(
+            f"{path.name!r} is not a whole log of Inspect AI ({error})",
+            "write the log again, or convert it with: inspect log convert",
+        ) from error
+    return _within({**log, "samples": samples}, path)
+
+
+def _member(path: Path, archive: ZipFile, info: ZipInfo) -> bytes:
+    """A file of an archive; compressed by Zstandard, which Python's zipfile does not know before 3.14, as well."""
+    if info.compress_type != _ZSTANDARD:
+        return archive.read(info)
+    zstandard = require("zstandard", "zst", path.name)
+    with path.open("rb") as file:
+        file.seek(info.header_offset)
+        name, extra = struct.unpack("<26xHH", file.read(_LOCAL_HEADER))
+        file.seek(name + extra, 1)
+        packed = file.read(info.compress_size)
+    try:
+        return bytes(zstandard.ZstdDecompressor().decompressobj().decompress(packed))
+    except zstandard.ZstdError as error:
+        raise BadZipFile(f"{info.filename}: {error}") from error
 
 
 def table_of_records(records: list[dict[str, Any]], name: str) -> Table:
@@ -106,9 +153,14 @@ def _exported(records: list[dict[str, Any]], name: str) -> Table | None:
     keys = [*records[0], *(within if isinstance(within, dict) else ())]
     if not any(mark.strip('"') in key for mark in _TOOLS for key in keys):
         return None
-    for tool in (*ANNOTATION_TOOLS, *EVALUATION_TOOLS, *OBSERVABILITY_TOOLS):
+    return _by_tool((*ANNOTATION_TOOLS, *EVALUATION_TOOLS, *OBSERVABILITY_TOOLS), records, name)
+
+
+def _by_tool(tools: Sequence[Callable[[Any], Export | None]], content: Any, name: str) -> Table | None:
+    """The table by the first of these tools that knows the content."""
+    for tool in tools:
         try:
-            export = tool(records)
+            export = tool(content)
         except (KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{name!r} looks like an export of {tool.__name__.replace('_', ' ')}, but not as this release knows it "
@@ -122,9 +174,8 @@ def _exported(records: list[dict[str, Any]], name: str) -> Table | None:
 
 def _within(document: dict[str, Any], path: Path) -> Table:
     """A document of a tool, or one with a list of records in it."""
-    for tool in DOCUMENTS:
-        if (export := tool(document)) is not None:
-            return export.table(path.name)
+    if (table := _by_tool(DOCUMENTS, document, path.name)) is not None:
+        return table
     refuse_aggregates(document, path.name)
     if (rows := table_records(document)) is not None:
         return _plain_table(rows, path)

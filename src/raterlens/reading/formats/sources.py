@@ -203,24 +203,28 @@ FORMATS = (
         (_ZIP,),
     ),
     Format("an old Excel workbook", (".xls",), "formats.workbook:read_workbook", (OLE,)),
-    Format("an SPSS file", (".sav", ".zsav"), "formats.spss_stata_r:read_spss_or_stata", (b"$FL2", b"$FL3")),
     Format(
-        "a Stata file", (".dta",), "formats.spss_stata_r:read_spss_or_stata", (b"<stata_dta>", *_OLD_STATA)
+        "an SPSS file", (".sav", ".zsav"), "formats.other_programs:read_spss_or_stata", (b"$FL2", b"$FL3")
     ),
     Format(
-        "an R data file", (".rda", ".rdata"), "formats.spss_stata_r:read_r", (b"RDX", b"RDA", *_COMPRESSED)
+        "a Stata file", (".dta",), "formats.other_programs:read_spss_or_stata", (b"<stata_dta>", *_OLD_STATA)
     ),
-    Format("an R object", (".rds",), "formats.spss_stata_r:read_r", (b"X\n", b"A\n", *_COMPRESSED)),
+    Format(
+        "an R data file", (".rda", ".rdata"), "formats.other_programs:read_r", (b"RDX", b"RDA", *_COMPRESSED)
+    ),
+    Format("an R object", (".rds",), "formats.other_programs:read_r", (b"X\n", b"A\n", *_COMPRESSED)),
     Format("a JSON file", (".jsonl", ".ndjson", ".json"), "formats.json_files:read_json"),
-    Format("a log of Inspect AI", (".eval",), "formats.inspect_log:read_inspect", (_ZIP,)),
+    Format("a log of Inspect AI", (".eval",), "formats.json_files:read_archived_log", (_ZIP,)),
     CONTROL_FILE,
     Format(
         "an SQLite database",
         (".sqlite", ".sqlite3", ".db"),
-        "formats.databases:read_sqlite",
+        "formats.other_programs:read_sqlite",
         (b"SQLite format 3\0",),
     ),
-    Format("a DuckDB database", (".duckdb", ".db"), "formats.databases:read_duckdb", (b"DUCK",), offset=8),
+    Format(
+        "a DuckDB database", (".duckdb", ".db"), "formats.other_programs:read_duckdb", (b"DUCK",), offset=8
+    ),
 )
 SUFFIXES = tuple(dict.fromkeys(suffix for known in FORMATS for suffix in known.suffixes))
 WITHIN = "::"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from raterlens.base.errors import InputError
-from raterlens.base.text import listed
+from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.reading.formats.table import Table, rows_of, series_of
 from raterlens.reading.read_plan import Finding
 
@@ -59,6 +59,7 @@ class Export:
     """Kinds of answers that are no scores."""
     known: str | None = None
     """The column of known answers, where the tool says which it is."""
+    notes: tuple[str, ...] = ()
 
     def _known(self, further: Sequence[str]) -> dict[str, str]:
         """The column of known answers, where some differ: otherwise errors cannot be seen."""
@@ -92,6 +93,7 @@ class Export:
             tuple(frame.columns),
             lambda wanted: rows_of([frame[column] for column in wanted]),
             findings=tuple(findings),
+            notes=self.notes,
             settled=True,
             roles={
                 **{role: role for role in Row._fields[:4] if role in frame.columns},
@@ -448,7 +450,67 @@ def refuse_aggregates(document: Any, name: str) -> None:
         )
 
 
-DOCUMENTS = (promptfoo, deepeval)
+_GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+"""As `value_to_float` of Inspect AI has them: correct, incorrect, partial and no answer."""
+_NOT_GRADED = "Grade not found in model output"
+"""How it explains the score of an answer from which no verdict could be read."""
+
+
+def inspect_ai(log: Record) -> Export | None:
+    """A log of Inspect AI: scorers are raters, samples are students, epochs repeat a rating."""
+    if not ({"version", "eval"} <= log.keys() and isinstance(log["eval"], Mapping)):
+        return None
+    task, model = shortened(log["eval"]["task"]), log["eval"]["model"]
+    samples, status = log.get("samples") or [], log.get("status", "started")
+    rows: list[Row] = []
+    for sample in samples:
+        more = singles({"target": sample.get("target")}) | singles(sample.get("metadata"), "epoch", "model")
+        more = {"epoch": int(sample["epoch"]), "model": model, **more}
+        for scorer, score in (sample.get("scores") or {}).items():
+            parts = _parts(score["value"])
+            rows += [
+                Row(str(sample["id"]), scorer, item, _graded(value, score), more) for item, value in parts
+            ]
+    epochs, unread = len({sample["epoch"] for sample in samples}), sum(row.score is None for row in rows)
+    again = Message(
+        f"{counted(epochs, 'epoch')}: repeated ratings of a sample. Where each epoch is an answer of its own, give ",
+        Option("student", ["student", "epoch"]),
+    )
+    notes = {
+        again: epochs > 1,
+        f"{counted(unread, 'verdict')} could not be read from the judge's answer: missing, not a fail": unread
+        > 0,
+        f"the log's status is {shortened(status)}: only samples that were scored are read": status
+        != "success",
+    }
+    return Export(
+        f"Inspect log of task {task}, model {shortened(model)}",
+        "scorers are raters, samples are students",
+        rows,
+        notes=tuple(note for note, said in notes.items() if said),
+    )
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """A score of several parts has an item for each."""
+    if isinstance(value, Mapping):
+        yield from value.items()
+    elif isinstance(value, list):
+        yield from ((str(place), part) for place, part in enumerate(value, 1))
+    else:
+        yield "all", value
+
+
+def _graded(value: Any, score: Record) -> Any:
+    """Newer releases score an answer without a verdict as not a number, older ones as incorrect."""
+    if value != value or str(score.get("explanation") or "").startswith(_NOT_GRADED):
+        return None
+    if isinstance(value, bool | int):
+        return float(value)
+    return _GRADES.get(value, _GRADES.get(value.lower(), value)) if isinstance(value, str) else value
+
+
+DOCUMENTS = (promptfoo, deepeval, inspect_ai)
 EVALUATION_TOOLS = (lm_eval, promptfoo_lines)
 
 
