@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-import raterlens.output.report
+import raterlens.output.report.page
 from raterlens.base import atomic_files
 from raterlens.base.errors import OptionError
 from raterlens.diagnostics.wording import with_verdicts
@@ -25,7 +25,7 @@ def fit(monkeypatch: pytest.MonkeyPatch) -> Any:
     def page(fit: Any, reproduction: Reproduction | None, *_: object) -> str:
         return f"<p>{reproduction and reproduction.command}</p>"
 
-    monkeypatch.setattr(raterlens.output.report, "render", page)
+    monkeypatch.setattr(raterlens.output.report.page, "render", page)
     found = made(2, names=("a,b", '"q"'))
     monkeypatch.setattr(type(found), "to_json", lambda self: "{}")
     return found
@@ -78,7 +78,7 @@ def test_a_failure_on_the_way_leaves_what_was_there(
     def fail(*_: object, **__: object) -> str:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(raterlens.output.report, "render", fail)
+    monkeypatch.setattr(raterlens.output.report.page, "render", fail)
     with pytest.raises(OSError, match="No space left"):
         write_results(fit, tmp_path)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("raters.csv", "old")]

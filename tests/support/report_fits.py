@@ -12,7 +12,7 @@ from raterlens.config import FitConfig
 from raterlens.estimation.optimiser import Optimiser
 from raterlens.fitting.fit import Fit
 from raterlens.models.calibration import Calibration
-from raterlens.output.report import render
+from raterlens.output.report.page import render
 from raterlens.output.report.reproduce import Reproduction
 
 MakeFit = Callable[..., Fit]

@@ -84,7 +84,7 @@ def write_results(
     is left alone. All are complete and on disk before any is put in place, and the folder is exchanged as a whole.
     """
     # Only now: the command line checks folders without polars, and draws no page before there is a fit.
-    from raterlens.output.report import render
+    from raterlens.output.report.page import render
 
     with _draft(out) as (draft, out):
         with in_background(lambda: _write_fit(fit, draft, found)) as fit_is_written:

@@ -5,7 +5,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.output.report.page import Document, render
-from raterlens.output.report.page_tables import decision_section, decision_tables
+from raterlens.output.report.page_tables import decision_section, page_tables
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +19,8 @@ def study():
 
 
 def test_words_picture_and_tables(study):
-    *_, document = study
-    found, tables = decision_section(document), decision_tables(document)
+    fit, _, document = study
+    found, tables = decision_section(document), page_tables(fit, None, None, document)
     assert found is not None
     assert found["lead"] == "Grades begin at mean scores of 0.8, 1.3 by the average rater."
     assert found["words"] == document.decisions.words()
@@ -64,7 +64,7 @@ def test_one_cut_is_a_pass(study):
     assert found is not None
     assert found["lead"] == "A student passes from a mean score of 1 by the average rater."
     assert found["plan"] == []
-    assert "remark" not in decision_tables(only)
+    assert "remark" not in page_tables(fit, None, None, only)
 
 
 def test_everybody_with_the_same_result_has_a_picture():

@@ -11,8 +11,8 @@ from raterlens.diagnostics.differences import Differences, Hypothesis
 from raterlens.diagnostics.findings import PanelFindings, panel_findings
 from raterlens.diagnostics.flags import Flag
 from raterlens.output.report import english as words
-from raterlens.output.report import render
 from raterlens.output.report.opening import opening, panel_rows, scale, since, tally
+from raterlens.output.report.page import render
 from tests.support.rater_records import record
 from tests.support.report_fits import MakeFit, made
 

@@ -11,8 +11,7 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
-from raterlens.output.report import render
-from raterlens.output.report.page import Document
+from raterlens.output.report.page import Document, render
 from raterlens.output.report.reproduce import Reproduction
 from tests.support.report_fits import HOSTILE, MakeFit
 

@@ -2,7 +2,8 @@
 
 import polars as pl
 
-from raterlens.output.report.page_tables import MOST_STUDENTS, shown, student_table
+from raterlens.output.report.page import Document
+from raterlens.output.report.page_tables import MOST_STUDENTS, page_tables, shown
 from tests.support.report_fits import made
 
 
@@ -16,5 +17,5 @@ def test_empty_columns_are_left_out_and_headings_are_words():
 
 
 def test_a_page_has_a_limited_number_of_students():
-    found = student_table(made(2, n_students=MOST_STUDENTS + 5))
+    found = page_tables(made(2, n_students=MOST_STUDENTS + 5), None, None, Document())["students"]
     assert found["height"] == MOST_STUDENTS

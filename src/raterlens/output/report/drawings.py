@@ -12,7 +12,6 @@ from raterlens.inference.tables import NORMAL_95
 from raterlens.output.report import english as words
 from raterlens.pictures.capability_curves import abilities, curve_frame, what_if_frame
 from raterlens.pictures.category_use import categories, category_frame, side_by_side
-from raterlens.pictures.decision_chart import decisions
 from raterlens.pictures.information import asking_again
 from raterlens.pictures.ranking import capability
 from raterlens.pictures.severity import severity, severity_strip
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from raterlens.base.picture import Picture
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.diagnostics.findings import PanelFindings
-    from raterlens.grading.decisions import Decisions
     from raterlens.inference.result import Result
     from raterlens.ratings.coded import Ratings
 
@@ -39,32 +37,21 @@ def category_shares(diagnosis: "Diagnosis | None", ratings: "Ratings | None") ->
     return diagnosis.tables.get("category use")
 
 
-def _ordered(fit: "Result") -> bool:
-    return "thresholds" in fit.tables and fit.calibration is not None
-
-
-def _mapped(fit: "Result") -> bool:
-    """Whether the ratings place anybody on a scale of ability."""
-    return fit.calibration is not None and bool((fit.calibration.effects["slope"] != 0).any())
-
-
 def pictures(fit: "Result", found: "PanelFindings", shares: pl.DataFrame | None = None) -> dict[str, Any]:
     """`map`, `abilities`, `capability`, `severity`, `categories`, `draws` and `category_use`, each wide and narrow;
     `shares` are `category_shares`."""
+    known = fit.calibration
+    placed = known is not None and bool((known.effects["slope"] != 0).any())
+    ordered = known is not None and "thresholds" in fit.tables
     return {
-        "map": both_widths(wright(fit) if _mapped(fit) else None),
+        "map": both_widths(wright(fit) if placed else None),
         "abilities": both_widths(abilities(fit)),
         "capability": both_widths(capability(fit, ranked=found.ranked, raters=found.raters)),
         "severity": both_widths(severity(fit, raters=found.raters)),
-        "categories": both_widths(categories(fit) if _ordered(fit) else None),
+        "categories": both_widths(categories(fit) if ordered else None),
         "draws": both_widths(asking_again(fit) if "draws" in fit.tables else None),
         "category_use": both_widths(None if shares is None else side_by_side(shares)),
     }
-
-
-def decision_picture(found: "Decisions") -> tuple[Markup, ...]:
-    """Students, the cuts, and the decisions that are not safe."""
-    return both_widths(decisions(found))
 
 
 def both_widths(picture: "Picture | None") -> tuple[Markup, ...]:

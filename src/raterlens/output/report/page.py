@@ -6,7 +6,6 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from raterlens.base.text import counted, number
-from raterlens.base.threads import in_background
 from raterlens.diagnostics.differences import p_words
 from raterlens.diagnostics.findings import PanelFindings, panel_findings
 from raterlens.diagnostics.wording import caveats
@@ -14,23 +13,11 @@ from raterlens.output.report import english as words
 from raterlens.output.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
 from raterlens.output.report.drawings import category_numbers, category_shares, frames, pictures
 from raterlens.output.report.opening import opening, panel_rows
-from raterlens.output.report.page_tables import (
-    MOST_STUDENTS,
-    decision_section,
-    decision_tables,
-    design_tables,
-    draw_tables,
-    embedded,
-    fit_tables,
-    group_tables,
-    interaction_tables,
-    item_table,
-    student_table,
-)
-from raterlens.output.report.rater_pages import curves, rater_data
+from raterlens.output.report.page_tables import MOST_STUDENTS, decision_section, embedded, page_tables
+from raterlens.output.report.rater_pages import rater_data
 from raterlens.output.report.reproduce import Reproduction, from_python
 from raterlens.ratings.coded import size_words
-from raterlens.ratings.design import TARGET_SE, Linking, examine_links
+from raterlens.ratings.design import TARGET_SE, examine_links
 from raterlens.version import __version__
 
 if TYPE_CHECKING:
@@ -77,16 +64,8 @@ class Document:
 
 
 OPTIONAL = (
-    "repairs",
-    "few",
-    "interactions",
-    "groups",
-    "draws",
-    "fit",
-    "unexpected",
-    "bias",
-    "pairs",
-    "scores",
+    *("repairs", "few", "interactions", "groups", "draws"),
+    *("fit", "unexpected", "bias", "pairs", "scores"),
 )
 """Tables that only some pages have."""
 _OF_TABLES = ("fit", "interactions", "groups", "draws")
@@ -138,14 +117,13 @@ def content(
     cuts = None if document.decisions is None else document.decisions.cuts.score.tolist()
     found = found or panel_findings(fit, ratings, cuts=cuts, previous=document.previous)
     raters = panel_rows(fit, found)
-    with in_background(lambda: (curves(fit, raters), _links(ratings))) as beside:
-        shares = category_shares(found.diagnosis, ratings)
-        drawn = pictures(fit, found, shares)
-        numbers = rater_data(fit, found, raters, lambda: beside()[0])
-        numbers["categories"] = category_numbers(shares, raters["rater"].to_list())
-        drawn["frames"] = frames(fit, found, numbers, shares)
-        _, linking = beside()
-    tables = _tables(fit, found, linking, document)
+    shares = category_shares(found.diagnosis, ratings)
+    drawn = pictures(fit, found, shares)
+    numbers = rater_data(fit, found, raters)
+    numbers["categories"] = category_numbers(shares, raters["rater"].to_list())
+    drawn["frames"] = frames(fit, found, numbers, shares)
+    linking = None if ratings is None else examine_links(ratings)
+    tables = page_tables(fit, found.diagnosis, linking, document)
     warnings = (
         *caveats(fit),
         *fit.warnings,
@@ -154,6 +132,7 @@ def content(
         *(() if linking is None else linking.warnings),
     )
     decided = decision_section(document)
+    scores = "marks" if fit.link == "identity" else "ordered" if fit.ordered else "pass"
     there = drawn | {"decisions": decided} | {name: name in tables for name in _OF_TABLES}
     return {
         "title": document.title,
@@ -172,9 +151,9 @@ def content(
         "assumptions": assumptions(fit),
         "reproduce": reproduced(fit, reproduction),
         "notes": fit.notes,
-        "scores": "marks" if fit.link == "identity" else "ordered" if fit.ordered else "pass",
+        "scores": scores,
         "target_se": f"{TARGET_SE:.1f}",
-        "students_lead": _students_lead(fit, tables["students"]["columns"]),
+        "leads": _leads(fit, scores, tables["students"]["columns"]),
         "data": embedded(
             {
                 "raters": numbers,
@@ -188,30 +167,22 @@ def content(
     }
 
 
-def _links(ratings: "Ratings | None") -> Linking | None:
-    return None if ratings is None else examine_links(ratings)
-
-
-def _tables(fit: "Fit", found: PanelFindings, linking: Linking | None, document: Document) -> dict[str, Any]:
-    return {
-        "items": item_table(fit, found.diagnosis),
-        "students": student_table(fit, found.diagnosis),
-        **fit_tables(fit, found.diagnosis),
-        **interaction_tables(fit),
-        **draw_tables(fit),
-        **group_tables(fit),
-        **design_tables(linking),
-        **decision_tables(document),
-    }
-
-
-def _students_lead(fit: "Fit", columns: list[str]) -> str:
-    lead = [words.STUDENTS_LEAD]
-    if "fair_average" in columns:
-        lead.append(words.FAIR_LEAD)
+def _leads(fit: "Fit", scores: str, of_students: list[str]) -> dict[str, str]:
+    """Introductions of sections, by name."""
+    half = "an average mark" if scores == "marks" else "half of the marks"
+    students = [words.STUDENTS_LEAD, *([words.FAIR_LEAD] if "fair_average" in of_students else ())]
     if fit.n_students > MOST_STUDENTS:
-        lead.append(words.STUDENTS_CUT.format(shown=f"{MOST_STUDENTS:,}", all=f"{fit.n_students:,}"))
-    return " ".join(lead)
+        students.append(words.STUDENTS_CUT.format(shown=f"{MOST_STUDENTS:,}", all=f"{fit.n_students:,}"))
+    return {
+        "map": words.MAP_LEAD.format(mark=half),
+        "abilities": words.ABILITIES_LEAD,
+        "capability": words.CAPABILITY_LEAD,
+        "severity": f"{words.SEVERITY_LEAD} {words.SEVERITY_CONTOURS if scores == 'pass' else ''}".strip(),
+        "items": words.ITEMS_LEAD,
+        "interactions": words.INTERACTIONS_LEAD,
+        "groups": words.GROUPS_LEAD,
+        "students": " ".join(students),
+    }
 
 
 def settings(fit: "Result") -> tuple[tuple[str, str], ...]:

@@ -10,11 +10,11 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from raterlens.output.report import english as words
-from raterlens.output.report.drawings import decision_picture
+from raterlens.output.report.drawings import both_widths
+from raterlens.pictures.decision_chart import decisions
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.grading.decisions import Decisions
     from raterlens.inference.result import Result
     from raterlens.output.report.page import Document
     from raterlens.ratings.design import Linking
@@ -72,98 +72,108 @@ MOST_LISTED = 1_000
 """Ratings, biases and pairs of raters that the page lists; the files have all."""
 _FIT = ("infit", "infit_z", "outfit", "outfit_z", "correlation", "correlation_expected")
 _FAIR = ("fair_average", "fair_average_se")
+_DECIDED = ("students", "items", "decisions", "exam", "remark")
+"""Tables that are shown even where they have no rows."""
+
+_COLUMNS = {
+    "items": ("item", "delta", "delta_se", "prevalence", "n", "mean_score", *_FAIR, *_FIT),
+    "students": ("student", "theta", "theta_se", *_FAIR, "mean_score", "n"),
+    "fit": ("rater", "n", "mean_score", *_FAIR, "eta", "eta_se", *_FIT),
+    "unexpected": ("student", "rater", "item", "score", "expected", "z", "probability"),
+    "bias": ("rater", "of", "level", "n", "mean_score", "expected", "severity", "severity_se", "z"),
+    "pairs": (
+        *("rater", "other", "n", "agreement", "agreement_expected"),
+        *("cohen", "cohen_low", "cohen_high", "weighted_kappa"),
+    ),
+    "scores": (
+        *("item", "score", "n", "share", "measure", "measure_expected", "infit", "outfit"),
+        *("threshold", "threshold_se"),
+    ),
+    "interactions": ("rater", "facet", "level", "severity", "severity_se", "mean_score", "n"),
+    "draws": (
+        *("rater", "questions", "answers", "consistency", "consistency_low", "consistency_high"),
+        *("share_answer", "share_reading", "share_draw", "second_judge"),
+    ),
+    "groups": ("group", "theta", "theta_se", "students"),
+    "repairs": ("rater", "student", "link"),
+    "few": ("rater", "n", "needed"),
+    "decisions": ("student", "raw", "raw_grade", "fair", "fair_se", "grade", "sure", "safe", "same_again"),
+    "exam": ("by", "accuracy", "consistency", "students"),
+    "remark": ("student", "rater", "grade", "right", "gain", "becomes_safe"),
+}
 
 
-def item_table(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, Any]:
-    """Items with difficulty, and fit statistics if they are known."""
-    items = fit.table("items")
+def page_tables(
+    fit: "Result", diagnosis: "Diagnosis | None", linking: "Linking | None", document: "Document"
+) -> dict[str, dict[str, Any]]:
+    """The tables of the page by name, as far as there is something to show."""
+    found = {**_of_fit(fit, diagnosis), **_of_diagnosis(fit, diagnosis), **_of_decisions(document)}
+    if linking is not None:
+        found |= {"repairs": linking.repairs, "few": linking.few}
+    return {
+        name: shown(table, _COLUMNS[name])
+        for name, table in found.items()
+        if table.height or name in _DECIDED
+    }
+
+
+def _of_fit(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, pl.DataFrame]:
+    """Items and students, with fit statistics and fair results where they are known; tables that few models have."""
+    items, students = fit.table("items"), fit.table("students").head(MOST_STUDENTS)
     if diagnosis is not None:
         items = diagnosis.beside("items", items)
-    return shown(items, ("item", "delta", "delta_se", "prevalence", "n", "mean_score", *_FAIR, *_FIT))
+        fair = diagnosis.tables["students"].select("student", *_FAIR)
+        students = students.join(fair, on="student", how="left", maintain_order="left")
+    found = {"items": items, "students": students}
+    if "draws" in fit.tables:
+        found["draws"] = fit.table("draws")
+    if "groups" in fit.tables:
+        found["groups"] = fit.table("groups").rename(
+            {"n": "students", "mean": "theta", "mean_se": "theta_se"}
+        )
+    if "interactions" in fit.tables and fit.table("interactions")["severity"].cast(pl.Boolean).any():
+        # A spread of 0 is said among the settings.
+        found["interactions"] = _largest_first(fit.table("interactions"), "severity").head(MOST_STUDENTS)
+    return found
 
 
-def fit_tables(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, dict[str, Any]]:
+def _of_diagnosis(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, pl.DataFrame]:
     """Fit statistics of raters, unexpected ratings, bias, pairs of raters, use of the scores."""
     if diagnosis is None:
         return {}
-    raters = diagnosis.beside("raters", fit.table("raters"))
     bias, pairs = diagnosis.bias(), diagnosis.pairs()
-    if bias.height:
-        bias = bias.sort(pl.col("z").abs(), descending=True, nulls_last=True, maintain_order=True)
     if "agreement_expected" in pairs.columns:
         pairs = pairs.sort(pl.col("agreement") - pl.col("agreement_expected"), maintain_order=True)
-    biased = ("rater", "of", "level", "n", "mean_score", "expected", "severity", "severity_se", "z")
-    kappas = ("cohen", "cohen_low", "cohen_high", "weighted_kappa")
     found = {
-        "fit": shown(raters, ("rater", "n", "mean_score", *_FAIR, "eta", "eta_se", *_FIT)),
-        "unexpected": shown(
-            diagnosis.tables["unexpected"].with_columns(pl.col("probability") * 100),
-            ("student", "rater", "item", "score", "expected", "z", "probability"),
-        ),
-        "bias": shown(bias.head(MOST_LISTED), biased),
-        "pairs": shown(
-            pairs.head(MOST_LISTED),
-            ("rater", "other", "n", "agreement", "agreement_expected", *kappas),
-        ),
+        "fit": diagnosis.beside("raters", fit.table("raters")),
+        "unexpected": diagnosis.tables["unexpected"].with_columns(pl.col("probability") * 100),
+        "bias": (_largest_first(bias, "z") if bias.height else bias).head(MOST_LISTED),
+        "pairs": pairs.head(MOST_LISTED),
     }
-    if "categories" in diagnosis.tables:
-        found["scores"] = shown(diagnosis.tables["categories"], _CATEGORIES)
-    return {name: table for name, table in found.items() if table["height"]}
+    return found | ({"scores": diagnosis.tables["categories"]} if "categories" in diagnosis.tables else {})
 
 
-_CATEGORIES = (
-    *("item", "score", "n", "share", "measure", "measure_expected", "infit", "outfit"),
-    *("threshold", "threshold_se"),
-)
+def _largest_first(table: pl.DataFrame, column: str) -> pl.DataFrame:
+    return table.sort(pl.col(column).abs(), descending=True, nulls_last=True, maintain_order=True)
 
 
-def interaction_tables(fit: "Result") -> dict[str, dict[str, Any]]:
-    """Interactions of raters with items or facets, the largest first; nothing where there are none."""
-    if "interactions" not in fit.tables or not fit.table("interactions")["severity"].cast(pl.Boolean).any():
-        return {}  # a spread of 0 is said among the settings
-    table = fit.table("interactions").sort(pl.col("severity").abs(), descending=True, maintain_order=True)
-    columns = ("rater", "facet", "level", "severity", "severity_se", "mean_score", "n")
-    return {"interactions": shown(table.head(MOST_STUDENTS), columns)}
-
-
-_DRAWS = (
-    *("rater", "questions", "answers", "consistency", "consistency_low", "consistency_high"),
-    *("share_answer", "share_reading", "share_draw", "second_judge"),
-)
-
-
-def draw_tables(fit: "Result") -> dict[str, dict[str, Any]]:
-    """Raters who were asked several times; nothing if nobody was."""
-    return {"draws": shown(fit.table("draws"), _DRAWS)} if "draws" in fit.tables else {}
-
-
-def group_tables(fit: "Result") -> dict[str, dict[str, Any]]:
-    """Mean abilities of groups of students; nothing if the model has none."""
-    if "groups" not in fit.tables:
-        return {}
-    groups = fit.table("groups").rename({"n": "students", "mean": "theta", "mean_se": "theta_se"})
-    return {"groups": shown(groups, ("group", "theta", "theta_se", "students"))}
-
-
-def student_table(fit: "Result", diagnosis: "Diagnosis | None" = None) -> dict[str, Any]:
-    """Students with their ability, and with their fair results if they are known."""
-    students = fit.table("students").head(MOST_STUDENTS)
-    if diagnosis is not None and "students" in diagnosis.tables:
-        fair = diagnosis.tables["students"].select("student", "fair_average", "fair_average_se")
-        students = students.join(fair, on="student", how="left", maintain_order="left")
-    columns = ("student", "theta", "theta_se", "fair_average", "fair_average_se", "mean_score", "n")
-    return shown(students, columns)
-
-
-def design_tables(linking: "Linking | None") -> dict[str, dict[str, Any]]:
-    """Tables of improvements to the design."""
-    if linking is None:
-        return {}
-    found = {
-        "repairs": shown(linking.repairs, ("rater", "student", "link")),
-        "few": shown(linking.few, ("rater", "n", "needed")),
-    }
-    return {name: table for name, table in found.items() if table["height"]}
+def _of_decisions(document: "Document") -> dict[str, pl.DataFrame]:
+    """Decisions (the least sure first), how well the exam decides, and what to mark again, as far as asked for."""
+    found = {} if document.remark is None else {"remark": document.remark.table}
+    decided = document.decisions
+    if decided is None:
+        return found
+    sure = pl.max_horizontal(f"p_{grade}" for grade in decided.cuts.grades)
+    safe = pl.when("safe").then(pl.lit(words.DECISIONS["yes"])).otherwise(pl.lit(words.DECISIONS["no"]))
+    rows = decided.table.with_columns(sure.alias("sure"), safe.alias("safe"))
+    named = pl.concat_str(
+        pl.col("result").replace_strict(words.RESULTS),
+        pl.lit(", "),
+        pl.col("method").replace_strict(words.CLASSIFIERS),
+    )
+    found["decisions"] = rows.sort("sure", maintain_order=True).head(MOST_STUDENTS)
+    found["exam"] = decided.quality.with_columns(named.alias("by"))
+    return found
 
 
 def shown(table: pl.DataFrame, columns: tuple[str, ...]) -> dict[str, Any]:
@@ -188,18 +198,6 @@ def _plain(column: pl.Series) -> list[Any]:
     return column.to_list() if column.dtype.is_integer() else column.cast(pl.String).to_list()
 
 
-def decision_tables(document: "Document") -> dict[str, Any]:
-    """`decisions`, `exam` and `remark`, as far as they were asked for."""
-    found: dict[str, Any] = {}
-    if document.decisions is not None:
-        found["decisions"] = _students(document.decisions)
-        found["exam"] = _exam(document.decisions)
-    if document.remark is not None:
-        columns = ("student", "rater", "grade", "right", "gain", "becomes_safe")
-        found["remark"] = shown(document.remark.table, columns)
-    return found
-
-
 def decision_section(document: "Document") -> dict[str, Any] | None:
     """Sentences and pictures of the section besides its tables; None if nothing was decided."""
     found, plan = document.decisions, document.remark
@@ -210,25 +208,6 @@ def decision_section(document: "Document") -> dict[str, Any] | None:
         "lead": cut.format(cuts=", ".join(f"{one:g}" for one in found.cuts.score.round(2))),
         "words": found.words(),
         "cut_off": found.table.height > MOST_STUDENTS,
-        "picture": decision_picture(found),
+        "picture": both_widths(decisions(found)),
         "plan": [] if plan is None else plan.words(),
     }
-
-
-def _students(found: "Decisions") -> dict[str, Any]:
-    """The least sure first."""
-    sure = pl.max_horizontal(f"p_{grade}" for grade in found.cuts.grades)
-    safe = pl.when("safe").then(pl.lit(words.DECISIONS["yes"])).otherwise(pl.lit(words.DECISIONS["no"]))
-    rows = found.table.with_columns(sure.alias("sure"), safe.alias("safe"))
-    rows = rows.sort("sure", maintain_order=True).head(MOST_STUDENTS)
-    columns = ("student", "raw", "raw_grade", "fair", "fair_se", "grade", "sure", "safe", "same_again")
-    return shown(rows, columns)
-
-
-def _exam(found: "Decisions") -> dict[str, Any]:
-    named = pl.concat_str(
-        pl.col("result").replace_strict(words.RESULTS),
-        pl.lit(", "),
-        pl.col("method").replace_strict(words.CLASSIFIERS),
-    )
-    return shown(found.quality.with_columns(named.alias("by")), ("by", "accuracy", "consistency", "students"))

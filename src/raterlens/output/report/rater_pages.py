@@ -1,6 +1,5 @@
 """Data of each rater's page beyond the table, as plain JSON: curve, what-if, fit, surprises, feedback."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 
 from raterlens.diagnostics.what_if import Levers, levers
 from raterlens.diagnostics.wording import advice
-from raterlens.inference.measurement import Measurement, measured_fit
+from raterlens.inference.measurement import measured_fit
 from raterlens.output.report.page_tables import coded, rounded, thousandths
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ _NUMBERS = (
     *("sharpness", "sharpness_low", "sharpness_high", "passes", "passes_low", "passes_high"),
 )
 _FAIR = ("fair_average", "fair_average_se")
+_TEXTS = ("label", "mark", "status", "next_step", "standard", "sharpness_verdict", "costs_most")
 ABILITIES = np.linspace(-3, 3, 31)
 BANDS = 120
 """Up to this many raters have intervals around their curves: each rater and ability takes a covariance."""
@@ -33,28 +33,9 @@ SEVERITIES = 81
 SURPRISES = 5
 
 
-def rater_data(
-    fit: "Result",
-    found: "PanelFindings",
-    raters: pl.DataFrame,
-    drawn: Callable[[], dict[str, Any] | None] | None = None,
-) -> dict[str, Any]:
-    """Columns with one value per rater in the order of `raters`, the curves, and what belongs to single raters.
-
-    `drawn`: what returns the `curves`, where they are being worked out already.
-    """
-    texts = {
-        name: coded(raters[name])
-        for name in (
-            "label",
-            "mark",
-            "status",
-            "next_step",
-            "standard",
-            "sharpness_verdict",
-            "costs_most",
-        )
-    }
+def rater_data(fit: "Result", found: "PanelFindings", raters: pl.DataFrame) -> dict[str, Any]:
+    """Columns with one value per rater in the order of `raters`, the curves, and what belongs to single raters."""
+    texts = {name: coded(raters[name]) for name in _TEXTS}
     columns: dict[str, Any] = {"rater": raters["rater"].to_list(), "n": raters["n"].to_list()}
     for name in _NUMBERS:
         columns[name] = rounded(raters[name])
@@ -68,19 +49,18 @@ def rater_data(
         **{name: {"texts": known, "codes": codes} for name, (known, codes) in texts.items()},
         "sentence": raters["sentence"].to_list(),
         "reasons": {place: found for place, found in enumerate(raters["reasons"]) if found},
-        "curve": curves(fit, raters) if drawn is None else drawn(),
+        "curve": curves(fit, order),
         "what_if": what_ifs(levers(fit), order),
         "feedback": advice(fit, found.raters)["feedback"].gather(order).to_list(),
         **statistics,
     }
 
 
-def curves(fit: "Result", raters: pl.DataFrame) -> dict[str, Any] | None:
-    """kappa(theta) of every rater, in the order of `raters`; None for models in which it is the same for every
-    student."""
-    on, order = _measurement(fit), _places(fit, raters)
-    if on is None:
+def curves(fit: "Result", order: NDArray[np.int64]) -> dict[str, Any] | None:
+    """kappa(theta) of every rater, in this order; None for models in which it is the same for every student."""
+    if fit.calibration is None:
         return None
+    on = measured_fit(fit, fit.yardstick)
     names = fit.table("raters")["rater"]
     if _has_bands(fit):
         found = on.curves(names, ABILITIES.tolist())
@@ -114,12 +94,6 @@ def what_ifs(at: Levers, order: NDArray[np.int64]) -> dict[str, Any]:
         "kappa": thousandths(kappa[order]),
         "best": rounded(np.clip(at.best_severity, -reach, reach)[order], 2),
     }
-
-
-def _measurement(fit: "Result") -> Measurement | None:
-    if fit.calibration is None:
-        return None
-    return measured_fit(fit, fit.yardstick)
 
 
 def _places(fit: "Result", raters: pl.DataFrame) -> NDArray[np.int64]:
