@@ -126,11 +126,20 @@ def test_covariates_say_what_is_usual_of_such_raters():
     assert helped.severity < 0.6 * alone.severity
 
 
+def _coarse(weights: np.ndarray) -> np.ndarray:
+    return weights[::100] / weights[::100].sum()
+
+
 def test_quantiles_of_a_grid():
     values = np.exp(np.linspace(-1, 1, 2001))
     weights = np.exp(-(np.log(values) ** 2) / (2 * 0.2**2))
-    middle, low, high = _quantiles(values, weights / weights.sum())
+    weights /= weights.sum()
+    middle, low, high = _quantiles([(1.0, values, weights)])
     np.testing.assert_allclose(np.log([middle, low, high]), [0.0, -0.392, 0.392], atol=0.002)
+    # Two grids that hardly overlap: half of the mixture is on each.
+    apart = _quantiles([(0.5, values[::100], _coarse(weights)), (0.5, 20 * values, weights)])
+    assert np.log(apart[1]) == pytest.approx(-1.645 * 0.2, abs=0.02)
+    assert np.log(apart[2]) == pytest.approx(np.log(20) + 1.645 * 0.2, abs=0.02)
     assert _around(3)[-1] > _around(30)[-1]
 
 

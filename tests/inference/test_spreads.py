@@ -91,7 +91,29 @@ def _written_out(ratings: rl.Ratings, spread: float) -> tuple[float, float]:
     at = loglik(x)[0] - h @ h / (2 * spread**2) - n_cells * np.log(spread)
     own, every = second[-n_cells:, -n_cells:], second + np.outer(middle, middle)
     by_own, by_every = (float(at - np.linalg.slogdet(part)[1] / 2) for part in (own, every))
-    return by_own, by_every
+    # The slope on the scale on which what ratings say of it is about normal, h' = (1 + a^4)^(-1/4).
+    return by_own, by_every - float(np.log1p(x[0] ** 4)) / 4
+
+
+def test_its_limits_are_where_the_likelihood_has_fallen_by_half_of_3_84():
+    ratings, _ = planted(0.8, 2, students=50, raters=4, items=3)
+    (term,) = (
+        rl.fit(ratings, "tfm", interactions="rater:item", **PLAIN).table("spreads").iter_rows(named=True)
+    )
+    top, there = (_written_out(ratings, term[name])[1] for name in ("spread", "high"))
+    assert 2 * (top - there) == pytest.approx(1.96**2, abs=0.5)
+    assert term["low"] == 0 < term["p"] < 0.05  # a two-sided interval, a one-sided test
+
+
+def test_raters_who_are_a_sample_have_the_same_interactions():
+    """The prior of severities and slopes, too, is part of what is compared between spreads."""
+    ratings, _ = planted(0.5, 2, students=250, raters=16, items=3)
+    free, sampled = (
+        rl.fit(ratings, "gmf", interactions="rater:item", prior=prior, standard_errors=False, **PLAIN)
+        for prior in (None, "panel")
+    )
+    expected = free.table("spreads").row(0)[1:4]
+    assert sampled.table("spreads").row(0)[1:4] == pytest.approx(expected, rel=0.04)
 
 
 def test_planted_interactions_are_found():

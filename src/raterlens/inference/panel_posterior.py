@@ -338,14 +338,17 @@ def _log_deviation(variance: Array, spread: float) -> float:
 def _summary(components: list[_At], weights: Array, mean: Array) -> PanelSpread:
     prior = components[0].prior
     around = _around(prior.n_raters)
-    severities = np.concatenate([one.prior.severity_spread * around for one in components])
-    of_severities = np.concatenate(
-        [w * one.severity_weights for w, one in zip(weights, components, strict=True)]
+    v = _quantiles(
+        [
+            (weight, one.prior.severity_spread * around, one.severity_weights)
+            for weight, one in zip(weights, components, strict=True)
+        ]
     )
-    v = _quantiles(severities, of_severities)
     s: tuple[float | None, float | None, float | None] = (None, None, None)
     if prior.slopes is not None:
-        s = _quantiles(np.array([one.prior.slope_deviation(one.mode) for one in components]), weights)
+        slopes = np.array([one.prior.slope_deviation(one.mode) for one in components])
+        order = np.argsort(slopes)
+        s = _quantiles([(1.0, slopes[order], weights[order])])
         if len(components) == 1:  # of two raters, taken for granted
             s = (s[0], None, None)
     return PanelSpread(prior.mean_slope(mean), *s, *v)
@@ -362,11 +365,14 @@ def _around(n_raters: int) -> Array:
     return np.exp(np.linspace(-reach, reach, _SEVERITY_SPREADS))
 
 
-def _quantiles(values: Array, weights: Array) -> tuple[float, float, float]:
-    """Median and 95 % limits of a distribution on a logarithmic grid, each value standing for its surroundings."""
-    order = np.argsort(values)
-    log, share = np.log(values[order]), weights[order]
-    middle, low, high = np.interp([0.5, 0.025, 0.975], np.cumsum(share) - share / 2, log)
+def _quantiles(parts: list[tuple[float, Array, Array]]) -> tuple[float, float, float]:
+    """Median and 95 % limits of a mixture of distributions: of each its weight, and values on a logarithmic grid of its
+    own with theirs, each value standing for its surroundings."""
+    places = np.unique(np.log(np.concatenate([values for _, values, _ in parts])))
+    below = np.zeros(len(places))
+    for weight, values, shares in parts:
+        below += weight * np.interp(places, np.log(values), np.cumsum(shares) - shares / 2)
+    middle, low, high = np.interp([0.5, 0.025, 0.975], below, places)
     return float(np.exp(middle)), float(np.exp(low)), float(np.exp(high))
 
 

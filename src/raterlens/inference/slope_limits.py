@@ -8,7 +8,9 @@ follow slopes. A severity given a slope of 10 is as far off as the slope: of suc
 76 to 87 %. So its standard error includes how it moves as the slope leaves the limit.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,9 +24,9 @@ from raterlens.inference.panel_draws import even, uneven
 from raterlens.models.panel import SlopeLimits
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 
-_FALL = 1.96
+FALL = 1.96
 # Of the root of the deviance, at an end of an interval.
-_CLOSE, _MOST_LOOKS = 0.1, 7
+CLOSE, _MOST_LOOKS = 0.1, 7
 # Climbs: how long, and how many standard errors from the maximum they may end.
 _LONGEST, _NEAR = 60, 0.03
 _USUAL = 1.5
@@ -65,7 +67,7 @@ class _Climbs:
             )
 
         best = climb(near)
-        if self._root(best) > _FALL - _CLOSE:
+        if self._root(best) > FALL - CLOSE:
             best = max(best, climb(alike), key=lambda one: one.value.objective)
         return self._root(best), best.parameters
 
@@ -73,30 +75,55 @@ class _Climbs:
         return float(np.sqrt(2 * max(self.top - there.value.objective, 0.0)))
 
     def end(self, place: int, guess: float, limit: float, fall: float) -> tuple[float, Array]:
-        """Where the root of the deviance is `fall`, between the estimate and a limit, and the parameters there.
-
-        The root of the deviance is nearly linear on the even scale of slopes.
-        """
+        """Where the root of the deviance is `fall`, between the estimate and a limit, and the parameters there: on the
+        even scale of slopes that root is nearly linear."""
         x = self.found.parameters
-        centre = float(even(x[place]))
-        last = float(even(limit))
-        inside, outside = (centre, 0.0, x), None
-        to = float(np.clip(guess, min(centre, last), max(centre, last)))
-        for _ in range(_MOST_LOOKS):
-            root, there = self.at(place, float(uneven(to)), inside[2])
-            if abs(root - fall) <= _CLOSE or (root < fall and to == last):
-                return float(uneven(to)), there
-            if root < fall:
-                inside = (to, root, there)
-            else:
-                outside = (to, root, there)
-            to = _next(inside, outside, last, fall)
-        nearest = inside if outside is None else outside
-        return float(uneven(nearest[0])), nearest[2]
+
+        def look(to: float, near: Array) -> tuple[float, Array]:
+            return self.at(place, float(uneven(to)), near)
+
+        to, _, there = deviance_end(look, float(even(x[place])), x, guess, float(even(limit)), fall)
+        return float(uneven(to)), there
+
+
+_There = TypeVar("_There")
+
+
+def deviance_end(
+    look: Callable[[float, _There], tuple[float, _There]],
+    centre: float,
+    there: _There,
+    guess: float,
+    last: float,
+    fall: float,
+) -> tuple[float, float, _There]:
+    """Where the root of a deviance is `fall`, between its centre and the last place there is; the root there, which is
+    smaller where even the last is too near, and what else was found there.
+
+    Parameters
+    ----------
+    look
+        From a place, and what was found near it, to the root of the deviance, nearly linear, and what is found there.
+    """
+    inside, outside = (centre, 0.0, there), None
+    to = float(np.clip(guess, min(centre, last), max(centre, last)))
+    for _ in range(_MOST_LOOKS):
+        root, there = look(to, inside[2])
+        if abs(root - fall) <= CLOSE or (root < fall and to == last):
+            return to, root, there
+        if root < fall:
+            inside = (to, root, there)
+        else:
+            outside = (to, root, there)
+        to = _next(inside, outside, last, fall)
+    return inside if outside is None else outside
 
 
 def _next(
-    inside: tuple[float, float, Array], outside: tuple[float, float, Array] | None, last: float, fall: float
+    inside: tuple[float, float, _There],
+    outside: tuple[float, float, _There] | None,
+    last: float,
+    fall: float,
 ) -> float:
     if outside is None:
         farther = inside[0] + (last - inside[0]) / 2
@@ -135,8 +162,8 @@ def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reac
     climbs = _Climbs(found, information_scale(model, x, n_students), top)
     counted = ~found.raters_at_limit if not found.raters_at_limit.all() else np.full(len(slope), True)
     ends, unheld = np.empty((2, 2, len(slope))), []
-    falls = np.where(slope == lower, AT_ZERO, np.where(slope == LARGEST_SLOPE, AT_LIMIT, _FALL))
-    ran = falls != _FALL
+    falls = np.where(slope == lower, AT_ZERO, np.where(slope == LARGEST_SLOPE, AT_LIMIT, FALL))
+    ran = falls != FALL
     for which, limit in enumerate((lower, np.full(len(slope), LARGEST_SLOPE))):
         for rater, place in enumerate(range(block.start, block.stop)):
             if slope[rater] == limit[rater]:

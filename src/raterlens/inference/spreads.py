@@ -7,7 +7,8 @@ V the variance of h given s, from the observed information of all parameters, th
     s² = sum of h² / sum of (1 - V / s²)
 
 whose divisor is the number of directions of h that the ratings decide, its degrees of freedom. From there one step
-along a parabola leads to the maximum of the likelihood that is marginal over all parameters by Laplace's approximation.
+along a parabola leads to the maximum of the likelihood that is marginal over all parameters by Laplace's approximation,
+the density of other priors in it. Limits are where that is 1.92 lower.
 A term is tested by that likelihood without it: as s cannot be negative, the ratio is 0 half of the time where there is
 nothing (p = P(chi2_1 > x) / 2).
 """
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from scipy import sparse, special
+from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.config.limits import SPARSE_PARAMETERS
@@ -26,6 +27,7 @@ from raterlens.estimation.facets_estimate import FacetsEstimate, information_sca
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.optimiser import Curvature, News, Search, Space, maximise
 from raterlens.inference.covariance import Covariance, covariance, in_full
+from raterlens.inference.slope_limits import CLOSE, FALL, deviance_end
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
@@ -50,8 +52,6 @@ _STEP, _FURTHEST = 0.1, 0.3
 _NOTHING = 1e-3
 # In standard errors: the log-likelihood is then off by less than its square.
 _NEAR = 1e-5
-# Of a statistic that is 0 half of the time: at 5 %.
-_FOUND = 2.7055
 # Variances that are solved for together.
 _AT_ONCE = 256
 _FEWEST = 0.05
@@ -122,23 +122,10 @@ def over_drawn(
         held=held,
         at_limit=found.model.at_limit(best.parameters) & ~held,
         spreads=tuple(
-            Spread(term.name, float(best.spreads[j]), *_limits(best, j, statistics[j]), statistics[j])
+            Spread(term.name, float(best.spreads[j]), *terms.limits(best, j, statistics[j]), statistics[j])
             for j, term in enumerate(found.model.drawn)
         ),
     )
-
-
-def _limits(at: _At, j: int, statistic: float) -> tuple[float, float]:
-    """95 % limits of a spread: its square, times the degrees of freedom, is about chi-squared with as many; from 0 on
-    where a test at 5 % does not find it. The upper limit is NaN where the ratings do not say how large it may be."""
-    spread = float(at.spreads[j])
-    freedom = at.freedom(j) if spread > 0 else 0.0
-    if freedom < _FEWEST:
-        return 0.0, float("nan")
-    most, least = special.chdtri(freedom, 0.025), special.chdtri(freedom, 0.975)
-    low = 0.0 if statistic < _FOUND else spread * float(np.sqrt(freedom / most))
-    high = spread * float(np.sqrt(freedom / max(least, 1e-12)))
-    return low, high if high < LARGEST_SPREAD else float("nan")
 
 
 class _Terms:
@@ -150,7 +137,7 @@ class _Terms:
         self.found, self.model, self._information = found, found.model, information
         self._search = Search(search.max_iterations, search.on_progress)
         prior = found.problem.prior
-        own_slopes = prior is not None and prior.slopes is not None
+        own_slopes = self._own_prior = prior is not None and prior.slopes is not None
         self._bounds = self.model.bounds(allow_reversed=allow_reversed or own_slopes)
         self._scale = information_scale(self.model, found.parameters, found.problem.n_students)
         nothing, x = np.zeros(len(self.model.drawn)), found.parameters
@@ -158,7 +145,7 @@ class _Terms:
         plain = information(found.problem, x, found.nodes)
         fixed = self.held(nothing) | self.model.at_limit(x)
         solved = self._solved(None, plain, x, fixed)
-        loglik = first.loglik - solved.half_determinant
+        loglik = first.objective - solved.half_determinant - self._half_unit(x, fixed)
         self._none = _At(nothing, found.problem, x, first, loglik, plain, solved)
 
     def best(self, spreads: Array) -> _At:
@@ -194,6 +181,28 @@ class _Terms:
         spreads[term] = 0.0
         return self._at(spreads, at)
 
+    def limits(self, at: _At, j: int, statistic: float) -> tuple[float, float]:
+        """95 % limits of a spread by profile likelihood, the other spreads as they are; NaN where the ratings set no
+        upper limit."""
+        freedom = at.freedom(j) if at.spreads[j] > 0 else 0.0
+        if freedom < _FEWEST:
+            return 0.0, float("nan")
+        centre = float(np.log(at.spreads[j]))
+        # Were all parameters known alike, that of the logarithm would have this error.
+        reach = FALL * float(np.sqrt(self.model.blocks.sizes[self.model.drawn[j].name] / 2)) / freedom
+
+        def look(logarithm: float, near: _At) -> tuple[float, _At]:
+            spreads = at.spreads.copy()
+            spreads[j] = np.exp(logarithm)
+            there = self._at(spreads, near)
+            return float(np.sqrt(2 * max(at.loglik - there.loglik, 0.0))), there
+
+        def end(side: int, last: float) -> float:
+            to, root, _ = deviance_end(look, centre, at, centre + side * reach, float(np.log(last)), FALL)
+            return float(np.exp(to)) if side < 0 or root > FALL - CLOSE else float("nan")
+
+        return end(-1, LEAST_SPREAD) if statistic > FALL**2 else 0.0, end(1, LARGEST_SPREAD)
+
     def held(self, spreads: Array) -> Mask:
         """Parameters that are not estimated: as before, except for the terms that have a spread."""
         held = self.found.held.copy()
@@ -228,9 +237,17 @@ class _Terms:
         )
         x = optimum.parameters
         information = self._information(self.found.problem, x, nodes)
-        solved = self._solved(prior, information, x, held | self.model.at_limit(x))
-        loglik = optimum.value.loglik + prior.value(x)[0] - solved.half_determinant
+        fixed = held | self.model.at_limit(x)
+        solved = self._solved(prior, information, x, fixed)
+        loglik = optimum.value.objective - solved.half_determinant - self._half_unit(x, fixed)
         return _At(spreads, problem, x, optimum.value, loglik, information, solved)
+
+    def _half_unit(self, x: Array, fixed: Mask) -> float:
+        """Half of what the log determinant has more on the scale of slopes on which what few ratings say of one is
+        about normal, h' = (1 + a⁴)^(-1/4); nothing where slopes have a prior."""
+        slopes = self.model.blocks["slope"]
+        free = ~fixed[slopes] & (not self._own_prior)
+        return float(np.log1p(x[slopes][free] ** 4).sum()) / 4
 
     def _solved(
         self, prior: DrawnPrior | None, information: Matrix, x: Array, fixed: Mask
