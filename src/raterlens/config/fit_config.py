@@ -137,7 +137,7 @@ class FitConfig(Request):
     origin: str | float | None = option(None, "Zero of severity: average, absolute, or a number.")
     prior: Prior | None = option(
         None,
-        "panel: raters are a sample of raters, which steadies small panels. none: each rater by its own ratings.",
+        "panel: raters are a random sample, which steadies small panels. none: each rater by its own ratings.",
     )
     """None: none, or the panel under `adapt`."""
     allow_reversed: bool = option(False, "Allow negative slopes: raters who score against ability.")

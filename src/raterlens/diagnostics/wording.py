@@ -413,7 +413,7 @@ def caveats(fit: Result) -> tuple[str, ...]:
         found.append(
             Message(
                 f"with about {per_rater:.0f} ratings per rater, capabilities are nearer the truth if raters are taken "
-                "for a sample of raters: ",
+                "for a random sample: ",
                 Option("prior", "panel"),
             )
         )

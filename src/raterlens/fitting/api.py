@@ -92,7 +92,7 @@ def fit(
         where a model is named) fits exactly the model and warns about what it misses; `"ignore"` tests nothing. What
         other options say is kept as it is. `fit.assumptions` has every outcome.
     prior
-        `"panel"` takes raters for a sample of raters: slopes come from a t distribution with 3 degrees of freedom,
+        `"panel"` treats raters as a random sample: slopes come from a t distribution with 3 degrees of freedom,
         severities from a normal one, and how much raters differ is estimated with the rest (`fit.spread`), with what is
         not known about it in every interval. Errors are smaller and rankings better, most of all in small panels and
         where raters have few ratings; slopes may be negative, and sigma is the largest slope on average over what is

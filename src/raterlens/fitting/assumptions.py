@@ -324,7 +324,7 @@ def _spread_words(one: Candidate, found: Result) -> str:
     if one is PANEL and found.spread is not None:
         unit = 1.0 if marks is None else marks.unit
         return (
-            f"Raters are a sample of raters: they {differences(found.spread, unit).removeprefix('Raters ')}."
+            f"Raters are treated as a random sample: they {differences(found.spread, unit).removeprefix('Raters ')}."
         )
     if one is CREDIT:
         return "Each item has thresholds of its own."
