@@ -323,9 +323,7 @@ def _spread_words(one: Candidate, found: Result) -> str:
     marks = None if found.calibration is None else found.calibration.marks
     if one is PANEL and found.spread is not None:
         unit = 1.0 if marks is None else marks.unit
-        return (
-            f"Raters are treated as a random sample: they {differences(found.spread, unit).removeprefix('Raters ')}."
-        )
+        return f"Raters are treated as a random sample: they {differences(found.spread, unit).removeprefix('Raters ')}."
     if one is CREDIT:
         return "Each item has thresholds of its own."
     spreads = found.tables.get("spreads")
