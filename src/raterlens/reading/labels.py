@@ -150,8 +150,9 @@ _INVISIBLE = "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]
 
 def visible(labels: pl.Series) -> pl.Series:
     """Labels as people see them: letters composed, without invisible signs, with single blanks."""
-    seen = labels.str.normalize("NFC").str.replace_all(_INVISIBLE, "")
-    return seen.str.strip_chars().str.replace_all(r"\s+", " ")
+    if (labels.str.len_bytes() != labels.str.len_chars()).any():  # not all of them ASCII
+        labels = labels.str.normalize("NFC").str.replace_all(_INVISIBLE, "")
+    return labels.str.strip_chars().str.replace_all(r"\s+", " ")
 
 
 def similar_labels(labels: pl.Series, role: str) -> list[str]:

@@ -204,8 +204,8 @@ def _found(name: str, certain: bool = True) -> Finding:
 
 QUOTE = ord('"')
 LINE_ENDS = (ord("\n"), ord("\r"))
-PIECE = 1 << 26
-"""Bytes looked at in one go."""
+PIECE = 1 << 20
+"""Bytes looked at in one go: few enough for the processor's cache."""
 
 
 def has_quotes(text: Path | bytes, piece: int = PIECE) -> bool:

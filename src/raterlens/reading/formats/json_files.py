@@ -267,6 +267,7 @@ def _too_deep(path: Path, where: str = "") -> InputError:
     return InputError(f"{path.name!r}{where} has lists or records nested too deeply to be ratings", NEED)
 
 
+_HALF = re.compile(rb"\\u[dD]")
 _LONE = re.compile(
     rb"(?<!\\)((?:\\\\)*)"  # an escape of its own, not part of an escaped backslash
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -275,7 +276,7 @@ _LONE = re.compile(
 
 def _refuse_surrogates(content: bytes, path: Path) -> None:
     """Raise where an escape is half of a character, which no text can hold."""
-    if b"\\ud" not in content and b"\\uD" not in content:
+    if not _HALF.search(content):
         return
     if found := _LONE.search(content):
         line = content.count(b"\n", 0, found.start()) + 1
