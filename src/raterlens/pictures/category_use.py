@@ -46,20 +46,18 @@ def categories_data(fit: Result) -> pl.DataFrame:
     """item (`all` where items share their thresholds), category, theta, probability: by a rater of average slope and
     severity."""
     known = ordered_scores(fit, "categories")
+    names, labels = score_names(known), known.labels["item"].cast(pl.String).to_list()
     own = len(known.effects["threshold"]) > 1
-    items = known.labels["item"].cast(pl.String).to_list()[:MOST_ITEMS] if own else [None]
-    names, parts = score_names(known), []
-    for item in items:
-        panel = known.panel(item)
-        s = panel.slope.mean() * _ABILITIES - panel.severity.mean()
-        above = known.curve(item).cumulative(s)[0]
-        reached = np.vstack([np.ones_like(s), above, np.zeros_like(s)])
-        for category, share in zip(names, -np.diff(reached, axis=0), strict=False):
-            parts.append(
-                pl.DataFrame({"theta": _ABILITIES, "probability": share}).select(
-                    pl.lit(item or EVERY_ITEM).alias("item"), pl.lit(category).alias("category"), pl.all()
-                )
+    items = list(enumerate(labels[:MOST_ITEMS])) if own else [(len(labels), EVERY_ITEM)]  # the average item
+    parts, rater = [], known.average()
+    for place, item in items:
+        (shares,) = rater.rows(np.zeros(1, np.int64), place).chances(_ABILITIES)
+        parts += [
+            pl.DataFrame({"theta": _ABILITIES, "probability": share}).select(
+                pl.lit(item).alias("item"), pl.lit(category).alias("category"), pl.all()
             )
+            for category, share in zip(names, shares, strict=False)
+        ]
     return pl.concat(parts)
 
 

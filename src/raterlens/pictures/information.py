@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from scipy import special
 
 from raterlens.base.arrays import Array
 from raterlens.base.layers import ROLES, Axis, Layer, Line, Stroke, strokes
 from raterlens.base.picture import Picture, plot
 from raterlens.base.text import counted, distinct, number
-from raterlens.capability.links import get_link
 from raterlens.pictures.ranking import calibration_of, require_ability_model
 
 if TYPE_CHECKING:
@@ -25,6 +23,8 @@ ALL = "all items together"
 _ABILITY: Array = np.linspace(-4.0, 4.0, 81)
 # Probabilities below this add nothing that could be seen, and would divide by 0.
 _LEAST = 1e-12
+_STEP = 1e-4
+"""Of the predictor, for derivatives by differences"""
 
 
 def information_data(fit: Result) -> pl.DataFrame:
@@ -35,7 +35,7 @@ def information_data(fit: Result) -> pl.DataFrame:
     )
     calibration = replace(calibration_of(fit, "its information is unknown"), covariance=None)
     names = calibration.labels["item"].cast(pl.String).to_list()
-    parts = np.stack([_of_item(calibration, name) for name in names])
+    parts = np.stack([_of_item(calibration, place) for place in range(len(names))])
     shown = distinct(names)
     return pl.concat(
         [
@@ -45,38 +45,13 @@ def information_data(fit: Result) -> pl.DataFrame:
     )
 
 
-def _of_item(calibration: Calibration, item: str) -> Array:
+def _of_item(calibration: Calibration, item: int) -> Array:
     """Fisher's information about ability, E[(d log P(y) / d theta)^2], averaged over raters."""
-    panel = calibration.panel(item)
-    s = np.multiply.outer(panel.slope, _ABILITY) - panel.severity[:, None]
-    tau = calibration.effects.get("threshold")
-    if tau is None:
-        steps = np.zeros(1)
-    else:
-        place = calibration.labels["item"].cast(pl.String).to_list().index(item) if len(tau) > 1 else 0
-        steps = tau[place][np.isfinite(tau[place])]
-    adjacent = tau is not None and calibration.scale != "graded"
-    by_predictor = _adjacent(s, steps) if adjacent else _cumulative(s, steps, calibration.link)
-    return np.asarray((panel.slope[:, None] ** 2 * by_predictor).mean(axis=0))
-
-
-def _adjacent(s: Array, tau: Array) -> Array:
-    """Var(y | s)"""
-    k = np.arange(len(tau) + 1)
-    p = special.softmax(np.multiply.outer(s, k) - np.append(0.0, np.cumsum(tau)), axis=-1)
-    return np.asarray(p @ k**2 - (p @ k) ** 2)
-
-
-def _cumulative(s: Array, tau: Array, link: str) -> Array:
-    """sum_k (dP_k/ds)^2 / P_k with P_k = F(s - tau_k) - F(s - tau_{k+1}); pass or fail has one threshold."""
-    chosen = get_link(link)
-    passed = [np.ones_like(s), *(np.exp(chosen.log_pass(s - t)) for t in tau), np.zeros_like(s)]
-    density = [np.zeros_like(s), *(chosen.density(s - t) for t in tau), np.zeros_like(s)]
-    total = np.zeros_like(s)
-    for k in range(len(tau) + 1):
-        p, d = passed[k] - passed[k + 1], density[k] - density[k + 1]
-        total += np.where(p > _LEAST, d**2 / np.maximum(p, _LEAST), 0.0)
-    return total
+    raters = calibration.rows(np.arange(len(calibration.effects["slope"])), item)
+    above, below = (raters.chances(_ABILITY, away) for away in (-_STEP, _STEP))
+    rise = (above - below) / (2 * _STEP)  # of each probability with the predictor
+    known = np.where(rise == 0, 0.0, rise**2 / np.maximum((above + below) / 2, _LEAST)).sum(axis=1)
+    return np.asarray((raters.predictor.slope[:, None] ** 2 * known).mean(axis=0))
 
 
 def information(fit: Result) -> Picture:

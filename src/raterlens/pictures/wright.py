@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from scipy.optimize import isotonic_regression
 
 from raterlens.base.arrays import Array
 from raterlens.base.layers import Axis, Bars, Layer, Marks, Segments, Stroke, Text
@@ -97,35 +98,11 @@ def spread_names(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
     """Rows with x and to (where the line to a name starts and ends) and at (the location of the name, a line apart)."""
     ordered = rows.sort("location")
     least = (span[1] - span[0]) * LINE / HEIGHT
-    at = ordered["location"].to_numpy()
-    # Groups of names that touch are spread around their common middle until none touch.
-    groups = [[place] for place in range(len(at))]
-    merged = True
-    while merged:
-        merged = False
-        for one in range(len(groups) - 1):
-            if (
-                _lowest(at, groups[one + 1], least, span) - _highest(at, groups[one], least, span)
-                < 0.999 * least
-            ):
-                groups[one] += groups.pop(one + 1)
-                merged = True
-                break
-    spread = np.empty_like(at)
-    for group in groups:
-        start = _lowest(at, group, least, span)
-        for order, place in enumerate(group):
-            spread[place] = start + order * least
-    return _described(ordered).with_columns(pl.Series("at", spread), x=pl.lit(18.0), to=pl.lit(32.0))
-
-
-def _lowest(at: Array, group: list[int], least: float, span: tuple[float, float]) -> float:
-    length = (len(group) - 1) * least
-    return float(np.clip(at[group].mean() - length / 2, span[0], max(span[0], span[1] - length)))
-
-
-def _highest(at: Array, group: list[int], least: float, span: tuple[float, float]) -> float:
-    return _lowest(at, group, least, span) + (len(group) - 1) * least
+    # Names that touch are spread around their common middle: less a line each, places only have to rise.
+    lines = least * np.arange(rows.height)
+    free = isotonic_regression(ordered["location"].to_numpy() - lines).x if rows.height else lines
+    at = np.clip(free, span[0], max(span[0], span[1] - lines[-1:].sum())) + lines
+    return _described(ordered).with_columns(pl.Series("at", at), x=pl.lit(18.0), to=pl.lit(32.0))
 
 
 def _dots(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
