@@ -262,8 +262,8 @@ def abilities(fit: Result) -> Picture | None:
 _FRAME_HEIGHT = 240
 
 
-def curve_frame(fit: Result, theta: Sequence[float], kappa: Array, description: str) -> Picture:
-    """Axes of kappa(theta) over the distribution of the students; `kappa` are the curves that must fit."""
+def curve_frame(fit: Result, theta: Sequence[float], kappa: tuple[float, float], description: str) -> Picture:
+    """Axes of kappa(theta) over the distribution of the students; `kappa` are the ends of the curves that must fit."""
     x, y = Axis(theta[0], theta[-1], ABILITY, (7, 7), grid=True), _capability_axis(kappa, CURVE)
     hill = _hill(fit, y, np.linspace(theta[0], theta[-1], 61), 0.35)
     layers: list[Layer] = [
@@ -273,7 +273,7 @@ def curve_frame(fit: Result, theta: Sequence[float], kappa: Array, description: 
     return plot(x, y, layers, description, _FRAME_HEIGHT)
 
 
-def what_if_frame(reach: tuple[float, float], kappa: Array, description: str) -> Picture:
+def what_if_frame(reach: tuple[float, float], kappa: tuple[float, float], description: str) -> Picture:
     """Axes of kappa-bar against severity."""
     x, y = Axis(*reach, "Severity", grid=True), _capability_axis(kappa, "Capability")
     overlay = (
@@ -283,8 +283,8 @@ def what_if_frame(reach: tuple[float, float], kappa: Array, description: str) ->
     return plot(x, y, [Overlay(overlay)], description, _FRAME_HEIGHT)
 
 
-def _capability_axis(kappa: Array, title: str) -> Axis:
-    """An axis that holds these curves."""
-    low, high = float(np.nanmin(kappa)), float(np.nanmax(kappa))
+def _capability_axis(kappa: tuple[float, float], title: str) -> Axis:
+    """An axis that holds curves between these ends."""
+    low, high = kappa
     ends = min(0.0, float(np.floor(5 * low) / 5)), max(1.0, float(np.ceil(5 * high) / 5))
     return Axis(*ends, title, grid=True)

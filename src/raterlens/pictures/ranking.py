@@ -97,16 +97,17 @@ MOST_ROWS = 60
 _CURVE_HEIGHT = 340
 
 
-def capability_data(fit: Result, raters: Iterable[RaterFindings] | None = None) -> pl.DataFrame:
+def capability_data(fit: Result, rows: pl.DataFrame | None = None) -> pl.DataFrame:
     """One row per rater, the most capable first: place (1 is the top), rater, n, kappa, kappa_low, kappa_high, label,
-    status, kind, words."""
-    rows = rater_rows(fit, raters).drop("rho", "eta").with_row_index("place", offset=1)
+    status, kind, words. `rows` are `rater_rows`, where they are known."""
+    rows = rater_rows(fit) if rows is None else rows
+    rows = rows.drop("rho", "eta").with_row_index("place", offset=1)
     return rows.with_columns(pl.col("place").cast(pl.Int64))
 
 
-def capability(fit: Result, *, ranked: bool = True, raters: Iterable[RaterFindings] | None = None) -> Picture:
+def capability(fit: Result, *, ranked: bool = True, rows: pl.DataFrame | None = None) -> Picture:
     """How capable each rater is, with intervals: the most capable first, or by name where an order would be chance."""
-    data = capability_data(fit, raters)
+    data = capability_data(fit, rows)
     if not ranked:
         data = data.sort("rater").with_columns(place=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
     return _rows(data) if data.height <= MOST_ROWS else _curve(data, ranked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,6 @@ from raterlens.models.registry import MODELS
 from raterlens.pictures.ranking import population_of, rater_rows
 
 if TYPE_CHECKING:
-    from raterlens.diagnostics.findings import RaterFindings
     from raterlens.inference.result import Result
 
 Function = Callable[[Array, Array], Array]
@@ -43,9 +42,10 @@ HEIGHT = 380
 _STEEPEST = 1e3
 
 
-def severity_data(fit: Result, raters: Iterable[RaterFindings] | None = None) -> pl.DataFrame:
-    """One row per rater with estimates: rater, eta, rho, kappa, label, status, kind, words."""
-    rows = rater_rows(fit, raters)
+def severity_data(fit: Result, rows: pl.DataFrame | None = None) -> pl.DataFrame:
+    """One row per rater with estimates: rater, eta, rho, kappa, label, status, kind, words. `rows` are `rater_rows`,
+    where they are known."""
+    rows = rater_rows(fit) if rows is None else rows
     return rows.filter(pl.col("eta").is_finite() & pl.col("rho").is_finite())
 
 
@@ -114,10 +114,10 @@ def discrimination_range(points: pl.DataFrame) -> tuple[float, float]:
 SEVERITY_ENDS = ("← lenient", "severe →")
 
 
-def severity(fit: Result, *, raters: Iterable[RaterFindings] | None = None) -> Picture:
+def severity(fit: Result, *, rows: pl.DataFrame | None = None) -> Picture:
     """Severity against discrimination of every rater. Capability is constant along each curve; there are none where
     raters use the scale in their own ways, on which capability depends as well."""
-    points = severity_data(fit, raters)
+    points = severity_data(fit, rows)
     reach, (floor, top) = severity_limit(points), discrimination_range(points)
     title = "Distance from the best criterion, η" if MODELS[fit.model].true_category else "Severity η"
     x = Axis(-reach, reach, title, (10, 6), ends=SEVERITY_ENDS)
@@ -142,9 +142,9 @@ def severity(fit: Result, *, raters: Iterable[RaterFindings] | None = None) -> P
     )
 
 
-def severity_strip(fit: Result, description: str, raters: Iterable[RaterFindings] | None = None) -> Picture:
+def severity_strip(fit: Result, description: str, rows: pl.DataFrame) -> Picture:
     """The severities of all raters on a line, in which a page's scripts mark one."""
-    points = severity_data(fit, raters).with_columns(low=pl.lit(0.2), high=pl.lit(0.8))
+    points = severity_data(fit, rows).with_columns(low=pl.lit(0.2), high=pl.lit(0.8))
     reach = severity_limit(points)
     x, y = Axis(-reach, reach, "Severity", (10, 6), ends=SEVERITY_ENDS), Axis(0.0, 1.0, labels=())
     layers: list[Layer] = [

@@ -37,8 +37,10 @@ def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Words and tables only: drawing takes a second."""
     nothing = dict.fromkeys(("map", "abilities", "capability", "severity", "categories", "category_use"))
     blank = {"curve": None, "what_if": "", "categories": None, "strip": "", "band": False}
-    monkeypatch.setattr("raterlens.output.report.page.pictures", lambda fit, shares, ranked: {**nothing})
-    monkeypatch.setattr("raterlens.output.report.page.frames", lambda fit, found, numbers, shares: blank)
+    drawn = nothing | {"frames": blank}
+    monkeypatch.setattr(
+        "raterlens.output.report.page.pictures", lambda fit, found, numbers, shares: {**drawn}
+    )
 
 
 @pytest.fixture(scope="session")

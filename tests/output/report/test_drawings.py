@@ -13,7 +13,7 @@ import raterlens as rl
 from raterlens.diagnostics.findings import Alarm, Interval, panel_findings
 from raterlens.output.report.drawings import category_numbers, category_shares, frames
 from raterlens.output.report.page import content
-from raterlens.pictures.ranking import capability_data
+from raterlens.pictures.ranking import capability_data, rater_rows
 from tests.support.chart_cases import with_raters
 from tests.support.report_fits import HOSTILE, MakeFit
 
@@ -88,13 +88,13 @@ def test_pass_and_fail_has_none(make_fit: MakeFit) -> None:
     assert category_shares(None, None) is None
     assert content(fit)["pictures"]["categories"] == ()
     numbers = {"curve": None, "what_if": {"severity": (-3.0, 3.0), "kappa": [[500]]}}
-    assert frames(fit, panel_findings(fit), numbers)["categories"] is None
+    assert frames(fit, rater_rows(fit), numbers, None)["categories"] is None
 
 
 def test_pictures_show_the_status_that_the_table_shows(make_fit: MakeFit) -> None:
     fit = make_fit(3)
     found = panel_findings(fit)
     drifting = replace(found.raters[0], alarm=Alarm(Interval(0.9, 0.5, 1.3), "since Monday", "logits"))
-    data = capability_data(fit, [drifting, *found.raters[1:]])
+    data = capability_data(fit, rater_rows(fit, [drifting, *found.raters[1:]]))
     assert data.filter(rater=drifting.rater)["status"].item() == drifting.status
     assert drifting.status != found.raters[0].status

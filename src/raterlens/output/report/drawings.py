@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 from markupsafe import Markup
 
-from raterlens.base.arrays import Array
 from raterlens.inference.tables import NORMAL_95
 from raterlens.output.report import english as words
 from raterlens.pictures.capability_curves import abilities, curve_frame, what_if_frame
 from raterlens.pictures.category_use import categories, category_frame, side_by_side
 from raterlens.pictures.information import asking_again
-from raterlens.pictures.ranking import capability
+from raterlens.pictures.ranking import capability, rater_rows
 from raterlens.pictures.severity import severity, severity_strip
 from raterlens.pictures.wright import wright
 
@@ -37,20 +35,23 @@ def category_shares(diagnosis: "Diagnosis | None", ratings: "Ratings | None") ->
     return diagnosis.tables.get("category use")
 
 
-def pictures(fit: "Result", found: "PanelFindings", shares: pl.DataFrame | None = None) -> dict[str, Any]:
-    """`map`, `abilities`, `capability`, `severity`, `categories`, `draws` and `category_use`, each wide and narrow;
-    `shares` are `category_shares`."""
-    known = fit.calibration
+def pictures(
+    fit: "Result", found: "PanelFindings", numbers: dict[str, Any], shares: pl.DataFrame | None
+) -> dict[str, Any]:
+    """`map`, `abilities`, `capability`, `severity`, `categories`, `draws` and `category_use`, each wide and narrow, and
+    the `frames` of the raters' pages, whose curves `numbers` has; `shares` are `category_shares`."""
+    known, rows = fit.calibration, rater_rows(fit, found.raters)
     placed = known is not None and bool((known.effects["slope"] != 0).any())
     ordered = known is not None and "thresholds" in fit.tables
     return {
         "map": both_widths(wright(fit) if placed else None),
         "abilities": both_widths(abilities(fit)),
-        "capability": both_widths(capability(fit, ranked=found.ranked, raters=found.raters)),
-        "severity": both_widths(severity(fit, raters=found.raters)),
+        "capability": both_widths(capability(fit, ranked=found.ranked, rows=rows)),
+        "severity": both_widths(severity(fit, rows=rows)),
         "categories": both_widths(categories(fit) if ordered else None),
         "draws": both_widths(asking_again(fit) if "draws" in fit.tables else None),
         "category_use": both_widths(None if shares is None else side_by_side(shares)),
+        "frames": frames(fit, rows, numbers, shares),
     }
 
 
@@ -81,26 +82,23 @@ def category_numbers(shares: pl.DataFrame | None, raters: Sequence[str]) -> dict
 
 
 def frames(
-    fit: "Result", found: "PanelFindings", numbers: dict[str, Any], shares: pl.DataFrame | None = None
+    fit: "Result", rows: pl.DataFrame, numbers: dict[str, Any], shares: pl.DataFrame | None
 ) -> dict[str, Any]:
-    """Frames in which scripts draw the curves of a rater's page; `numbers` has them all."""
-    curve, what_if = numbers["curve"], numbers["what_if"]
-    by_severity = what_if_frame(what_if["severity"], _thousandths(what_if["kappa"]), words.RATER["what_if"])
-    by_ability = (
-        None
-        if curve is None
-        else curve_frame(fit, curve["theta"], _thousandths(curve["kappa"]), words.RATER["curve"])
-    )
+    """Frames in which scripts draw the curves of a rater's page."""
+    curve, what_if, said = numbers["curve"], numbers["what_if"], words.RATER
+    drawn = {
+        "curve": curve and curve_frame(fit, curve["theta"], _ends(curve["kappa"]), said["curve"]),
+        "what_if": what_if_frame(what_if["severity"], _ends(what_if["kappa"]), said["what_if"]),
+        "categories": None if shares is None else category_frame(shares, said["categories"]),
+    }
     return {
-        "curve": None if by_ability is None else by_ability.svg(_FRAME),
-        "what_if": by_severity.svg(_FRAME),
-        "categories": None
-        if shares is None
-        else category_frame(shares, words.RATER["categories"]).svg(_FRAME),
-        "strip": severity_strip(fit, words.LETTER_PICTURE, found.raters).svg(_STRIP),
+        **{name: picture and picture.svg(_FRAME) for name, picture in drawn.items()},
+        "strip": severity_strip(fit, words.LETTER_PICTURE, rows).svg(_STRIP),
         "band": "low" in (curve or ()),
     }
 
 
-def _thousandths(rows: Sequence[Sequence[int | None]]) -> Array:
-    return np.array([[np.nan if v is None else v for v in row] for row in rows], np.float64) / 1000
+def _ends(thousandths: Sequence[Sequence[int | None]]) -> tuple[float, float]:
+    """The lowest and the highest value of all curves."""
+    known = [value for row in thousandths for value in row if value is not None]
+    return min(known) / 1000, max(known) / 1000

@@ -11,7 +11,7 @@ from raterlens.diagnostics.findings import PanelFindings, panel_findings
 from raterlens.diagnostics.wording import caveats
 from raterlens.output.report import english as words
 from raterlens.output.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
-from raterlens.output.report.drawings import category_numbers, category_shares, frames, pictures
+from raterlens.output.report.drawings import category_numbers, category_shares, pictures
 from raterlens.output.report.opening import opening, panel_rows
 from raterlens.output.report.page_tables import MOST_STUDENTS, decision_section, embedded, page_tables
 from raterlens.output.report.rater_pages import rater_data
@@ -118,10 +118,9 @@ def content(
     found = found or panel_findings(fit, ratings, cuts=cuts, previous=document.previous)
     raters = panel_rows(fit, found)
     shares = category_shares(found.diagnosis, ratings)
-    drawn = pictures(fit, found, shares)
     numbers = rater_data(fit, found, raters)
     numbers["categories"] = category_numbers(shares, raters["rater"].to_list())
-    drawn["frames"] = frames(fit, found, numbers, shares)
+    drawn = pictures(fit, found, numbers, shares)
     linking = None if ratings is None else examine_links(ratings)
     tables = page_tables(fit, found.diagnosis, linking, document)
     warnings = (
