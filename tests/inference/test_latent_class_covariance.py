@@ -163,9 +163,9 @@ def test_standard_errors_and_intervals_are_those_of_the_parameters(found):
     for name in ("criterion", "kappa", "sharpness"):
         by = np.stack([rise[name] for rise in rises])
         expected = np.sqrt(np.einsum("ir,ij,jr->r", by, matrix, by))
-        np.testing.assert_allclose(getattr(errors, name), expected, rtol=2e-3)
-    np.testing.assert_allclose(errors.slope, np.sqrt(np.diag(matrix)[blocks["slope"]]))
-    np.testing.assert_allclose(errors.bias, np.sqrt(np.diag(matrix)[blocks["bias"]]))
+        np.testing.assert_allclose(errors.raters[f"{name}_se"], expected, rtol=2e-3)
+    np.testing.assert_allclose(errors.raters["slope_se"], np.sqrt(np.diag(matrix)[blocks["slope"]]))
+    np.testing.assert_allclose(errors.raters["eta_se"], np.sqrt(np.diag(matrix)[blocks["bias"]]))
     centring = np.eye(3) - 1 / 3
     difficulties = matrix[blocks["difficulty"], blocks["difficulty"]]
     np.testing.assert_allclose(errors.delta, np.sqrt(np.diag(centring @ difficulties @ centring)))
@@ -176,7 +176,7 @@ def test_standard_errors_and_intervals_are_those_of_the_parameters(found):
     drawn = values(np.random.default_rng(1).multivariate_normal(x, matrix, 4_000))
     for name in ("kappa", "sharpness", "passes"):
         ends = np.quantile(drawn[name], [0.025, 0.975], axis=0)
-        found_ends = [getattr(errors, f"{name}_{end}") for end in ("low", "high")]
+        found_ends = [errors.raters[f"{name}_{end}"] for end in ("low", "high")]
         # 1,000 draws, antithetic.
         np.testing.assert_allclose(found_ends, ends, atol=0.4 * drawn[name].std(axis=0).max())
     assert not errors.undetermined.any()
@@ -184,18 +184,8 @@ def test_standard_errors_and_intervals_are_those_of_the_parameters(found):
 
 def test_without_a_covariance_nothing_is_known(found):
     errors = LatentClassErrors.of(found, None)
-    for name in (
-        "bias",
-        "criterion",
-        "slope",
-        "kappa",
-        "kappa_low",
-        "sharpness_high",
-        "passes_low",
-        "delta",
-        "sigma",
-    ):
-        assert np.isnan(getattr(errors, name)).all(), name
+    assert {"eta_se", "kappa_se", "kappa_low", "sharpness_high", "passes_low"} <= set(errors.raters)
+    assert all(np.isnan(each).all() for each in (*errors.raters.values(), errors.delta, errors.sigma))
     assert errors.undetermined.tolist() == [False] * 4
     assert errors.delta.shape == (3,)
 

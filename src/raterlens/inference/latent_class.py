@@ -14,8 +14,9 @@ rho = F(a / 2) - F(-a / 2)     the capability this rater would have with the bes
 eta = c - a / 2                how far above it the criterion stands: severity
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,7 +25,6 @@ from raterlens import capability
 from raterlens.base.arrays import Array, Mask
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.capability.formulas import sharpness
-from raterlens.capability.links import get_link
 from raterlens.config.limits import LATENT_PARAMETERS
 from raterlens.estimation.latent_estimate import (
     SAME_MAXIMUM,
@@ -32,6 +32,7 @@ from raterlens.estimation.latent_estimate import (
     posterior_truth,
 )
 from raterlens.inference.covariance import Covariance, covariance, in_full
+from raterlens.inference.measurement import PASSES, RATER_COLUMNS
 from raterlens.inference.panel_draws import lattice, lower_root, outer_quantiles
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import NO_ABILITY
@@ -74,20 +75,10 @@ def latent_class_covariance(found: LatentClassEstimate) -> Covariance | None:
 class LatentClassErrors:
     """Standard errors and intervals; not-a-number for what is at a limit, and everywhere without a covariance."""
 
-    bias: Array
-    """(raters,), as the next eleven"""
-    criterion: Array
-    slope: Array
-    kappa: Array
-    kappa_low: Array
-    kappa_high: Array
-    sharpness: Array
-    sharpness_low: Array
-    sharpness_high: Array
-    passes_low: Array
-    passes_high: Array
+    raters: Mapping[str, Array]
+    """Columns of the table of raters."""
     undetermined: Mask
-    """The data say next to nothing about the rater."""
+    """(raters,): the data say next to nothing about the rater."""
     delta: Array
     """(items,)"""
     sigma: float
@@ -95,38 +86,36 @@ class LatentClassErrors:
     @staticmethod
     def of(found: LatentClassEstimate, known: Covariance | None) -> "LatentClassErrors":
         model, blocks = found.model, found.model.blocks
+        columns: dict[str, Array] = dict.fromkeys(_ERRORS, np.full(model.n_raters, np.nan))
         if known is None:
-            raters, items = np.full(model.n_raters, np.nan), np.full(model.n_items, np.nan)
-            return LatentClassErrors(*(raters,) * 11, np.zeros(model.n_raters, dtype=bool), items, np.nan)
+            nobody, items = np.zeros(model.n_raters, dtype=bool), np.full(model.n_items, np.nan)
+            return LatentClassErrors(columns, nobody, items, np.nan)
         inside, matrix, unseen = _inside(found)[0], in_full(known.matrix), no_errors_seen(found)
-        joint = _criterion_and_slope(model, matrix)
-        se, low, high = _kappa(model, inside, joint)
-        kappa = capability.hrm(
-            criterion=model.lines(found.parameters)[:, 0], slope=found.of("slope"), link=model.link.name
-        )
-        sharp, standard = sharpness_of_raters(model, found.parameters), passes(found)
-        sharp_se, *sharp_ends = _sharpness_errors(model, inside, matrix)
-        standard_ends = _passes_interval(found, inside, matrix)
+        joint = _joint(found, matrix)
+        for name, quantity in quantities(found).items():
+            se, low, high = _measured(quantity, quantity.of(inside), joint[name], _at_zero(model, inside))
+            here = quantity.at(found.parameters)
+            ends = {f"{name}_low": np.minimum(low, here), f"{name}_high": np.maximum(high, here)}
+            columns |= {f"{name}_se": se} | ends
         own = np.sqrt(np.where(_at_a_limit(found), np.nan, np.diag(matrix)))
+        along = np.array([1.0, 0.5])  # c = b + a / 2
+        criterion = np.sqrt(np.maximum(along @ joint["kappa"] @ along, 0.0))
         centring = np.eye(model.n_items) - 1 / model.n_items
         deltas = np.diag(centring @ matrix[blocks["difficulty"], blocks["difficulty"]] @ centring)
         undetermined = np.isin(np.arange(blocks.size), known.undetermined)
+        parts = {"eta_se": own[blocks["bias"]], "criterion_se": criterion, "slope_se": own[blocks["slope"]]}
         return LatentClassErrors(
-            np.where(unseen, np.nan, own[blocks["bias"]]),
-            np.where(unseen, np.nan, np.sqrt(joint[:, 0, 0])),
-            np.where(unseen, np.nan, np.sqrt(joint[:, 1, 1])),
-            se,
-            np.minimum(low, kappa),
-            np.maximum(high, kappa),
-            sharp_se,
-            np.minimum(sharp_ends[0], sharp),
-            np.maximum(sharp_ends[1], sharp),
-            np.minimum(standard_ends[0], standard),
-            np.maximum(standard_ends[1], standard),
+            columns | {name: np.where(unseen, np.nan, each) for name, each in parts.items()},
             undetermined[blocks["bias"]] | undetermined[blocks["slope"]],
             np.where(one_sided(found), np.nan, np.sqrt(np.maximum(deltas, 0.0))),
             float(own[-1]) if model.rasch else np.nan,
         )
+
+
+_ERRORS = (
+    *("eta_se", "criterion_se", "slope_se", "passes_low", "passes_high"),
+    *("kappa_se", "kappa_low", "kappa_high", "sharpness_se", "sharpness_low", "sharpness_high"),
+)
 
 
 def _at_a_limit(found: LatentClassEstimate) -> Mask:
@@ -151,42 +140,94 @@ def _inside(found: LatentClassEstimate) -> tuple[Array, Nodes, Array]:
     return inside, found.nodes, extra
 
 
-def _criterion_and_slope(model: LatentClassModel, matrix: Array) -> Array:
-    """(raters, 2, 2): covariance of (c_r, a_r), where c_r = b_r + a_r / 2."""
-    raters = np.arange(model.n_raters)
-    joint = _pairs(matrix, raters + model.blocks["bias"].start, raters + model.blocks["slope"].start)
-    change = np.array([[1.0, 0.5], [0.0, 1.0]])
-    return np.asarray(change @ joint @ change.T)
+class Quantity(NamedTuple):
+    """A function of two of each rater's numbers."""
+
+    value: Callable[[Array, Array], Array]
+    of: Callable[[Array], tuple[Array, Array]]
+    """The two numbers of each rater, from the parameters."""
+    falls: bool = True
+    """Whether it is 0 where the slope is."""
+
+    def at(self, parameters: Array) -> Array:
+        return self.value(*self.of(parameters))
 
 
-def _pairs(matrix: Array, first: Array, second: Array) -> Array:
-    """(raters, 2, 2): covariances of two parameters of every rater."""
-    index = np.stack([first, second], axis=1)
-    return np.asarray(matrix[index[:, :, None], index[:, None, :]])
+def quantities(found: LatentClassEstimate) -> dict[str, Quantity]:
+    """kappa; sharpness; and passes, the share where half of the students deserve one and the average rater passes
+    half."""
+    model, blocks, average = found.model, found.model.blocks, _average(found)
+
+    def kappa(bias: Array, slope: Array) -> Array:
+        return capability.hrm(criterion=bias + slope / 2, slope=model.within(slope), link=model.link.name)
+
+    def sharp(slope: Array, sigma: Array) -> Array:
+        half = model.within(slope) / 2
+        detects = np.exp(model.link.log_pass(half)) - np.exp(model.link.log_pass(-half))
+        return np.asarray(detects * sharpness(slope=np.maximum(sigma, 0.0)) if model.rasch else detects)
+
+    def passes(bias: Array, slope: Array) -> Array:
+        half = model.within(slope) / 2
+        return np.asarray(
+            (np.exp(model.link.log_fail(bias + half)) + np.exp(model.link.log_fail(bias - half))) / 2
+        )
+
+    def with_sigma(x: Array) -> tuple[Array, Array]:
+        return x[blocks["slope"]], np.full(model.n_raters, x[blocks["sigma"]].sum())
+
+    def from_average(x: Array) -> tuple[Array, Array]:
+        return x[blocks["bias"]] - average @ x[blocks["bias"]], x[blocks["slope"]]
+
+    return {
+        "kappa": Quantity(kappa, lambda x: (x[blocks["bias"]], x[blocks["slope"]])),
+        "sharpness": Quantity(sharp, with_sigma),
+        "passes": Quantity(passes, from_average, falls=False),
+    }
 
 
-def _kappa(model: LatentClassModel, inside: Array, joint: Array) -> tuple[Array, Array, Array]:
-    """Standard error by the delta method, interval by draws; one-sided for a slope at the bound 0."""
-    criterion, slope, link = model.lines(inside)[:, 0], inside[model.blocks["slope"]], model.link.name
-    density = get_link(link).density
-    hit = density(criterion - slope)
-    gradient = np.stack([density(criterion) - hit, hit], axis=1)
-    low, high = _interval(
-        np.stack([criterion, slope], axis=1),
-        joint,
-        lambda c, a: capability.hrm(criterion=c, slope=model.within(a), link=link),
-        _at_zero(model, slope),
-    )
-    return _delta_method(gradient, joint), low, high
+def _joint(found: LatentClassEstimate, matrix: Array) -> dict[str, Array]:
+    """(raters, 2, 2) each: covariance of the two numbers of each quantity."""
+    blocks, average = found.model.blocks, _average(found)
+    bias, slope, sigma = blocks["bias"], blocks["slope"], blocks["sigma"]
+    variance, both = np.diag(matrix), np.diag(matrix[bias, slope])
+    with_average = matrix[:, bias] @ average
+    off = variance[bias] - 2 * with_average[bias] + average @ with_average[bias]
+    spread, with_spread = np.full_like(both, variance[sigma].sum()), matrix[slope, sigma].sum(axis=1)
+
+    def pair(one: Array, covariance: Array, two: Array) -> Array:
+        return np.stack([one, covariance, covariance, two], axis=1).reshape(-1, 2, 2)
+
+    return {
+        "kappa": pair(variance[bias], both, variance[slope]),
+        "sharpness": pair(variance[slope], with_spread, spread),
+        "passes": pair(off, both - with_average[slope], variance[slope]),
+    }
 
 
-def _at_zero(model: LatentClassModel, slope: Array) -> Mask:
+def _average(found: LatentClassEstimate) -> Array:
+    """(raters,): weights of those in the average rater whose errors can be seen, of everybody where nobody's can."""
+    seen = ~(no_errors_seen(found) | found.problem.extreme)
+    return seen / seen.sum() if seen.any() else np.full(len(seen), 1 / len(seen))
+
+
+def _at_zero(model: LatentClassModel, parameters: Array) -> Mask:
     """(raters,): whose slope is at its lower bound."""
-    return np.asarray((slope == 0) & (not model.reversible))
+    return np.asarray((parameters[model.blocks["slope"]] == 0) & (not model.reversible))
 
 
-def _delta_method(gradient: Array, joint: Array) -> Array:
-    return np.asarray(np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", gradient, joint, gradient), 0.0)))
+_NEARBY = 1e-5
+
+
+def _measured(
+    quantity: Quantity, centre: tuple[Array, Array], joint: Array, zero: Mask
+) -> tuple[Array, Array, Array]:
+    """Standard error by the delta method, and the quantiles over draws of the two numbers: one-sided, from 0, where a
+    slope is at the bound 0."""
+    (one, two), value = centre, quantity.value
+    rises = np.stack([value(one + _NEARBY, two), value(one, two + _NEARBY)], axis=1)
+    gradient = (rises - value(one, two)[:, None]) / _NEARBY
+    error = np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", gradient, joint, gradient), 0.0))
+    return error, *_interval(np.stack(centre, axis=1), joint, value, zero & quantity.falls)
 
 
 def _interval(
@@ -204,78 +245,6 @@ def _interval(
         low[rows], two_sided = outer_quantiles(found, _TAIL)
         high[rows] = np.where(zero[rows], outer_quantiles(found, 2 * _TAIL)[1], two_sided)
     return np.where(zero, 0.0, low), high
-
-
-# ---------------------------------------------------------------------------------- sharpness and standard
-
-
-def sharpness_of_raters(model: LatentClassModel, parameters: Array) -> Array:
-    """(raters,)"""
-    blocks = model.blocks
-    return _sharpness(model, parameters[blocks["slope"]], parameters[blocks["sigma"]].sum())
-
-
-def passes(found: LatentClassEstimate) -> Array:
-    """(raters,): share of passes where half of the students deserve one and the average rater passes half."""
-    bias = found.of("bias")
-    return _passes(found.model, bias - _average(found) @ bias, found.of("slope"))
-
-
-def _sharpness(model: LatentClassModel, slope: Array, sigma: Array) -> Array:
-    detects = np.exp(model.link.log_pass(slope / 2)) - np.exp(model.link.log_pass(-slope / 2))
-    return np.asarray(detects * sharpness(slope=sigma)) if model.rasch else detects
-
-
-def _passes(model: LatentClassModel, bias: Array, slope: Array) -> Array:
-    return np.asarray(
-        (np.exp(model.link.log_fail(bias + slope / 2)) + np.exp(model.link.log_fail(bias - slope / 2))) / 2
-    )
-
-
-def _average(found: LatentClassEstimate) -> Array:
-    """(raters,): weights of those in the average rater whose errors can be seen, of everybody where nobody's can."""
-    seen = ~(no_errors_seen(found) | found.problem.extreme)
-    return seen / seen.sum() if seen.any() else np.full(len(seen), 1 / len(seen))
-
-
-def _sharpness_errors(model: LatentClassModel, inside: Array, matrix: Array) -> tuple[Array, Array, Array]:
-    """Standard errors by the delta method, and intervals over draws of (slope, sigma)."""
-    slope, sigma = inside[model.blocks["slope"]], float(inside[model.blocks["sigma"]].sum())
-    raters = np.arange(model.n_raters) + model.blocks["slope"].start
-    joint, step = np.zeros((len(slope), 2, 2)), 1e-5
-    if model.rasch:
-        joint = _pairs(matrix, raters, np.full_like(raters, model.blocks["sigma"].start))
-    else:
-        joint[:, 0, 0] = matrix.diagonal()[raters]
-
-    def value(a: Array, spread: Array) -> Array:
-        return _sharpness(model, model.within(a), np.maximum(spread, 0.0))
-
-    moves = ((step, 0.0), (0.0, step))
-    spread = np.full_like(slope, sigma)
-    gradient = np.stack(
-        [(value(slope + a, spread + s) - value(slope, spread)) / step for a, s in moves], axis=1
-    )
-    centre = np.stack([slope, spread], axis=1)
-    return _delta_method(gradient, joint), *_interval(centre, joint, value, _at_zero(model, slope))
-
-
-def _passes_interval(found: LatentClassEstimate, inside: Array, matrix: Array) -> tuple[Array, Array]:
-    """Over draws of (bias from the average, slope)."""
-    model, blocks, weights = found.model, found.model.blocks, _average(found)
-    bias, slope = inside[blocks["bias"]], inside[blocks["slope"]]
-    through = np.eye(blocks.size)
-    through[blocks["bias"], blocks["bias"]] -= weights
-    raters = np.arange(model.n_raters)
-    joint = _pairs(
-        through @ matrix @ through.T, raters + blocks["bias"].start, raters + blocks["slope"].start
-    )
-    return _interval(
-        np.stack([bias - weights @ bias, slope], axis=1),
-        joint,
-        lambda b, a: _passes(model, b, model.within(a)),
-        np.zeros(len(raters), dtype=bool),
-    )
 
 
 # Fine enough to average even the steepest prevalence (sigma at its limit) over the population.
@@ -298,28 +267,19 @@ def latent_class_tables(
 def _raters(ratings: Ratings, found: LatentClassEstimate, errors: LatentClassErrors) -> pl.DataFrame:
     link, slope, half = found.model.link, found.of("slope"), found.of("slope") / 2
     criterion, line = found.model.lines(found.parameters).T
-    columns = {
+    known = {
+        **errors.raters,
         "rho": np.exp(link.log_pass(half)) - np.exp(link.log_pass(-half)),
-        "rho_se": link.density(half) * errors.slope,
+        "rho_se": link.density(half) * errors.raters["slope_se"],
         "eta": found.of("bias"),
-        "eta_se": errors.bias,
-        "kappa": capability.hrm(criterion=criterion, slope=slope, link=link.name),
-        "kappa_se": errors.kappa,
-        "kappa_low": errors.kappa_low,
-        "kappa_high": errors.kappa_high,
-        "sharpness": sharpness_of_raters(found.model, found.parameters),
-        "sharpness_se": errors.sharpness,
-        "sharpness_low": errors.sharpness_low,
-        "sharpness_high": errors.sharpness_high,
-        "passes": passes(found),
-        "passes_low": errors.passes_low,
-        "passes_high": errors.passes_high,
+        **{name: quantity.at(found.parameters) for name, quantity in quantities(found).items()},
     }
+    columns = {name: known[name] for name in (*RATER_COLUMNS, *PASSES)}
     more = {
         "criterion": criterion,
-        "criterion_se": errors.criterion,
+        "criterion_se": known["criterion_se"],
         "slope": slope,
-        "slope_se": errors.slope,
+        "slope_se": known["slope_se"],
         "sensitivity": np.exp(link.log_fail(line)),
         "specificity": np.exp(link.log_pass(criterion)),
     }
@@ -395,7 +355,7 @@ def latent_class_warnings(
             "estimate. Their intervals allow for half an error per category; give them more ratings "
             "of student-items that others rate too"
         )
-    if (turned := errors.kappa_high < 0).any():
+    if (turned := errors.raters["kappa_high"] < 0).any():
         wrong = ratings.raters.filter(turned.tolist())
         yield (
             f"{listed(wrong)} pass failing work more often than passing work (kappa below 0). Check whether their "
