@@ -1,4 +1,4 @@
-"""Results in a folder: all files or none, nothing else touched."""
+"""The results folder: whole or not at all, and harmless to spreadsheets."""
 
 import os
 import subprocess
@@ -13,9 +13,11 @@ import raterlens.output.report.page
 from raterlens.base import atomic_files
 from raterlens.base.errors import OptionError
 from raterlens.diagnostics.wording import with_verdicts
-from raterlens.output.folder import DECIDED, DIAGNOSED, FILES, WORKBOOK, check_folder, write_results
+from raterlens.output.folder import DECIDED, DIAGNOSED, FILES, WORKBOOK, check_folder, harmless, write_results
 from raterlens.output.report.reproduce import Reproduction
 from tests.support.report_fits import made
+
+# -------------------------------------------- results in a folder: all files or none, nothing else touched
 
 
 @pytest.fixture
@@ -274,3 +276,23 @@ def test_a_kill_at_any_step_leaves_all_old_or_all_new(tmp_path: Path, at: int) -
     subprocess.run([sys.executable, "-c", MIXED, str(out), str(at)], check=False)
     found = {path.name: path.read_text() for path in out.iterdir()}
     assert found in (dict.fromkeys("abd", "old"), dict.fromkeys("abc", "new"))
+
+
+# ----------------------------------------------------------------- labels that a spreadsheet would compute
+
+
+@pytest.mark.parametrize("label", ["=1+1", "+cmd", "-cmd", "@SUM(A1)", "\tx", "\r=1", "＝1"])
+def test_formulas_get_an_apostrophe(label):
+    assert harmless(pl.DataFrame({"rater": [label]}))["rater"].item() == f"'{label}"
+
+
+@pytest.mark.parametrize("label", ["-3", "+2.5e-3", ".5", "AM:Sport", "a=b", ""])
+def test_numbers_and_plain_labels_stay(label):
+    assert harmless(pl.DataFrame({"rater": [label]}))["rater"].item() == label
+
+
+def test_other_columns_stay():
+    table = pl.DataFrame({"n": [-1, 2], "rater": pl.Series(["=x", "y"], dtype=pl.Categorical)})
+    found = harmless(table)
+    assert found["n"].to_list() == [-1, 2]
+    assert found["rater"].to_list() == ["'=x", "y"]

@@ -1,4 +1,4 @@
-"""Expected information against brute force: every pattern of scores, with its gradient by finite differences."""
+"""Expected information against brute force: tables of a reading, every pattern of scores."""
 
 from itertools import product
 
@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from raterlens.base.arrays import Array
+from raterlens.likelihood.nodes import Nodes
 from raterlens.planning import precision
-from raterlens.planning.assumed_panel import AssumedPanel, Spreads, stated
+from raterlens.planning.assumed_panel import AssumedPanel, Spreads, reading_tables, stated
 from raterlens.planning.precision import design_information
+
+# --- expected information against brute force: every pattern of scores, with its gradient by finite differences
+
 
 STUDENT = np.repeat(np.arange(3), 2)
 RATER = np.array([0, 1, 0, 2, 1, 2])
@@ -88,3 +92,38 @@ def test_some_sets_of_raters_stand_for_all() -> None:
     assert len(some.patterns[0].raters) == 60
     assert some.patterns[0].times.sum() == 400
     np.testing.assert_allclose(np.trace(some.matrix), np.trace(every.matrix), rtol=0.02)
+
+
+# ------------------------------------------------------- tables of a reading, against sums over its scores
+
+
+def test_sums_have_the_distribution_of_the_scores() -> None:
+    panel = stated(Spreads(), 2, 2, 3, 0)
+    tables = reading_tables(panel, Nodes.equally_spaced(-5.0, 5.0, 0.25))
+    chance = np.exp(tables.log_chance)
+    t, rater = tables.nodes.points, 1
+    assert panel.thresholds is not None
+    by_hand = np.zeros_like(chance[rater])
+    for scores in product(range(3), repeat=2):
+        log = np.zeros_like(t)
+        for item, y in enumerate(scores):
+            logit = panel.slope[rater] * t - panel.severity[rater] - panel.difficulty[item]
+            steps = [np.zeros_like(t), *np.cumsum([logit - tau for tau in panel.thresholds[0]], axis=0)]
+            log = log + steps[y] - np.logaddexp.reduce(steps, axis=0)
+        by_hand[sum(scores)] += np.exp(log)
+    np.testing.assert_allclose(chance[rater], by_hand, atol=1e-12)
+    sums = np.arange(5.0)[:, None]
+    np.testing.assert_allclose(tables.score[rater], (sums * by_hand).sum(axis=0))
+    np.testing.assert_allclose(
+        tables.variance[rater], (sums**2 * by_hand).sum(axis=0) - tables.score[rater] ** 2
+    )
+
+
+def test_information_of_known_abilities_is_the_variance_of_the_score() -> None:
+    panel = stated(Spreads(), 2, 3, 2, 0)
+    tables = reading_tables(panel, Nodes.equally_spaced(-6.0, 6.0, 0.1))
+    t, weight = tables.nodes.points, np.exp(tables.nodes.log_weights)
+    for power, (row, column) in ((2, (0, 0)), (0, (1, 1))):
+        expected = (tables.variance * weight * t**power).sum(axis=1)
+        np.testing.assert_allclose(tables.complete[:, row, column], expected)
+    np.testing.assert_allclose(tables.complete[:, 1, 2:].sum(axis=1), tables.complete[:, 1, 1])

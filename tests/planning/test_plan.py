@@ -1,4 +1,4 @@
-"""rl.plan: a plan in one call, targets, refusals."""
+"""Plans in one call: panel, people, precision, targets, refusals."""
 
 from pathlib import Path
 
@@ -7,6 +7,12 @@ import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.base.errors import OptionError, RaterlensError
+from raterlens.planning.assignment import forbidden_pairs, raters_of, students_of
+from raterlens.planning.assumed_panel import DEFINITIVE_SLOPE, Spreads, estimated, stated
+from raterlens.planning.precision import precision
+
+# ---------------------------------------------------------- rl.plan: a plan in one call, targets, refusals
 
 
 def test_a_plan_is_reproducible_and_says_what_to_expect(tmp_path: Path) -> None:
@@ -83,3 +89,129 @@ def test_the_network_shows_the_links() -> None:
 def test_what_cannot_be_planned_is_refused(options: dict[str, object], what: str) -> None:
     with pytest.raises(rl.RaterlensError, match=what):
         rl.plan(**options)
+
+
+# --------------------------------------------------------------- raters and items that a plan reckons with
+
+
+def test_stated_raters_have_the_stated_spreads() -> None:
+    panel = stated(Spreads(slope=2.0, slope_spread=0.3, severity_spread=0.5), 20, 4, 2, 0)
+    np.testing.assert_allclose([panel.slope.mean(), panel.slope.std()], [2.0, 0.3])
+    np.testing.assert_allclose([panel.severity.mean(), panel.severity.std()], [0.0, 0.5], atol=1e-12)
+    np.testing.assert_allclose(panel.difficulty.std(), 1.0)
+    assert abs(np.corrcoef(panel.slope, panel.severity)[0, 1]) < 0.6
+
+
+def test_an_earlier_fit_gives_its_raters_and_its_median_to_new_ones() -> None:
+    fit = rl.fit(rl.simulate(students=100, raters=4, items=2, seed=1).ratings, model="gmf", halo="none")
+    panel, raters = estimated(fit, pl.Series(["R2", "new"]))
+    known = fit.calibration
+    assert known is not None
+    np.testing.assert_allclose(panel.slope, [known.effects["slope"][1], np.median(known.effects["slope"])])
+    assert raters.to_list() == ["R2", "new"]
+    assert panel.with_definitive().slope[-1] == DEFINITIVE_SLOPE
+
+
+@pytest.mark.parametrize("options", [{"model": "hrm"}, {"link": "probit"}, {"item_slopes": True}])
+def test_a_fit_that_cannot_be_planned_with_is_refused(options: dict[str, object]) -> None:
+    fit = rl.fit(rl.simulate(students=60, raters=4, items=2, seed=1).ratings, **{"model": "gmf"} | options)
+    with pytest.raises(OptionError, match="a plan cannot rest on a fit"):
+        estimated(fit, None)
+
+
+def test_a_spread_below_zero_is_refused() -> None:
+    with pytest.raises(OptionError, match="severity_spread=-1"):
+        Spreads(severity_spread=-1.0)
+
+
+# ------------------------------------------- students, raters and forbidden pairs, from whatever says them
+
+
+def test_numbers_labels_loads_and_tables(tmp_path: Path) -> None:
+    assert students_of(12).labels.to_list()[0] == "S01"
+    assert raters_of(None, None).labels.len() == 10
+    assert raters_of(["AM", "BE"], None).loads is None
+    given = raters_of({"AM": 10, "BE": 30}, None)
+    assert given.loads is not None
+    assert given.loads.tolist() == [10.0, 30.0]
+    table = tmp_path / "raters.csv"
+    pl.DataFrame({"rater": ["AM", "BE"], "load": [5, 7]}).write_csv(table)
+    read = raters_of(str(table), None)
+    assert read.labels.to_list() == ["AM", "BE"]
+    assert read.loads is not None
+    assert read.loads.tolist() == [5, 7]
+
+
+def test_forbidden_pairs_pass_over_strangers() -> None:
+    people = students_of(["a", "b"]), raters_of(["AM", "BE"], None)
+    pairs = [("b", "AM"), ("zz", "AM"), ("b", "AM")]
+    assert forbidden_pairs(pairs, *people).tolist() == [[1, 0]]
+    table = pl.DataFrame({"student": ["a"], "rater": ["BE"]})
+    assert forbidden_pairs(table, *people).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda: students_of(1), "students is 1; give at least 2"),
+        (lambda: raters_of(["AM", "AM"], None), "'AM' is there twice"),
+        (lambda: raters_of({"AM": -1, "BE": 2}, None), "the load of 'AM' is -1"),
+        (
+            lambda: forbidden_pairs(pl.DataFrame({"x": ["a"]}), students_of(2), raters_of(2, None)),
+            "name one of them 'student'",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(call: object, what: str) -> None:
+    with pytest.raises(RaterlensError, match=what):
+        call()  # type: ignore[operator]
+
+
+# ------------- expected standard errors beside those of a fit to a large simulated exam of the same design
+
+
+@pytest.mark.parametrize("categories", [2, 3])
+def test_errors_are_those_that_a_fit_reports(categories: int) -> None:
+    panel = stated(Spreads(slope_spread=0.2), 4, 2, categories, 0)
+    n = 1500
+    student, rater = np.repeat(np.arange(n), 2), (np.arange(2 * n) + np.arange(2 * n) // 6) % 4
+    items = np.tile(np.arange(2), 2 * n)
+    drawn = rl.simulate(
+        design=(np.repeat(student, 2), np.repeat(rater, 2), items),
+        slope=panel.slope,
+        severity=panel.severity,
+        difficulty=panel.difficulty,
+        thresholds=panel.thresholds,
+        seed=1,
+    )
+    fit = rl.fit(drawn.ratings, model="gmf", reference="perfect", halo="none")
+    found = precision(panel, student, rater, np.zeros(n, bool))
+    for ours, theirs in (("severity", "eta_se"), ("sharpness", "sharpness_se"), ("kappa", "kappa_se")):
+        ratio = getattr(found, ours) / fit.raters[theirs].to_numpy()
+        assert abs(ratio.mean() - 1) < 0.05, ours
+    errors = fit.students["theta_se"].to_numpy()
+    assert abs(found.ability / np.sqrt(np.mean(errors**2)) - 1) < 0.02
+
+
+def test_what_the_design_does_not_determine_is_infinite() -> None:
+    # One pass or fail per student and no links: a pass rate per rater cannot give severity and slope.
+    panel = stated(Spreads(), 3, 1, 2, 0)
+    found = precision(panel, np.arange(90), np.arange(90) % 3, np.zeros(90, bool))
+    assert np.isinf(found.kappa).all()
+    assert np.isfinite(found.ability)
+    # Definitive marks settle it.
+    student = np.append(np.arange(90), np.repeat(np.arange(90, 120), 3))
+    rater = np.append(np.arange(90) % 3, np.tile(np.arange(3), 30))
+    assert np.isfinite(precision(panel, student, rater, np.arange(120) >= 90).kappa).all()
+
+
+def test_raters_who_share_a_slope_know_it_better() -> None:
+    from dataclasses import replace
+
+    panel = stated(Spreads(slope_spread=0.0), 4, 2, 2, 0)
+    student, rater = np.repeat(np.arange(200), 2), np.arange(400) % 4
+    own, shared = (
+        precision(one, student, rater, np.zeros(200, bool))
+        for one in (panel, replace(panel, common_slope=True))
+    )
+    assert (shared.sharpness < 0.6 * own.sharpness).all()

@@ -1,12 +1,17 @@
-"""The bundled example: the file is its recipe, the recipe has the published counts, the truth is recovered."""
+"""The bundled example and the printed table: the file is its recipe, the recipe has the published counts."""
 
 import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from scipy import integrate, special, stats
 
 import raterlens as rl
+from raterlens.simulation import example as writing
 from raterlens.simulation.example import build_example, example_table, load_example
+
+# --- the bundled example: the file is its recipe, the recipe has the published counts, the truth is recovered
+
 
 ITEMS = ["specificity", "coherence", "structure", "grammar", "content"]
 
@@ -61,3 +66,30 @@ def test_a_fit_recovers_the_published_values():
         assert row["kappa"] == pytest.approx(truth, abs=3 * row["kappa_se"])
         assert row["eta"] == pytest.approx(eta, abs=3 * row["eta_se"])
         assert row["kappa_se"] < 0.15
+
+
+# ------------------------------------------------------------- the printed table of the writing assessment
+
+
+def test_the_table_is_the_printed_one():
+    # Sums that the paper quotes in its text: 7,260 ratings of which 3,757 are passes.
+    assert sum(row.n for row in writing.TABLE) == 7260
+    assert sum(row.total for row in writing.TABLE) == 3757
+    assert all(row.n % len(writing.DELTA) == 0 for row in writing.TABLE)
+    assert sorted(writing.RATERS) == writing.RATERS
+
+
+def test_the_intercept_gives_the_printed_number_of_passes():
+    def pass_rate(row, difficulty):
+        def integrand(theta):
+            predictor = row.rho * writing.SIGMA * theta - row.eta - difficulty + writing.ALPHA
+            return special.expit(predictor) * stats.norm.pdf(theta)
+
+        return integrate.quad(integrand, -9, 9)[0]
+
+    expected = sum(
+        row.n / len(writing.DELTA) * pass_rate(row, difficulty)
+        for row in writing.TABLE
+        for difficulty in writing.DELTA.values()
+    )
+    assert abs(expected - 3757) < 3

@@ -1,11 +1,69 @@
-"""The decisions of a report: words, picture and tables, and nothing where nothing was decided."""
+"""The page's tables, decisions and numbers of raters, as plain data."""
 
+import json
+
+import numpy as np
 import polars as pl
 import pytest
 
 import raterlens as rl
+from raterlens.diagnostics.findings import panel_findings
+from raterlens.output.report.opening import panel_rows
 from raterlens.output.report.page import Document, render
-from raterlens.output.report.page_tables import decision_section, page_tables
+from raterlens.output.report.page_tables import (
+    MOST_STUDENTS,
+    coded,
+    decision_section,
+    embedded,
+    page_tables,
+    rounded,
+    shown,
+    thousandths,
+)
+from raterlens.output.report.rater_pages import ABILITIES, rater_data
+from tests.support.report_fits import MakeFit, made
+
+# -------------------------------------------------------------------------------------- tables of the page
+
+
+def test_empty_columns_are_left_out_and_headings_are_words():
+    table = pl.DataFrame({"item": ["a", "b"], "delta": [0.12346, -1.0], "infit": [float("nan")] * 2})
+    found = shown(table, ("item", "delta", "infit", "outfit"))
+    assert found["columns"] == ["item", "delta"]
+    assert found["headings"] == ["Item", "Difficulty"]
+    assert found["numeric"] == [False, True]
+    assert found["values"] == [["a", "b"], [0.1235, -1.0]]
+
+
+def test_a_page_has_a_limited_number_of_students():
+    found = page_tables(made(2, n_students=MOST_STUDENTS + 5), None, None, Document())["students"]
+    assert found["height"] == MOST_STUDENTS
+
+
+# ----------------------------------------------------------------------------------- plain data for a page
+
+
+HOSTILE = "</script><!-- & \u2028\u2029"
+
+
+def test_json_cannot_end_its_script_and_reads_back():
+    text = embedded({"rater": HOSTILE})
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == {"rater": HOSTILE}
+
+
+def test_missing_numbers_are_null():
+    assert rounded(pl.Series([1.23456, None, float("nan")])) == [1.2346, None, None]
+    assert thousandths(np.array([[0.1234, np.nan]])) == [[123, None]]
+
+
+def test_repeated_texts_are_stored_once():
+    known, codes = coded(["b", "a", "b"])
+    assert known == ["b", "a"]
+    assert [known[code] for code in codes] == ["b", "a", "b"]
+
+
+# ------------- the decisions of a report: words, picture and tables, and nothing where nothing was decided
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +138,22 @@ def test_everybody_with_the_same_result_has_a_picture():
     found = decision_section(Document(decisions=decided))
     assert found is not None
     assert "nan" not in found["picture"][0]
+
+
+# ----------------------------------------------------------------------- the numbers behind a rater's page
+
+
+def test_curves_and_what_if_are_those_of_the_fit(make_fit: MakeFit):
+    fit = make_fit(5)
+    found = panel_findings(fit)
+    rows = panel_rows(fit, found)
+    data = rater_data(fit, found, rows)
+    for place, rater in enumerate(rows["rater"]):
+        curve = fit.capability(theta=ABILITIES.tolist()).filter(rater=rater)["kappa"]
+        assert np.allclose(np.array(data["curve"]["kappa"][place]) / 1000, curve, atol=5.1e-4)
+        known = fit.what_if(rater, severity=np.linspace(*data["what_if"]["severity"], 81))
+        assert np.allclose(
+            np.array(data["what_if"]["kappa"][place]) / 1000, known.curve["kappa"], atol=5.1e-4
+        )
+        assert abs(data["what_if"]["best"][place] - known.best_severity) < 0.006
+        assert data["feedback"][place].startswith(f"Dear {rater},")
