@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import sparse, stats
+from scipy import stats
 
 from raterlens.likelihood.priors import DrawnPrior, Spread
 from tests.support.facets_models import make, somewhere
@@ -24,13 +24,11 @@ def test_value_is_a_normal_density_and_its_gradient(model):
         assert gradient[j] == pytest.approx(rise, abs=1e-7)
 
 
-def test_information_is_added_to_dense_and_sparse_ones(model):
+def test_information_is_that_of_terms_with_a_spread(model):
     prior, x = DrawnPrior.of(model, np.array([0.0, 0.5])), somewhere(model)
-    added = prior.added(np.zeros((len(x), len(x))), x)
     expected = np.zeros(len(x))
     expected[model.blocks["interaction item"]] = 4.0
-    np.testing.assert_allclose(added, np.diag(expected))
-    np.testing.assert_allclose(prior.added(sparse.csr_array((len(x), len(x))), x).toarray(), added)
+    np.testing.assert_allclose(prior.information(x).toarray(), np.diag(expected))
 
 
 def test_the_test_of_a_variance_that_may_be_0():

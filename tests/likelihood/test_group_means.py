@@ -1,5 +1,7 @@
 """Groups of students with means of their own: against plain loops, differences, engines, and the truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -122,7 +124,8 @@ def test_a_panel_prior_says_nothing_of_where_abilities_are_counted_from(spread) 
     prior = PanelPrior.of(model)
     assert prior is not None
     prior = prior.at(0.5, spread)
-    problem = marginal(ratings, model, response, pseudo_ratings(model, 2, raters=False)).under(prior)
+    problem = marginal(ratings, model, response, pseudo_ratings(model, 2, raters=False))
+    problem = replace(problem, prior=prior)
     x = somewhere(model)
     x[model.blocks["slope"]] = 1 + 0.2 * np.abs(x[model.blocks["slope"]])
     assert_gradient(lambda y: problem.value(y, NODES), x)

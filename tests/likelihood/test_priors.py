@@ -44,7 +44,6 @@ def test_gradient_and_information(ratings, model_name, explained):
         (prior.value(up)[1] - prior.value(down)[1]) / (2 * step) for up, down in zip(*moved, strict=True)
     ]
     np.testing.assert_allclose(prior.information(x).toarray(), -np.array(bends), atol=1e-5)
-    np.testing.assert_allclose(prior.own_information(x), prior.information(x).diagonal(), rtol=1e-12)
 
 
 def test_density_is_that_of_t_and_normal_at_their_best_locations(ratings):

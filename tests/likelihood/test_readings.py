@@ -1,9 +1,12 @@
 """Particulars of a reading effect; its value and derivatives are in test_likelihood."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
+from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.priors import Pseudo
 from raterlens.likelihood.readings import LEAST_SPREAD
 from raterlens.models.build import Options, build
@@ -12,16 +15,13 @@ from tests.support.halo_problems import KINDS, NODES, problem_of
 
 
 def test_without_spread_it_is_the_plain_likelihood_and_not_level():
-    from raterlens.likelihood.forms import EssayMarginal
-
     ratings, problem, x = problem_of(*KINDS[0])
     x[problem.model.blocks["halo"]] = 0.0
     options = Options(MODELS["gmf"], get_link("logit"))
     plain, response = build(ratings, options)
     y = np.delete(x, problem.model.blocks["halo"].start)
-    expected = EssayMarginal(ratings, plain, response, Pseudo(np.zeros((len(plain.contexts), 2)))).value(
-        y, NODES
-    )
+    nobody = Pseudo(np.zeros((len(plain.contexts), 2)))
+    expected = marginal(ratings, plain, response, nobody).value(y, NODES)
     found = problem.value(x, NODES)
     assert found.loglik == pytest.approx(expected.loglik, abs=100 * LEAST_SPREAD**2)
     assert abs(found.gradient[problem.model.blocks["halo"]][0]) > 1e-3
@@ -37,13 +37,13 @@ def test_many_kinds_are_gone_over_twice_instead_of_kept(monkeypatch):
 
 
 def test_the_rule_is_as_fine_as_the_spread_asks():
-    _, problem, _ = problem_of(*KINDS[0])
-    sizes = [len(problem.rule(spread)[0]) for spread in (0.0, 1.0, 3.0, 1e3)]
+    density: Any = problem_of(*KINDS[0])[1].density
+    sizes = [len(density.rule(spread)[0]) for spread in (0.0, 1.0, 3.0, 1e3)]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[2]
     assert sizes[-1] < 140
     for spread in (0.0, 1.0, 3.0):
-        points, log_weights = problem.rule(spread)
+        points, log_weights = density.rule(spread)
         assert np.exp(log_weights) @ points**2 == pytest.approx(1.0, abs=1e-7)
 
 

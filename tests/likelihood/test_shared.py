@@ -10,9 +10,9 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.optimiser import Search, Space
 from raterlens.estimation.shared_estimate import fit_shared
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood.forms import ACCURACY, Fallible, SharedResponse
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import Ridge
+from raterlens.likelihood.shared import ACCURACY, Fallible, SharedResponse
 from raterlens.models.responses import Adjacent, Graded, Linked, Predictor
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from tests.support.facets_models import assert_gradient, by_differences, ordered, with_facet, with_some_known
@@ -90,7 +90,7 @@ def test_the_ridge_does_not_say_which_way_the_truth_lies() -> None:
     value, gradient = ridge.value(x)
     assert value < 0
     assert ridge.value(turned)[0] == pytest.approx(value)
-    assert gradient == pytest.approx(-(ridge.added(np.zeros((len(x), len(x))), x) @ x))
+    assert gradient == pytest.approx(-(ridge.information(x) @ x))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ RESPONSES = pytest.mark.parametrize(
 def test_each_node_is_the_response_with_what_is_shared_in_its_intercepts(response) -> None:
     steps = response.n_categories - 1
     predictor = Predictor(np.array([1.2, 0.4]), np.array([0.3, -0.2])[:, None] - np.arange(steps))
-    shared = SharedResponse(response, PRODUCT.z, 2)
+    shared = SharedResponse(Fallible(response, 2), PRODUCT.z)
     both = Predictor(predictor.slope, np.column_stack([predictor.intercepts, BIASES]))
     counts = np.random.default_rng(1).random((2, response.n_categories, len(PRODUCT.points)))
     found = [

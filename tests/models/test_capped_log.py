@@ -9,7 +9,7 @@ import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
 from raterlens.capability.links import get_link
 from raterlens.estimation.methods import estimate
-from raterlens.likelihood.forms import CellMarginal
+from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.build import Options, build
 from raterlens.models.registry import MODELS
@@ -82,7 +82,7 @@ def test_the_log_likelihood_is_that_of_the_capped_exponential(made, model):
     found = estimate(made.ratings, facets, response, get_link("log"), "mml")
     assert found.record.converged
     fine = Nodes.equally_spaced(found.nodes.low, found.nodes.high, found.nodes.step / 20)
-    exact = CellMarginal(made.ratings, facets, Linked(get_link("log")), found.problem.pseudo)
+    exact = marginal(made.ratings, facets, Linked(get_link("log")), found.problem.pseudo)
     loglik = exact.engine.evaluate(exact.tables(found.parameters, fine), fine).loglik
     assert abs(loglik - found.loglik) < GRID_ERROR * made.ratings.n_students
 

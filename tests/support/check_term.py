@@ -4,7 +4,8 @@ import numpy as np
 from scipy import special
 
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood.forms import CellMarginal, marginal
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
 from raterlens.models.facets import FacetsModel, centre, redundancy
@@ -93,7 +94,7 @@ def _check_value(
     np.testing.assert_allclose(loglik, whole, rtol=1e-9)
 
 
-def _check_redundancies(problem: CellMarginal, model: FacetsModel, x: np.ndarray) -> None:
+def _check_redundancies(problem: FacetsMarginal, model: FacetsModel, x: np.ndarray) -> None:
     """Directions change nothing, centring meets its constraints, and no others are left but those of priors."""
     known = redundancy(model, x)
     here = problem.value(x, NODES).loglik

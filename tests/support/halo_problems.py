@@ -4,9 +4,10 @@ import numpy as np
 
 import raterlens as rl
 from raterlens.capability.links import get_link
+from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
-from raterlens.likelihood.readings import HaloMarginal
 from raterlens.models.build import Options, build
 from raterlens.models.registry import MODELS
 
@@ -24,7 +25,7 @@ KINDS = [
 
 def problem_of(
     scale, link, categories, item_slopes, halo, model
-) -> tuple[rl.Ratings, HaloMarginal, np.ndarray]:
+) -> tuple[rl.Ratings, FacetsMarginal, np.ndarray]:
     """A few students, one of them with an item twice and one with an item missing, and parameters."""
     thresholds = None if categories == 2 else np.linspace(-1, 1, categories - 1)
     drawn = rl.simulate(students=8, raters=3, items=3, raters_per_student=2, thresholds=thresholds, seed=1)
@@ -39,4 +40,4 @@ def problem_of(
     x[built.blocks["halo"]] = random.uniform(0.3, 1.5, built.blocks.sizes["halo"])
     if scale == "graded":
         x[built.blocks["threshold"]] = np.abs(x[built.blocks["threshold"]]) + 0.3
-    return ratings, HaloMarginal(ratings, built, response, nobody), x
+    return ratings, marginal(ratings, built, response, nobody), x

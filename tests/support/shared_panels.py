@@ -8,8 +8,8 @@ from scipy import special
 
 import raterlens as rl
 from raterlens import Ratings
-from raterlens.likelihood.forms import SharedMarginal
 from raterlens.likelihood.priors import Ridge, pseudo_ratings
+from raterlens.likelihood.shared import shared_marginal
 from raterlens.models.build import Options, build, with_known
 from raterlens.models.registry import MODELS
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
@@ -61,7 +61,9 @@ def problem_on(ratings: Ratings, link, scale: str = "rating scale", model: str =
     free[1] = False
     shared = known.plus(SharedBias.of(free))
     pseudo = pseudo_ratings(shared, response.n_categories)
-    problem = SharedMarginal(ratings, shared, response, pseudo, Ridge(shared, 0.7, own_slopes=model == "gmf"))
+    problem = shared_marginal(
+        ratings, shared, response, pseudo, Ridge(shared, 0.7, own_slopes=model == "gmf")
+    )
     x = np.random.default_rng(5).normal(scale=0.4, size=shared.blocks.size)
     x[shared.blocks["slope"]] = 0.5 + np.abs(x[shared.blocks["slope"]])
     x[shared.blocks[BIAS]] += 0.5

@@ -14,8 +14,8 @@ from raterlens.base.threads import in_background
 from raterlens.capability.links import get_link
 from raterlens.estimation.scoring import Placed, place, places_of
 from raterlens.inference.result import Result
-from raterlens.likelihood.forms import SharedMarginal
 from raterlens.likelihood.nodes import Moments, Nodes, nodes_for
+from raterlens.likelihood.shared import SharedMarginal
 from raterlens.likelihood.true_category import NO_ABILITY, as_known, known_categories
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
@@ -96,7 +96,7 @@ def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], G
     if isinstance(placed.problem, SharedMarginal):
         nodes: Nodes = placed.problem.settled_nodes(placed.parameters)
         response, predictor = (
-            placed.problem.at_nodes(nodes),
+            placed.problem.response.on(nodes.z),
             placed.problem.model.predictor(placed.parameters),
         )
     else:

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.derivatives import context_curvature
-from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.likelihood.priors import PanelPrior
 from raterlens.models.facets import FacetsModel
@@ -45,7 +45,7 @@ class OwnCurvature:
         """(parameters, parameters): a block for each rater, `information` inverted for everything else."""
         size, own, blocks = len(information), self.own, self.blocks
         if prior is not None:
-            known = np.maximum(prior.own_information(parameters)[own], 0.0)
+            known = np.maximum(prior.information(parameters).diagonal()[own], 0.0)
             blocks = blocks + known[:, :, None] * np.eye(own.shape[1])
         rest = np.setdiff1d(np.arange(size), own)
         rows, columns = np.broadcast_arrays(own[:, :, None], own[:, None, :])
@@ -67,7 +67,7 @@ def as_bent(found: OwnCurvature, problem: FacetsMarginal, parameters: Array, nod
         for _ in range(_PROBES):
             step = np.zeros_like(parameters)
             step[own] = _PROBE * random.choice([-1.0, 1.0], len(own))
-            ahead = _pulled_back(problem, parameters + step, problem.derivatives(parameters + step, nodes))
+            ahead = problem.gradient(problem.at(parameters + step, nodes))
             bends += float((found.gradient - ahead) @ step) / (_PROBE**2 * _PROBES)
         scale[place] = np.sqrt(np.clip(bends / found.blocks[:, place, place].sum(), *_CREDIBLE))
     return np.asarray(found.blocks * scale[:, None] * scale)
@@ -91,19 +91,14 @@ def own_curvature(
     own = problem.model.of_single_raters
     if not own.size or len(nodes.points) > _MOST_NODES or problem.model.nested:
         return None
-    found = problem.derivatives(parameters, nodes)
-    blocks = _own_information(problem, parameters, own, nodes, moments, found.counts)
+    at = problem.at(parameters, nodes)
+    blocks = _own_information(problem, parameters, own, nodes, moments, at.found.counts)
     expected = information[own]
     scaled = blocks / np.sqrt(expected[:, :, None] * expected[:, None, :])
     usable = np.asarray(np.isfinite(scaled).all(axis=(1, 2)))
     usable[usable] = np.linalg.eigvalsh(scaled[usable])[:, 0] > _LEAST
     blocks[~usable] = np.eye(own.shape[1]) * expected[~usable][:, None]
-    return OwnCurvature(own, blocks, _pulled_back(problem, parameters, found))
-
-
-def _pulled_back(problem: FacetsMarginal, parameters: Array, found: Derivatives) -> Array:
-    """(parameters,): the gradient of the log-likelihood, without any prior."""
-    return problem.model.pullback(parameters, found.d_slope, found.d_intercepts, found.d_halo)
+    return OwnCurvature(own, blocks, problem.gradient(at))
 
 
 def _own_information(
@@ -122,7 +117,7 @@ def _own_information(
     bend = response.shift_information(predictor, t, counts)[:n]
     rater, counts = model.contexts.rater[:n], counts[:n]
     predictor = predictor.first(n)
-    by_slope, by_shift = _of_own(problem.jacobian(parameters), own[rater], every, steps)
+    by_slope, by_shift = _of_own(model.jacobian(parameters), own[rater], every, steps)
     by_shift /= response.lever[0]
     of_rater = sparse.csr_array((np.ones(n), (rater, np.arange(n))), shape=(len(own), n))
     items = np.minimum(np.bincount(rater, minlength=len(own)), model.n_items)
@@ -227,9 +222,9 @@ def joint_inverse(
         Its diagonal, roughly, for parameters on which no predictor depends.
     """
     model = problem.model
-    counts = problem.derivatives(parameters, nodes).counts
+    counts = problem.at(parameters, nodes).found.counts
     curvature = context_curvature(problem.response, model.predictor(parameters), nodes, counts)
-    jacobian = problem.jacobian(parameters)
+    jacobian = model.jacobian(parameters)
     whole = -np.asarray((jacobian.T @ curvature @ jacobian).toarray())
     of_others = whole.diagonal() <= 1e-9 * information
     whole[of_others, of_others] = information[of_others]
@@ -237,7 +232,7 @@ def joint_inverse(
         stretch = _stretch(whole, own)
         whole = stretch @ whole @ stretch.T
     if problem.prior is not None:
-        known = problem.prior.own_information(parameters)
+        known = problem.prior.information(parameters).diagonal()
         whole[np.diag_indices(len(whole))] += np.maximum(known, 0.0)
     root = np.sqrt(whole.diagonal())
     values, vectors = np.linalg.eigh(whole / np.multiply.outer(root, root))

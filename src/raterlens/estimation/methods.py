@@ -77,15 +77,16 @@ def estimate(
         start = np.where(np.isfinite(known.begin), known.begin, start)
     information = information_scale(model, start, ratings.n_students)
     if prior is not None:
-        information = information + np.maximum(prior.own_information(start), 0.0)
+        information = information + np.maximum(prior.information(start).diagonal(), 0.0)
     space = Space(information, (lower, upper))
     pseudo = pseudo_ratings(model, response.n_categories, raters=prior is None)
     if ITEM_SLOPE in model and not any(held[model.blocks[name]].any() for name in ("slope", "item_slope")):
         pseudo = replace(pseudo, scale_held=float(ratings.n_ratings * ratings.n_items))
-    problem = marginal(ratings, model, response, pseudo, where.client).under(prior)
+    problem = replace(marginal(ratings, model, response, pseudo, where.client), prior=prior)
     task = Task(ratings, link, problem, start, space, held, search)
     if where.checkpoint is not None:
-        _keep(where.checkpoint, task)
+        _begin(where.checkpoint, task)
+        task = replace(task, problem=replace(problem, checkpoint=where.checkpoint))
     look = best_of_several if may_have_several(task, method, known) else off_the_level
     found = upright(METHODS[method], task, shaped(METHODS[method], task, look))
     return replace(found, moments=on_scale(model, found.parameters, found.moments))
@@ -97,15 +98,14 @@ def on_scale(model: FacetsModel, parameters: Array, moments: Moments) -> Moments
     return Moments(mean + sd * moments.mean, sd * moments.sd)
 
 
-def _keep(checkpoint: Checkpoint, task: Task) -> None:
-    """Let the problem's values be kept, under the names of these ratings and of this model."""
+def _begin(checkpoint: Checkpoint, task: Task) -> None:
+    """Keep values under the names of these ratings and of this model."""
     model, students = task.problem.model, task.ratings.tally("student")
     of_ratings = digest(model.contexts.codes, model.contexts.given, students.n, students.total)
     kinds = (type(task.problem.response).__name__, task.link.name, model.blocks.sizes)
     checkpoint.begin(
         of_ratings, digest(*kinds, task.start, task.space.information, *task.space.bounds, task.held)
     )
-    task.problem.checkpoint = checkpoint
 
 
 def _mml(task: Task) -> FacetsEstimate:

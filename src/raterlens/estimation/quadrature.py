@@ -109,7 +109,7 @@ def fit_mml(
             return None
         if problem.prior is not None:
             prior = _learned(problem, problem.prior, found, parameters, grid.nodes)
-            grid.problem = problem = problem.under(prior)
+            grid.problem = problem = replace(problem, prior=prior)
             settled = _known_well(prior, found, parameters)
         return _inverse(problem, parameters, information, grid.nodes, found)
 
@@ -137,7 +137,7 @@ def fit_mml(
         prior = None if settled else _learned_again(grid, problem, start, space.information)
         if prior is None:
             break
-        grid.problem = problem = problem.under(prior)
+        grid.problem = problem = replace(problem, prior=prior)
     record = replace(
         optimum.record, evaluations=evaluations, iterations=iterations, n_nodes=len(grid.nodes.points)
     )

@@ -63,7 +63,7 @@ class Placed:
         nodes = self.problem.own_nodes(self.parameters)
         if nodes is None:
             nodes = sharp_nodes(self.problem, self.parameters, self.abilities())
-        return self.problem.derivatives(self.parameters, nodes).loglik
+        return self.problem.loglik(self.parameters, nodes)
 
 
 def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False) -> Placed:

@@ -8,9 +8,9 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.optimiser import TOLERANCE, Optimum, Search, Space, maximise
-from raterlens.likelihood.forms import ACCURACY, MOST_ROUNDS, SharedMarginal
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import Ridge, pseudo_ratings
+from raterlens.likelihood.shared import ACCURACY, MOST_ROUNDS, SharedMarginal, shared_marginal
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.ratings.coded import Ratings
 
@@ -87,11 +87,13 @@ def shared_optimum(
     model, response = one.model.plus(SharedBias.of(free)), one.problem.response
     own = model.slope.own
     ridge = Ridge(model, _RATERS if own else _BIASES, own)
-    problem = SharedMarginal(ratings, model, response, pseudo_ratings(model, response.n_categories), ridge)
+    problem = shared_marginal(ratings, model, response, pseudo_ratings(model, response.n_categories), ridge)
     given = _INFORMATION * ratings.tally("rater").n[free]
     information = np.append(information_scale(one.model, one.parameters), given)
     # Who follows what is shared and little else may well be opposed to the truth.
-    space = Space(information + ridge.own_information(one.parameters), model.bounds(allow_reversed=own))
+    space = Space(
+        information + ridge.information(one.parameters).diagonal(), model.bounds(allow_reversed=own)
+    )
     starts = [np.append(one.parameters, _FIRST * _along(_left(ratings, one), free))]
     other = one.parameters.copy()
     if own:

@@ -227,8 +227,9 @@ class FacetsTask:
         if reach is not None:
             calibration = replace(calibration, limits=reach.limits)
         if self.config.fair == "across":
-            problem, x = estimate.problem.across_groups(), estimate.parameters
-            moments = on_scale(problem.model, x, sharp_moments(problem, x, estimate.moments))
+            model, x = estimate.model.across_groups(), estimate.parameters
+            problem = replace(estimate.problem, model=model)
+            moments = on_scale(model, x, sharp_moments(problem, x, estimate.moments))
             estimate = replace(estimate, problem=problem, moments=moments)
         if not self.config.standard_errors:  # they were needed only for how large the largest slope is
             covariance, calibration = None, replace(calibration, covariance=None)

@@ -83,7 +83,7 @@ def over_spreads(found: FacetsEstimate, information: Information) -> FacetsEstim
     if prior.slopes is not None:  # where nobody discriminates, rounding must rank nobody
         mean[prior.slopes][np.abs(mean[prior.slopes]) < _NOTHING] = 0.0
     settled = prior.at(_relative(components, weights), spread.severity)
-    problem = found.problem.under(settled)
+    problem = replace(found.problem, prior=settled)
     moments = sharp_moments(problem, mean, problem.moments(mean, found.nodes))
     return replace(
         found,
@@ -110,12 +110,12 @@ class _Panel:
         self.bounds = lower, upper = found.model.bounds(allow_reversed=True)
         at_bound = (found.parameters <= lower) | (found.parameters >= upper)
         self.held: Mask = found.held | found.at_limit | at_bound
-        self.plain = found.problem.under(None)
+        self.plain = replace(found.problem, prior=None)
         # Groups of students by their own alone: a spread that raters who differ have left to them is no fair judge.
         self._tested, self._untested = self.plain, self.held
         if GROUP_MEAN in found.model and found.model.of_drawn[own := found.model.blocks[GROUP_MEAN]].any():
             others = None if found.problem.drawn is None else found.problem.drawn.without(own)
-            self._tested = self.plain.with_drawn(others)
+            self._tested = replace(self.plain, drawn=others)
             self._untested = self.held.copy()
             self._untested[own] = False
         self._known: list[tuple[Array, Array]] = []
@@ -159,7 +159,7 @@ class _Panel:
     def _at(self, prior: PanelPrior, start: Array, inverse: Array) -> _At:
         """Look at one spread of slopes; the spread of severities is followed until it is within reach."""
         for _ in range(3):
-            mode = self._mode(self.found.problem.under(prior), start, inverse)
+            mode = self._mode(replace(self.found.problem, prior=prior), start, inverse)
             value = self.plain.value(mode, self.found.nodes)
             quadratic = _Quadratic.at(self, prior, mode, value.gradient)
             spreads = prior.severity_spread * _around(prior.n_raters)
@@ -231,7 +231,7 @@ class _Panel:
 
     def _inverse(self, x: Array, prior: PanelPrior) -> Covariance:
         redundant = redundancy(self.found.model, x, self.held)
-        return covariance(prior.added(self.information(x), x), redundant, self.held)
+        return covariance(self.information(x) + prior.information(x), redundant, self.held)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

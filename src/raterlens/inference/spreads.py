@@ -215,7 +215,7 @@ class _Terms:
         if not spreads.any():
             return self._none
         prior, held = DrawnPrior.of(self.model, spreads), self.held(spreads)
-        problem, nodes = self.found.problem.with_drawn(prior), self.found.nodes
+        problem, nodes = replace(self.found.problem, drawn=prior), self.found.nodes
         start = np.where(held & self.model.of_drawn, 0.0, near.parameters)
         bounds = tuple(np.where(held, start, bound) for bound in self._bounds)
         at_limit = held | self.model.at_limit(start)
@@ -252,7 +252,7 @@ class _Terms:
     def _solved(
         self, prior: DrawnPrior | None, information: Matrix, x: Array, fixed: Mask
     ) -> "_Solved | _SparselySolved":
-        known = information if prior is None else prior.added(information, x)
+        known = information if prior is None else information + prior.information(x)
         kind = _Solved if len(x) <= SPARSE_PARAMETERS else _SparselySolved
         return kind.of(known, redundancy(self.model, x, fixed), fixed)
 

@@ -19,10 +19,10 @@ from raterlens.estimation.methods import on_scale, sharp_nodes
 from raterlens.inference.covariance import Covariance, in_full
 from raterlens.inference.intervals import RaterEstimates
 from raterlens.inference.measurement import PASSES, RATER_COLUMNS
-from raterlens.likelihood.forms import SharedMarginal
+from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import PanelPrior
-from raterlens.likelihood.readings import HaloMarginal
+from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import redundancy
@@ -428,10 +428,10 @@ def _adjustment(found: FacetsEstimate, spread: Covariance) -> tuple[float, float
     """How much larger the common variance is by the adjusted profile likelihood, by one of Newton's steps, and how many
     times larger its standard error is there."""
     model, problem, x = found.model, found.problem, found.parameters
-    assert isinstance(problem, HaloMarginal)
     place = model.blocks["halo"].start
     variance = float(in_full(spread.matrix)[place, place]) if model.term(HALO, Halo).size == 1 else 0.0
-    few = model.blocks.size <= _MOST_PARAMETERS and problem.kinds.n_groups <= _MOST_READINGS
+    kinds = problem.density.kinds
+    few = model.blocks.size <= _MOST_PARAMETERS and kinds is not None and kinds.n_groups <= _MOST_READINGS
     few = few and not model.nested  # whose information comes from differences
     if not few or variance <= 0 or x[place] <= 0:
         return 0.0, 1.0
@@ -447,7 +447,7 @@ def _adjustment(found: FacetsEstimate, spread: Covariance) -> tuple[float, float
     return more, float(np.exp(-more * (above[1] - below[1]) / (4 * step)))
 
 
-def _told(found: FacetsEstimate, problem: HaloMarginal, parameters: Array) -> tuple[float, float]:
+def _told(found: FacetsEstimate, problem: FacetsMarginal, parameters: Array) -> tuple[float, float]:
     """Logarithms of the determinant of the information on all that is estimated but the reading effect, and of what is
     left of the information on the effect itself."""
     held = found.held | found.at_limit

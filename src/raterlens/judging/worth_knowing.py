@@ -26,9 +26,8 @@ from raterlens.estimation.scoring import Placed, place
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.inference.resampling import check_same
-from raterlens.likelihood.forms import WRONG
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.readings import HaloMarginal
+from raterlens.likelihood.shared import WRONG
 from raterlens.models.build import COVARYING
 from raterlens.models.calibration import Calibration
 from raterlens.models.responses import Predictor
@@ -123,7 +122,6 @@ def _parts(candidates: _Candidates) -> tuple[Array | Indices, ...]:
 
 def _blocks(placed: Placed, calibration: Calibration, slope: float, size: int) -> Iterator[_Candidates]:
     problem, ratings, x = placed.problem, placed.ratings, placed.parameters
-    assert not isinstance(problem, HaloMarginal)
     nodes = problem.own_nodes(x)
     if nodes is None:
         nodes = sharp_nodes(problem, x, placed.abilities())

@@ -67,8 +67,8 @@ def context_terms(response: Adjacent, predictor: Predictor, t: Array) -> ScoreTe
 def cell_scores(
     members: sparse.csr_array,
     found: ScoreTerms,
-    jacobian: sparse.csr_array,
-    moving: list[tuple[sparse.csr_array, Array]],
+    through: sparse.csr_array,
+    t: Array,
     reach: Array,
     slopes: sparse.csr_array | None = None,
 ) -> CellScores:
@@ -78,8 +78,8 @@ def cell_scores(
     ----------
     members
         (cells, what `found` is of): how often each occurs in a cell.
-    moving
-        What multiplies a coordinate of the nodes: its derivatives (contexts, parameters), and the coordinate (nodes,).
+    through
+        Derivatives of the contexts' slopes, then their intercepts, in the parameters.
     reach
         (contexts,): how fast scores change with ability.
     slopes
@@ -88,9 +88,9 @@ def cell_scores(
     steepest = np.zeros(members.shape[0])
     cell = np.repeat(np.arange(len(steepest)), np.diff(members.indptr))
     np.maximum.at(steepest, cell, reach[found.context][members.indices])
-    terms = [(rows[found.context], found.along(coordinate)) for rows, coordinate in moving]
-    terms += [(jacobian[term.through], term.table) for term in found.terms]
-    size = jacobian.shape[1]
+    terms = [(through[found.context], found.along(t))]
+    terms += [(through[term.through], term.table) for term in found.terms]
+    size = through.shape[1]
     without = sparse.csr_array((1, size)) if slopes is None else sparse.csr_array(slopes)
     return CellScores(*score_rows(members, terms, size), without, steepest)
 

@@ -7,30 +7,32 @@ ability,
     information = sum_n E_n[-d2 T] - Cov_n[d T]           (Louis's identity)
 
 The expectations follow from the expected counts, the covariances are an engine's to add up. Where T is itself the
-logarithm of an average (over the impression of a reading), its derivatives come from the same two identities.
+logarithm of an average (over the impression of a reading), its derivatives come from the same two identities. What T
+is, a density knows (`density.py`, `readings.py`), as a function of slopes, intercepts and spreads; here these are taken
+from the model's parameters, and derivatives back to them.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
-from raterlens.base.arrays import Array, Indices
-from raterlens.kernels.library import compiled_code_pays
+from raterlens.base.arrays import Array
 from raterlens.likelihood.cells import Grouping, Kinds, grouped_by, rating_cells
-from raterlens.likelihood.derivatives import context_curvature, placed_at
+from raterlens.likelihood.density import Cells, Density, Derivatives, Up, above_zero, large_fit
+from raterlens.likelihood.derivatives import placed_at
 from raterlens.likelihood.engines.by_piece import PieceEngine, fine_enough, points_of
-from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Matrix, Tables, Weighting
+from raterlens.likelihood.engines.contract import CellScores, Engine, Matrix, Tables, Weighting
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.nodes import Moments, Nodes
-from raterlens.likelihood.priors import DrawnPrior, PanelPrior, Pseudo, Ridge
+from raterlens.likelihood.priors import DrawnPrior, PanelPrior, Prior, Pseudo, Ridge
+from raterlens.likelihood.readings import LEAST_SPREAD
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response
 from raterlens.models.term import Contexts
+from raterlens.models.terms.halo import HALO
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 
@@ -56,38 +58,30 @@ class Journal(Protocol):
     def value(self, parameters: Array, nodes: Nodes, otherwise: Callable[[Array, Nodes], Value]) -> Value: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Derivatives:
-    """Derivatives of the marginal log-likelihood in the contexts' slopes and intercepts."""
-
-    loglik: float
-    d_slope: Array
-    """(contexts,)"""
-    d_intercepts: Array
-    """(contexts, categories - 1)"""
-    counts: Array
-    """(contexts, categories or 1, nodes): expected ratings of each context at each node."""
-    d_halo: Array | None = None
-    """(raters,): in the variances of the reading effect, where the model has one."""
-    everyone: Array | None = None
-    """(groups, nodes): expected students of each group at each node, where their distributions are estimated."""
-    d_piece: float | None = None
-    """In the variance of the piece effect, where the model has one."""
-    readings: Array | None = None
-    """(kinds, nodes): expected readings of each kind, where they share an impression."""
-
-
 # Sum of weights about a mean, but for rounding.
 _NO_WEIGHT = 1e-12
-KEPT = 2**20
-"""Numbers of tables that are cached: 8 MB."""
 
 
-class FacetsMarginal(ABC):
-    """A facets model on data. Subclasses say what a cell is."""
+class At(NamedTuple):
+    """A likelihood evaluated: what its value and its information are made of."""
 
-    sums: bool = False
-    """Whether cells leave sums of scores out, so that tables know nothing of intercepts of the scores given."""
+    parameters: Array
+    nodes: Nodes
+    up: Up
+    tables: Tables
+    """For the engine: of the cells of ratings, and of groups of students."""
+    found: Derivatives
+
+
+@dataclass(frozen=True, eq=False)
+class FacetsMarginal:
+    """A facets model on data."""
+
+    ratings: Ratings
+    model: FacetsModel
+    pseudo: Pseudo
+    density: Density[Any]
+    engine: Engine
     checkpoint: Journal | None = None
     """Where values are kept and taken from."""
     prior: PanelPrior | None = None
@@ -96,49 +90,30 @@ class FacetsMarginal(ABC):
     """How much raters differ between items or levels, another such part."""
     ridge: Ridge | None = None
     """Prior that draws raters to each other where they share a second ability."""
-    _latest: tuple[Array, Nodes, Derivatives] | None = None
-    """Where it was last evaluated, for who asks more of the same place."""
-    _turned: tuple[Array, sparse.csr_array] | None = None
-    """Parameters and the last Jacobian."""
-    _known: tuple[Array, Array, Tables] | None = None
-    """Parameters and nodes of the last tables, and these."""
-
-    def __init__(
-        self,
-        ratings: Ratings,
-        model: FacetsModel,
-        response: Response,
-        pseudo: Pseudo,
-        client: "Client | None" = None,
-    ) -> None:
-        self.ratings, self.model, self.response, self.pseudo = ratings, model, response, pseudo
-        self.engine, self._kinds = self._bound(client)
-
-    def _bound(self, client: "Client | None") -> "tuple[Engine, Kinds | None]":
-        model = self.model
-        return bind(self.ratings, model.contexts, self._grouping(), client, pieces=model.nested is not None)
 
     @property
-    def kinds(self) -> Kinds:
-        """The kinds of cells, where these are groups of ratings."""
-        assert self._kinds is not None
-        return self._kinds
+    def response(self) -> Response:
+        return self.density.response
 
-    def jacobian(self, parameters: Array) -> sparse.csr_array:
-        """The model's Jacobian, kept until another place is asked for, and not to be changed."""
-        known = self._turned
-        if known is None or not np.array_equal(known[0], parameters):
-            self._turned = known = parameters.copy(), self.model.jacobian(parameters)
-        return known[1]
+    @property
+    def priors(self) -> tuple[Prior, ...]:
+        """All that is known besides the ratings."""
+        return tuple(prior for prior in (self.prior, self.drawn, self.ridge) if prior is not None)
 
-    def tables(self, parameters: Array, nodes: Nodes) -> Tables:
-        """Small ones are kept until another place is asked for, and not to be changed."""
-        known = self._known
-        if known is not None and known[1] is nodes.points and np.array_equal(known[0], parameters):
-            return known[2]
-        tables = self._peopled(self._tables(parameters, self.inner(parameters, nodes)), parameters, nodes)
-        self._known = (parameters.copy(), nodes.points, tables) if tables.cells.size <= KEPT else None
-        return tables
+    @property
+    def n_students(self) -> int:
+        return self.engine.n_students
+
+    # -- nodes ------------------------------------------------------------------------------------------------
+
+    @property
+    def nests(self) -> bool:
+        """Whether students with narrow posteriors may have nodes between the nodes: tables are smooth there."""
+        return not self.model.nested
+
+    def own_nodes(self, parameters: Array) -> Nodes | None:
+        """The grid that this likelihood asks for; None where it follows from the posteriors of one ability."""
+        return None
 
     def inner(self, parameters: Array, nodes: Nodes) -> Nodes:
         """Where tables are wanted: at the nodes, or where pieces differ at what they may be worth."""
@@ -155,6 +130,27 @@ class FacetsMarginal(ABC):
     def widths(self, parameters: Array, nodes: Nodes) -> Moments:
         """Widths that the grid has to resolve: of the students' posteriors, or those of their pieces."""
         return self.moments(parameters, nodes, pieces=True)
+
+    def moments(self, parameters: Array, nodes: Nodes, *, pieces: bool = False) -> Moments:
+        """Means and standard deviations of the students' abilities, or of what their pieces of work are worth."""
+        return self.engine.moments(self.tables(parameters, nodes), nodes, pieces=pieces)
+
+    # -- up: log-probabilities of cells -----------------------------------------------------------------------
+
+    def up(self, parameters: Array, nodes: Nodes) -> Up:
+        found: Up = self.density.up(
+            self.model.predictor(parameters), self._spread(parameters), self.inner(parameters, nodes)
+        )
+        return found
+
+    def _spread(self, parameters: Array) -> Array | None:
+        """(raters,): of the reading effect."""
+        if HALO not in self.model:
+            return None
+        return np.sqrt(np.maximum(self.model.halo_variances(parameters), LEAST_SPREAD**2))
+
+    def tables(self, parameters: Array, nodes: Nodes) -> Tables:
+        return self._peopled(self.up(parameters, nodes).tables, parameters, nodes)
 
     def _peopled(self, tables: Tables, parameters: Array, nodes: Nodes) -> Tables:
         """With a cell for each group of students, which its students have once: how they are distributed."""
@@ -173,147 +169,118 @@ class FacetsMarginal(ABC):
         of_groups, groups = nodes.log_weights + people[1].log_ratio, self.ratings.student_groups
         return of_groups if groups is None or len(of_groups) == 1 else of_groups[groups]
 
-    @property
-    def n_students(self) -> int:
-        return self.engine.n_students
+    # -- down: expected counts to derivatives -----------------------------------------------------------------
 
-    @property
-    def nests(self) -> bool:
-        """Whether students with narrow posteriors may have nodes between the nodes: tables are smooth there."""
-        return not self.model.nested
+    def at(self, parameters: Array, nodes: Nodes) -> At:
+        """The likelihood evaluated at a place."""
+        up = self.up(parameters, nodes)
+        tables = self._peopled(up.tables, parameters, nodes)
+        expected, everyone = self.engine.evaluate(tables, nodes), None
+        if n := self.model.n_groups:
+            expected, everyone = replace(expected, counts=expected.counts[:-n]), expected.counts[-n:]
+        found: Derivatives = self.density.down(up, expected)
+        return At(parameters, nodes, up, tables, replace(found, everyone=everyone, d_piece=expected.d_piece))
 
-    def moments(self, parameters: Array, nodes: Nodes, *, pieces: bool = False) -> Moments:
-        """Means and standard deviations of the students' abilities, or of what their pieces of work are worth."""
-        return self.engine.moments(self.tables(parameters, nodes), nodes, pieces=pieces)
-
-    def under(self, prior: PanelPrior | None) -> Self:
-        """The same problem with another prior, or with none."""
-        other = copy(self)
-        other.prior = prior
-        return other
-
-    def across_groups(self) -> Self:
-        """The same problem with students distributed like all of them together, whatever their group."""
-        other = copy(self)
-        other.model = self.model.across_groups()
-        other._latest = other._known = other._turned = None
-        return other
-
-    def with_drawn(self, drawn: DrawnPrior | None) -> Self:
-        """The same problem with another prior of its drawn terms."""
-        other = copy(self)
-        other.drawn = drawn
-        return other
-
-    def with_priors(self, information: Matrix, parameters: Array) -> Matrix:
-        """The information of the ratings, and of what is known besides them."""
-        for prior in (self.prior, self.drawn, self.ridge):
-            information = information if prior is None else prior.added(information, parameters)
-        return information
+    def loglik(self, parameters: Array, nodes: Nodes) -> float:
+        """Log-likelihood of the ratings alone."""
+        return self.at(parameters, nodes).found.loglik
 
     def value(self, parameters: Array, nodes: Nodes) -> Value:
         kept = self.checkpoint
         found = self._value(parameters, nodes) if kept is None else kept.value(parameters, nodes, self._value)
         # Outside of what a checkpoint keeps: spreads change on the way.
-        for prior in (self.prior, self.drawn, self.ridge):
-            if prior is not None:
-                extra, extra_gradient = prior.value(parameters)
-                found = Value(found.loglik, found.objective + extra, found.gradient + extra_gradient)
+        for prior in self.priors:
+            extra, extra_gradient = prior.value(parameters)
+            found = Value(found.loglik, found.objective + extra, found.gradient + extra_gradient)
         return found
 
     def _value(self, parameters: Array, nodes: Nodes) -> Value:
-        found = self.derivatives(parameters, nodes)
-        gradient = self.model.pullback(parameters, found.d_slope, found.d_intercepts, found.d_halo)
+        at = self.at(parameters, nodes)
+        gradient, found = self.gradient(at), at.found
         extra, extra_gradient = self.pseudo.value(self.model.single, self.response.single, parameters)
         people = self.model.people(parameters, nodes.points)
         if found.everyone is not None and people is not None:
-            at, by = people
-            pull = by.ridge * parameters[at]
-            extra -= float(pull @ parameters[at]) / 2
+            block, by = people
+            pull = by.ridge * parameters[block]
+            extra -= float(pull @ parameters[block]) / 2
             each = np.einsum("gkq,gq->gk", by.scores, found.everyone)
-            gradient[at] = np.bincount(by.parameter.ravel(), each.ravel(), at.stop - at.start) - pull
+            gradient[block] = np.bincount(by.parameter.ravel(), each.ravel(), block.stop - block.start) - pull
         if found.d_piece is not None and self.model.nested is not None:
             gradient[self.model.blocks[self.model.nested]] = found.d_piece
         return Value(found.loglik, found.loglik + extra, gradient + extra_gradient)
 
-    def derivatives(self, parameters: Array, nodes: Nodes) -> Derivatives:
-        """Kept until another place is asked for, and not to be changed."""
-        latest = self._latest
-        if latest is None or latest[1] is not nodes or not np.array_equal(latest[0], parameters):
-            self._latest = latest = parameters.copy(), nodes, self._at(parameters, nodes)
-        return latest[2]
+    def gradient(self, at: At) -> Array:
+        """(parameters,): of the log-likelihood of the ratings, by slopes, intercepts and spreads."""
+        found, spread, d_halo = at.found, self._spread(at.parameters), None
+        if found.d_spread is not None and spread is not None:
+            d_halo = found.d_spread / (2 * spread)
+        return self.model.pullback(at.parameters, found.d_slope, found.d_intercepts, d_halo)
 
-    def _at(self, parameters: Array, nodes: Nodes) -> Derivatives:
-        expected, everyone = self.engine.evaluate(self.tables(parameters, nodes), nodes), None
-        if n := self.model.n_groups:
-            expected, everyone = replace(expected, counts=expected.counts[:-n]), expected.counts[-n:]
-        found = self._derivatives(parameters, expected, self.inner(parameters, nodes))
-        return replace(found, everyone=everyone, d_piece=expected.d_piece)
-
-    # -- observed information -------------------------------------------------------------------------------
+    # -- observed information ---------------------------------------------------------------------------------
 
     def information(self, parameters: Array, nodes: Nodes) -> Matrix:
         """(parameters, parameters): minus the second derivative of what is maximised.
 
         Sparse where the design is (two raters are coupled by the students they share), unless it was added up in full.
         """
-        inside = self.model.off_zero(parameters)
-        second, own = self.expected_curvature(inside, nodes), self.for_scores(inside, nodes)
-        missing = own.engine.covariance(own.tables(inside, nodes), nodes, own.scores(inside, nodes))
-        return self.with_priors(_without(second, missing), parameters)
+        at = self.at(self.model.off_zero(parameters), nodes)
+        own, tables, scores = self._scored(at)
+        information = _without(self._curvature(at), own.engine.covariance(tables, nodes, scores))
+        for prior in self.priors:
+            information = information + prior.information(parameters)
+        return information
 
-    def expected_curvature(self, parameters: Array, nodes: Nodes) -> sparse.csr_array:
-        """(parameters, parameters): second derivatives of what is maximised, expected over what is not seen."""
-        found = self.derivatives(parameters, nodes)
-        predictor, inner = self.model.predictor(parameters), self.inner(parameters, nodes)
-        curvature = context_curvature(self.at_nodes(inner), predictor, inner, found.counts)
-        return self._in_parameters(parameters, nodes, curvature, found)
+    def _through(self, at: At) -> sparse.csr_array:
+        """Derivatives in the parameters of all that the density depends on: (contexts' slopes, their intercepts, and
+        raters' spreads, where there are some; parameters)."""
+        jacobian, spread = self.model.jacobian(at.parameters), self._spread(at.parameters)
+        if spread is None:
+            return jacobian
+        of_halo = self.model.effect_jacobian(at.parameters, HALO)
+        return sparse.csr_array(sparse.vstack([jacobian, sparse.diags_array(0.5 / spread) @ of_halo], "csr"))
 
-    def _in_parameters(
-        self, parameters: Array, nodes: Nodes, curvature: sparse.csr_array, found: Derivatives
-    ) -> sparse.csr_array:
-        """Second derivatives in the contexts' slopes and intercepts, with those of the half ratings, of the map to
-        parameters and of the students' distribution."""
-        model, jacobian = self.model, self.jacobian(parameters)
-        second = jacobian.T @ curvature @ jacobian
+    def _curvature(self, at: At) -> sparse.csr_array:
+        """(parameters, parameters): second derivatives of what is maximised, expected over what is not seen: of the
+        density, the maps to slopes, intercepts and spreads, the half ratings, and the students' distribution."""
+        model, parameters, found, through = self.model, at.parameters, at.found, self._through(at)
+        second = through.T @ self.density.curvature(at.up, found) @ through
+        if found.d_spread is not None and (spread := self._spread(parameters)) is not None:
+            of_halo = model.effect_jacobian(parameters, HALO)
+            second = second - of_halo.T @ sparse.diags_array(found.d_spread / (4 * spread**3)) @ of_halo
         if not model.straight:
             second = second + model.second(parameters, found.d_slope, found.d_intercepts)
         if self.pseudo.counts.any():
             second = second + self.pseudo.curvature(model.single, self.response.single, parameters)
-        people = model.people(parameters, nodes.points)
+        people = model.people(parameters, at.nodes.points)
         if found.everyone is None or people is None:
             return sparse.csr_array(second)
         own = people[1].curvature(found.everyone) - np.diag(people[1].ridge)
         return sparse.csr_array(second + placed_at(own, people[0], model.blocks.size))
 
-    def at_nodes(self, nodes: Nodes) -> Response:
-        """The response, which knows of further coordinates that nodes have."""
-        return self.response
-
-    def own_nodes(self, parameters: Array) -> Nodes | None:
-        """The grid that this likelihood asks for; None where it follows from the posteriors of one ability."""
-        return None
-
-    def for_scores(self, parameters: Array, nodes: Nodes) -> "FacetsMarginal":
-        """The same problem, its cells such that a table of their scores is not too large."""
-        return self
-
-    def scores(self, parameters: Array, nodes: Nodes) -> CellScores:
-        """Each cell's part in a student's score, by the cells of the engine."""
-        scores, model = self._scores(parameters, self.inner(parameters, nodes)), self.model
+    def _scored(self, at: At) -> "tuple[FacetsMarginal, Tables, CellScores]":
+        """Each cell's part in a student's score, by the cells of the engine; where a table of whole essays would be too
+        large, by single ratings, which are another problem with tables of its own."""
+        if not self.density.fits_scores(len(at.up.nodes.points)):
+            own = bound(self.ratings, self.model, Cells(self.response, self.model), self.pseudo)
+            return own._scored(own.at(at.parameters, at.nodes))
+        model, scores = self.model, self.density.scores(at.up, self._through(at))
         if model.nested is not None:
-            return replace(scores, piece=model.blocks[model.nested].start)
-        people = model.people(parameters, nodes.points)
+            return self, at.tables, replace(scores, piece=model.blocks[model.nested].start)
+        people = model.people(at.parameters, at.nodes.points)
         if people is None:
-            return scores
-        at, by = people
-        groups, own = by.parameter.shape
-        return replace(
-            scores,
-            first=np.append(scores.first, scores.first[-1] + own * np.arange(1, groups + 1)),
-            parameter=np.append(scores.parameter, at.start + by.parameter.ravel()),
-            table=np.concatenate([scores.table, by.scores.reshape(groups * own, -1)]),
-            steepest=np.append(scores.steepest, np.full(groups, by.steepness)),
+            return self, at.tables, scores
+        block, by = people
+        groups, own_size = by.parameter.shape
+        return (
+            self,
+            at.tables,
+            replace(
+                scores,
+                first=np.append(scores.first, scores.first[-1] + own_size * np.arange(1, groups + 1)),
+                parameter=np.append(scores.parameter, block.start + by.parameter.ravel()),
+                table=np.concatenate([scores.table, by.scores.reshape(groups * own_size, -1)]),
+                steepest=np.append(scores.steepest, np.full(groups, by.steepness)),
+            ),
         )
 
     def student_scores(
@@ -321,46 +288,19 @@ class FacetsMarginal(ABC):
     ) -> sparse.csr_array:
         """(students, parameters): each student's score, summed over nodes with weights that follow from the posterior:
         with the posterior itself, the student's part of the gradient."""
-        own = self.for_scores(parameters, nodes)
-        found = own.engine.scores(
-            own.tables(parameters, nodes), nodes, own.scores(parameters, nodes), weights
-        )
-        if not own.sums or np.allclose(found.weight, 0.0, atol=_NO_WEIGHT):
+        own, tables, scores = self._scored(self.at(parameters, nodes))
+        found = own.engine.scores(tables, nodes, scores, weights)
+        if not own.density.sums or np.allclose(found.weight, 0.0, atol=_NO_WEIGHT):
             return found.scores
         # Sums leave out what does not depend on ability: the intercepts of the scores that were given.
-        steps, jacobian = len(self.response.lever), self.jacobian(parameters)
-        by_cell = jacobian[len(self.model.contexts) :]
-        given = [
-            rating_cells(part, self.model.contexts, steps + 1)[
-                :, _above_zero(len(self.model.contexts), steps)
-            ]
-            for part in self.ratings.parts()
-        ]
+        steps, contexts = len(self.response.lever), self.model.contexts
+        above, by_cell = (
+            above_zero(len(contexts), steps),
+            self.model.jacobian(parameters)[len(contexts) :],
+        )
+        given = [rating_cells(part, contexts, steps + 1)[:, above] for part in self.ratings.parts()]
         constants = sparse.csr_array(sparse.vstack(given, format="csr")) @ by_cell
         return sparse.csr_array(found.scores + sparse.diags_array(found.weight) @ constants)
-
-    # -- by the kind of cells -------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _grouping(self) -> Grouping:
-        """Groups of ratings that are one cell each."""
-
-    @abstractmethod
-    def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
-        """Log-probabilities of the cells of ratings."""
-
-    @abstractmethod
-    def _derivatives(self, parameters: Array, expected: Expected, nodes: Nodes) -> Derivatives:
-        """By Fisher's identity, from the expected cells of ratings."""
-
-    @abstractmethod
-    def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
-        """Each cell's part in a student's score."""
-
-
-def _above_zero(n_contexts: int, steps: int) -> Indices:
-    """Cells with scores above zero, among those of all contexts and scores."""
-    return (np.arange(n_contexts)[:, None] * (steps + 1) + 1 + np.arange(steps)).ravel()
 
 
 def _without(second: sparse.csr_array, missing: Matrix) -> Matrix:
@@ -378,13 +318,19 @@ def _without(second: sparse.csr_array, missing: Matrix) -> Matrix:
 # ----------------------------------------------------------------------------------------------------
 # Which engine for which data: compiled code where it pays, readable code everywhere else.
 
-# Nodes and evaluations of a typical fit: it goes over each nonzero count that often.
-_PASSES = 40 * 25
 
-
-def large_fit(n_counts: int) -> bool:
-    """Whether a fit with this many nonzero counts is worth compiled code."""
-    return compiled_code_pays(n_counts * _PASSES)
+def bound(
+    ratings: Ratings,
+    model: FacetsModel,
+    density: Density[Any],
+    pseudo: Pseudo,
+    client: "Client | None" = None,
+) -> FacetsMarginal:
+    """A model with a density on ratings."""
+    engine, kinds = bind(ratings, model.contexts, density.grouping, client, pieces=model.nested is not None)
+    if kinds is not None:
+        density.bind(kinds)
+    return FacetsMarginal(ratings, model, pseudo, density, engine)
 
 
 def engine_for(counts: sparse.csr_array, sums: sparse.csr_array | None = None) -> Engine:

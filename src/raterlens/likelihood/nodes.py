@@ -43,6 +43,8 @@ class Nodes:
     points: Array
     log_weights: Array
     parts: int = field(default=1, kw_only=True)
+    z: Array | None = field(default=None, kw_only=True)
+    """(nodes,): of a second ability, where there is one."""
 
     @staticmethod
     def equally_spaced(low: float, high: float, step: float, offset: float = 0.0, parts: int = 1) -> "Nodes":
@@ -140,8 +142,8 @@ def error_between(tables: Array) -> float:
 class ProductNodes(Nodes):
     """The nodes (t, z) of two grids, without those in the corners, where no posterior has mass; z in runs."""
 
-    z: Array
-    steps: tuple[float, float]
+    z: Array = field(kw_only=True)
+    steps: tuple[float, float] = field(kw_only=True)
     """Steps of t and of z."""
 
     @staticmethod
@@ -153,7 +155,7 @@ class ProductNodes(Nodes):
         z, t = (part.ravel() for part in np.meshgrid(second.points, first.points, indexing="ij"))
         inside = t**2 + z**2 <= reach**2
         weights = np.add.outer(second.log_weights, first.log_weights).ravel()
-        return ProductNodes(t[inside], weights[inside], z[inside], (first.step, second.step))
+        return ProductNodes(t[inside], weights[inside], z=z[inside], steps=(first.step, second.step))
 
     @property
     def reach(self) -> float:

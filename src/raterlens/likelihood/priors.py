@@ -26,13 +26,13 @@ counted from is a convention, and no prior may depend on it.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse, special
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.derivatives import context_curvature
-from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.facets import FacetsModel, centre
 from raterlens.models.panel import PanelSpread
@@ -40,6 +40,17 @@ from raterlens.models.responses import Predictor, Response
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.per_rater import Effect
 from raterlens.models.terms.shared_bias import BIAS
+
+
+class Prior(Protocol):
+    """A log density of the parameters besides the likelihood, as part of what is maximised."""
+
+    def value(self, parameters: Array) -> tuple[float, Array]:
+        """Log density, but for constants, and its gradient."""
+
+    def information(self, parameters: Array) -> sparse.csr_array:
+        """(parameters, parameters): minus the second derivative."""
+
 
 HALF_A_RATING = 0.5
 PSEUDO_NODES = Nodes.equally_spaced(-6.0, 6.0, 0.4)
@@ -285,13 +296,6 @@ class PanelPrior:
             parts.append((self.slopes, self.slope_curvature(parameters)))
         return parts
 
-    def own_information(self, parameters: Array) -> Array:
-        """(parameters,): the diagonal of `information`, without the rest of it."""
-        found = np.zeros_like(parameters)
-        for block, part in self._parts(parameters):
-            found[block] = part if part.ndim == 1 else part.diagonal()
-        return found
-
     def information(self, parameters: Array) -> sparse.csr_array:
         """(parameters, parameters): minus the second derivative, among what centring allows."""
         size = len(parameters)
@@ -301,13 +305,6 @@ class PanelPrior:
             places = (rows + block.start, columns + block.start)
             total = total + sparse.csr_array((values, places), shape=(size, size))
         return total
-
-    def added(self, information: Matrix, parameters: Array) -> Matrix:
-        """The information of the ratings, and the prior's."""
-        own = self.information(parameters)
-        if isinstance(information, np.ndarray):
-            return np.asarray(information + own.toarray())
-        return sparse.csr_array(information + own)
 
     def usual_slope(self, parameters: Array) -> float:
         """The size of a usual rater's slope, by which spreads are measured; never quite 0."""
@@ -431,13 +428,11 @@ class DrawnPrior:
         gradient[self.at] = -own / self.spread**2
         return float(own @ gradient[self.at]) / 2 - float(np.log(self.spread).sum()), gradient
 
-    def added(self, information: Matrix, parameters: Array) -> Matrix:
-        """The information of the ratings, and the prior's."""
+    def information(self, parameters: Array) -> sparse.csr_array:
+        """(parameters, parameters): minus the second derivative."""
         own = np.zeros(len(parameters))
         own[self.at] = 1 / self.spread**2
-        if isinstance(information, np.ndarray):
-            return np.asarray(information + np.diag(own))
-        return sparse.csr_array(information + sparse.diags_array(own))
+        return sparse.csr_array(sparse.diags_array(own))
 
 
 @dataclass(frozen=True, eq=False)
@@ -457,23 +452,18 @@ class Ridge:
         gradient = -(self._information @ parameters)
         return float(gradient @ parameters) / 2, gradient
 
-    def added(self, information: Matrix, parameters: Array) -> Matrix:
-        """The information of the ratings, and the prior's."""
-        return np.asarray(information + self._information)
-
-    def own_information(self, parameters: Array) -> Array:
-        """(parameters,): the diagonal of what it adds."""
-        return np.diag(self._information)
+    def information(self, parameters: Array) -> sparse.csr_array:
+        """(parameters, parameters): minus the second derivative."""
+        return self._information
 
     @cached_property
-    def _information(self) -> Array:
-        """(parameters, parameters): minus its second derivative."""
+    def _information(self) -> sparse.csr_array:
         blocks = self.model.blocks
         found = np.zeros((blocks.size,) * 2)
         for name in ("slope", BIAS) if self.own_slopes else (BIAS,):
             at, n = blocks[name], blocks.sizes[name]
             found[at, at] = (np.eye(n) - self.own_slopes / n) / self.spread**2
-        return found
+        return sparse.csr_array(found)
 
 
 @dataclass(frozen=True, slots=True)

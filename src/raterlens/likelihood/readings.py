@@ -1,4 +1,4 @@
-"""The marginal likelihood with a reading effect (halo): what all scores of a student by a rater share besides ability.
+"""The density of readings (halo): what all scores of a student by a rater share besides ability.
 
     S = a_r theta - b_r - delta_i + tau_r u,      u ~ N(0, 1), one for each reading
 
@@ -20,23 +20,18 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Indices
 from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.cells import Grouping, Kinds, distinct_rows, readings
+from raterlens.likelihood.density import Density, Derivatives, Up
 from raterlens.likelihood.derivatives import (
     context_curvature,
     score_rows,
     slope_reach,
 )
 from raterlens.likelihood.engines.contract import CellScores, Expected, Tables
-from raterlens.likelihood.marginal import Derivatives, FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.priors import Pseudo
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Adjacent, Predictor, Response
-from raterlens.models.terms.halo import HALO
-from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from raterlens.kernels.reading_effect import Products, SetsOfItems
 
 # The smallest spread that is told from 0: its likelihood differs by less than rounding of the grid does.
@@ -69,112 +64,52 @@ class Shares:
     """(kinds, nodes): probability of this u, given the reading and ability."""
 
 
-class Averaged:
+@dataclass(frozen=True, slots=True)
+class Averaged(Up):
     """Log-probabilities of the kinds of readings, averaged over u."""
 
-    def __init__(self, problem: "HaloMarginal", parameters: Array, nodes: Nodes) -> None:
-        self._problem, self._t = problem, nodes.points
-        self.predictor = problem.model.predictor(parameters)
-        self.spread = np.sqrt(np.maximum(problem.model.halo_variances(parameters), LEAST_SPREAD**2))
-        self.u, self._log_weights = problem.rule(float(self.spread.max()))
-        self._furthest = float(self.spread.max() * self.u.max())
-        self._shares: list[Array] | None = None
-        self.products: Products | None = None
-        """From compiled code, where it pays."""
-        if problem.compiled and self._furthest * problem.largest_sum <= _LARGEST_EXPONENT:
-            self.table = self._compiled()
-        elif len(problem.kinds.keys) * len(self._t) * len(self.u) <= _KEPT:
-            self._shares = [self._log(u, w) for u, w in self._weighted()]
-            self.table = _shared_out(self._shares)
-        else:
-            self.table = np.full((len(problem.kinds.keys), len(self._t)), -np.inf)
-            for u, w in self._weighted():
-                np.logaddexp(self.table, self._log(u, w), out=self.table)
-        np.maximum(self.table, _IMPOSSIBLE, out=self.table)
-
-    def __iter__(self) -> Iterator[Shares]:
-        for place, (u, weight) in enumerate(self._weighted()):
-            if self._shares is not None:
-                share = self._shares[place]
-            else:
-                share = self._log(u, weight) - self.table
-                np.exp(share, out=share)
-            yield Shares(u, self._shifted(u), share)
-
-    def _compiled(self) -> Array:
-        """(kinds, nodes): the table, by products."""
-        from raterlens.kernels.reading_effect import Products, Rule  # may be missing
-
-        problem, response = self._problem, self._problem.response
-        spread = self.spread if np.ptp(self.spread) else self.spread[:1]
-        rule = Rule.of(self.u, np.exp(self._log_weights), spread, problem.largest_sum)
-        log_prob = response.log_prob(self.predictor, self._t)
-        self.products = Products.of(problem.sets, np.exp(log_prob), rule)
-        failed = problem.item_sets @ log_prob[:, 0]
-        return np.asarray(self._reach + failed[problem.set_of_kind] + np.log(self.products.averages))
-
-    @cached_property
-    def _reach(self) -> Array:
-        """(kinds, nodes): what ability has to do with sums of scores."""
-        slope, total = self.predictor.slope[self._problem.example], self._problem.kinds.total
-        return np.multiply.outer(slope * total, self._t)
-
-    def _weighted(self) -> Iterator[tuple[float, float]]:
-        return zip(self.u.tolist(), self._log_weights.tolist(), strict=True)
-
-    def _log(self, u: float, log_weight: float) -> Array:
-        """(kinds, nodes): log of the probability of a reading, times the weight of u."""
-        problem = self._problem
-        if problem.adjacent is None:
-            log_prob = problem.response.log_prob(self._shifted(u), self._t).reshape(-1, len(self._t))
-            log = problem.kinds.members @ log_prob
-            log += log_weight
-            return np.asarray(log)
-        partition = problem.item_sets @ problem.adjacent.log_partition(self._shifted(u), self._t)
-        log = self._reach - partition[problem.set_of_kind]
-        log += (u * self.spread[problem.rater] * problem.kinds.total + log_weight)[:, None]
-        return np.asarray(log)
-
-    def _shifted(self, u: float) -> Predictor:
-        model = self._problem.model
-        return self.predictor.shifted(u * self.spread[model.contexts.rater], model.lever)
+    spread: Array
+    """(raters,)"""
+    u: Array
+    log_weights: Array
+    shares: list[Array] | None
+    """(kinds, nodes) for each u, where they are few enough to be kept."""
+    products: "Products | None"
+    """From compiled code, where it pays."""
 
 
-class HaloMarginal(FacetsMarginal):
-    """A facets model with a reading effect on data."""
+class Readings(Density[Averaged]):
+    """A density with a reading effect."""
 
-    def __init__(
-        self,
-        ratings: Ratings,
-        model: FacetsModel,
-        response: Response,
-        pseudo: Pseudo,
-        client: "Client | None" = None,
-    ) -> None:
+    kinds: Kinds
+
+    def __init__(self, response: Response, model: FacetsModel) -> None:
+        super().__init__(response, model)
         self.adjacent = response if isinstance(response, Adjacent) and model.one_slope_per_rater else None
         """The response, where log-probabilities depend on the sum of the scores alone."""
         self.sums = self.adjacent is not None
-        super().__init__(ratings, model, response, pseudo, client)
-        self._averaged: tuple[Array, Array, Averaged] | None = None
-        self.example = self._contexts_of(self.kinds)
+        self._lever = model.lever
+
+    @property
+    def grouping(self) -> Grouping:
+        n_categories, n_groups = self.response.n_categories, self.n_groups
+        return partial(readings, n_categories=n_categories, by_total=self.sums, n_groups=n_groups)
+
+    def bind(self, kinds: Kinds) -> None:
+        self.kinds = kinds
+        row = kinds.members.indices[kinds.members.indptr[:-1]]
+        self.example = np.asarray(row if self.sums else row // self.response.n_categories, dtype=np.int64)
         """(kinds,): one of its contexts."""
-        self.rater = model.contexts.rater[self.example]
-        shown_by, self.set_of_kind = distinct_rows(self.kinds.members)
-        self.item_sets = sparse.csr_array(self.kinds.members[shown_by])
-        self.largest_sum = (response.n_categories - 1) * int(self.kinds.members.sum(axis=1).max())
-        numbers = len(self.rater) * response.n_categories * _PASSES
-        self.compiled = self.sums and compiled_code_pays(numbers)
+        self.rater = self.contexts.rater[self.example]
+        shown_by, self.set_of_kind = distinct_rows(kinds.members)
+        self.item_sets = sparse.csr_array(kinds.members[shown_by])
+        self._largest_sum = (self.response.n_categories - 1) * int(kinds.members.sum(axis=1).max())
+        self.compiled = self.sums and compiled_code_pays(
+            len(self.rater) * self.response.n_categories * _PASSES
+        )
         self._of_set = sparse.csr_array(
             (np.ones(len(self.rater)), (self.set_of_kind, np.arange(len(self.rater)))),
             shape=(self.item_sets.shape[0], len(self.rater)),
-        )
-
-    def _grouping(self) -> Grouping:
-        return partial(
-            readings,
-            n_categories=self.response.n_categories,
-            by_total=self.sums,
-            n_groups=self.model.n_groups,
         )
 
     @cached_property
@@ -183,88 +118,59 @@ class HaloMarginal(FacetsMarginal):
 
         return SetsOfItems.of(self.item_sets, self.set_of_kind, self.rater, self.kinds.total)
 
-    def averaged(self, parameters: Array, nodes: Nodes) -> Averaged:
-        """The last one is kept: tables, derivatives and scores ask for the same."""
-        known = self._averaged
-        if known is None or known[1] is not nodes.points or not np.array_equal(known[0], parameters):
-            self._averaged = known = parameters.copy(), nodes.points, Averaged(self, parameters, nodes)
-        return known[2]
+    # -- up ---------------------------------------------------------------------------------------------------
 
-    def _tables(self, parameters: Array, nodes: Nodes) -> Tables:
-        return Tables(self.averaged(parameters, nodes).table)
-
-    def expected_curvature(self, parameters: Array, nodes: Nodes) -> sparse.csr_array:
-        """Given ability, the log-probability T of a reading has d2 T = E_u[d2 log p] + Cov_u[d log p].
-
-        Added up in the contexts' slopes and intercepts and in the raters' spreads tau, and carried to the parameters,
-        of which tau^2 is one.
-        """
-        found, inner = self.derivatives(parameters, nodes), self.inner(parameters, nodes)
-        averaged = self.averaged(parameters, inner)
-        assert found.d_halo is not None
-        assert found.readings is not None
-        through = self._through(parameters, averaged.spread)
-        second = _curvature(self, averaged, found.readings, inner)
-        second = second + _covariance(self, averaged, found.readings, inner)
-        bend = sparse.diags_array(-found.d_halo / (2 * averaged.spread**2))
-        of_halo = self.model.effect_jacobian(parameters, HALO)
-        own = through.T @ second @ through + of_halo.T @ bend @ of_halo
-        n = len(self.model.contexts) * (1 + len(self.response.lever))
-        return sparse.csr_array(own + self._in_parameters(parameters, nodes, sparse.csr_array((n, n)), found))
-
-    def _through(self, parameters: Array, spread: Array) -> sparse.csr_array:
-        """(contexts' slopes, their intercepts, raters' spreads; parameters)"""
-        of_halo = self.model.effect_jacobian(parameters, HALO)
-        rows = [self.jacobian(parameters), sparse.diags_array(0.5 / spread) @ of_halo]
-        return sparse.csr_array(sparse.vstack(rows, format="csr"))
-
-    def _scores(self, parameters: Array, nodes: Nodes) -> CellScores:
-        averaged = self.averaged(parameters, nodes)
-        return _reading_scores(self, averaged, self._through(parameters, averaged.spread), nodes)
-
-    def _derivatives(self, parameters: Array, expected: Expected, nodes: Nodes) -> Derivatives:
-        averaged, t, contexts = self.averaged(parameters, nodes), nodes.points, self.model.contexts
-        loglik, counts = expected.loglik, expected.counts
-        if averaged.products is None:
-            d_slope, d_intercepts, d_spread, seen = self._summed(averaged, counts, t)
+    def up(self, predictor: Predictor, spread: Array | None, nodes: Nodes) -> Averaged:
+        assert spread is not None
+        u, log_weights = self.rule(float(spread.max()))
+        shares, products, shape = None, None, (len(self.rater), len(nodes.points))
+        if self.compiled and float(spread.max() * u.max()) * self._largest_sum <= _LARGEST_EXPONENT:
+            table, products = self._by_products(predictor, spread, nodes.points, u, log_weights)
         else:
-            found = averaged.products.summed(t, counts)
-            d_slope, d_intercepts, d_spread = -found.by_ability, -found.given, found.by_effect
-            seen = found.readings[:, None]
-        if self.sums:
-            given_scores = self.kinds.given[:, 1:]
-            loglik += float(np.sum(given_scores * averaged.predictor.intercepts))
-            d_intercepts += given_scores
-            d_slope += np.bincount(self.example, self.kinds.total * (counts @ t), len(contexts))
-        d_halo = d_spread / (2 * averaged.spread)
-        return Derivatives(loglik, d_slope, d_intercepts, seen, d_halo, readings=counts)
-
-    def _summed(self, averaged: Averaged, counts: Array, t: Array) -> tuple[Array, Array, Array, Array]:
-        """In the slopes and intercepts of the contexts, but for the scores given where kinds have sums, and in the
-        spreads of the raters; and the expected ratings."""
-        contexts, lever, total = self.model.contexts, self.response.lever, self.kinds.total
-        n, steps = len(contexts), len(lever)
-        d_slope, d_intercepts, d_spread = np.zeros(n), np.zeros((n, steps)), np.zeros(contexts.n_raters)
-        seen = np.zeros((n, 1 if self.sums else self.response.n_categories, len(t)))
-        for at in averaged:
-            weighted = counts * at.share
-            given = self.expected_ratings(weighted)
-            seen += given
-            if self.adjacent is not None:
-                at_nodes = -given * self.adjacent.probabilities(at.predictor, t)
-                d_spread += at.u * np.bincount(self.rater, total * weighted.sum(axis=1), contexts.n_raters)
+            every = (
+                self._log(predictor, spread, nodes.points, *each) for each in zip(u, log_weights, strict=True)
+            )
+            if np.prod(shape) * len(u) <= _KEPT:
+                table = _shared_out(shares := list(every))
             else:
-                at_nodes = self.response.counted_scores(at.predictor, t, given).transpose(0, 2, 1)
-            by_intercept = at_nodes.sum(axis=2)
-            d_intercepts += by_intercept
-            d_slope += (at_nodes @ t) @ lever
-            d_spread += at.u * np.bincount(contexts.rater, by_intercept @ lever, contexts.n_raters)
-        return d_slope, d_intercepts, d_spread, seen
+                table = np.full(shape, -np.inf)
+                for log in every:
+                    np.logaddexp(table, log, out=table)
+        np.maximum(table, _IMPOSSIBLE, out=table)
+        return Averaged(predictor, nodes, Tables(table), spread, u, log_weights, shares, products)
 
-    def expected_ratings(self, weighted: Array) -> Array:
-        """(contexts, categories or 1, nodes): ratings in readings of these kinds."""
-        rows = self.item_sets.T @ (self._of_set @ weighted)
-        return np.asarray(rows).reshape(len(self.model.contexts), -1, weighted.shape[1])
+    def _by_products(
+        self, predictor: Predictor, spread: Array, t: Array, u: Array, log_weights: Array
+    ) -> "tuple[Array, Products]":
+        """(kinds, nodes): the table."""
+        from raterlens.kernels.reading_effect import Products, Rule  # may be missing
+
+        alike = spread if np.ptp(spread) else spread[:1]
+        rule = Rule.of(u, np.exp(log_weights), alike, self._largest_sum)
+        log_prob = self.response.log_prob(predictor, t)
+        products = Products.of(self.sets, np.exp(log_prob), rule)
+        failed = self.item_sets @ log_prob[:, 0]
+        table = self._reach(predictor, t) + failed[self.set_of_kind] + np.log(products.averages)
+        return np.asarray(table), products
+
+    def _reach(self, predictor: Predictor, t: Array) -> Array:
+        """(kinds, nodes): what ability has to do with sums of scores."""
+        return np.multiply.outer(predictor.slope[self.example] * self.kinds.total, t)
+
+    def _log(self, predictor: Predictor, spread: Array, t: Array, u: float, log_weight: float) -> Array:
+        """(kinds, nodes): log of the probability of a reading, times the weight of u."""
+        shifted = self._shifted(predictor, u * spread)
+        if self.adjacent is None:
+            log = self.kinds.members @ self.response.log_prob(shifted, t).reshape(-1, len(t))
+            log += log_weight
+            return np.asarray(log)
+        partition = self.item_sets @ self.adjacent.log_partition(shifted, t)
+        log = self._reach(predictor, t) - partition[self.set_of_kind]
+        log += (u * spread[self.rater] * self.kinds.total + log_weight)[:, None]
+        return np.asarray(log)
+
+    def _shifted(self, predictor: Predictor, shift: Array) -> Predictor:
+        return predictor.shifted(shift[self.contexts.rater], self._lever)
 
     def rule(self, spread: float) -> tuple[Array, Array]:
         """Nodes and log weights for u: a trapezoidal rule, fine enough for the largest spread and the longest reading.
@@ -280,9 +186,66 @@ class HaloMarginal(FacetsMarginal):
         points = np.arange(-np.ceil(_REACH / step), np.ceil(_REACH / step) + 1) * step
         return points, -0.5 * points**2 - 0.5 * np.log(2 * np.pi) + np.log(step)
 
-    def _contexts_of(self, kinds: Kinds) -> Indices:
-        row = kinds.members.indices[kinds.members.indptr[:-1]]
-        return np.asarray(row if self.sums else row // self.response.n_categories, dtype=np.int64)
+    # -- down -------------------------------------------------------------------------------------------------
+
+    def down(self, at: Averaged, expected: Expected) -> Derivatives:
+        t, loglik, counts = at.nodes.points, expected.loglik, expected.counts
+        if at.products is None:
+            d_slope, d_intercepts, d_spread, seen = self._summed(at, counts)
+        else:
+            found = at.products.summed(t, counts)
+            d_slope, d_intercepts, d_spread = -found.by_ability, -found.given, found.by_effect
+            seen = found.readings[:, None]
+        if self.sums:
+            given_scores = self.kinds.given[:, 1:]
+            loglik += float(np.sum(given_scores * at.predictor.intercepts))
+            d_intercepts += given_scores
+            d_slope += np.bincount(self.example, self.kinds.total * (counts @ t), len(self.contexts))
+        return Derivatives(loglik, d_slope, d_intercepts, seen, counts, d_spread)
+
+    def _summed(self, at: Averaged, counts: Array) -> tuple[Array, Array, Array, Array]:
+        """In the slopes and intercepts of the contexts, but for the scores given where kinds have sums, and in the
+        spreads of the raters; and the expected ratings."""
+        contexts, lever, total, t = self.contexts, self.response.lever, self.kinds.total, at.nodes.points
+        n, steps = len(contexts), len(lever)
+        d_slope, d_intercepts, d_spread = np.zeros(n), np.zeros((n, steps)), np.zeros(contexts.n_raters)
+        seen = np.zeros((n, 1 if self.sums else self.response.n_categories, len(t)))
+        for each in self.every(at):
+            weighted = counts * each.share
+            given = self.expected_ratings(weighted)
+            seen += given
+            if self.adjacent is not None:
+                at_nodes = -given * self.adjacent.probabilities(each.predictor, t)
+                d_spread += each.u * np.bincount(self.rater, total * weighted.sum(axis=1), contexts.n_raters)
+            else:
+                at_nodes = self.response.counted_scores(each.predictor, t, given).transpose(0, 2, 1)
+            by_intercept = at_nodes.sum(axis=2)
+            d_intercepts += by_intercept
+            d_slope += (at_nodes @ t) @ lever
+            d_spread += each.u * np.bincount(contexts.rater, by_intercept @ lever, contexts.n_raters)
+        return d_slope, d_intercepts, d_spread, seen
+
+    def every(self, at: Averaged) -> Iterator[Shares]:
+        """The values of u."""
+        for place, (u, log_weight) in enumerate(zip(at.u.tolist(), at.log_weights.tolist(), strict=True)):
+            if at.shares is not None:
+                share = at.shares[place]
+            else:
+                share = self._log(at.predictor, at.spread, at.nodes.points, u, log_weight) - at.tables.cells
+                np.exp(share, out=share)
+            yield Shares(u, self._shifted(at.predictor, u * at.spread), share)
+
+    def expected_ratings(self, weighted: Array) -> Array:
+        """(contexts, categories or 1, nodes): ratings in readings of these kinds."""
+        rows = self.item_sets.T @ (self._of_set @ weighted)
+        return np.asarray(rows).reshape(len(self.contexts), -1, weighted.shape[1])
+
+    def curvature(self, at: Averaged, found: Derivatives) -> sparse.csr_array:
+        """Given ability, the log-probability T of a reading has d2 T = E_u[d2 log p] + Cov_u[d log p]."""
+        return _curvature(self, at, found.cells) + _covariance(self, at, found.cells)
+
+    def scores(self, at: Averaged, through: sparse.csr_array) -> CellScores:
+        return _reading_scores(self, at, through)
 
 
 def _shared_out(logs: list[Array]) -> Array:
@@ -302,15 +265,15 @@ def _shared_out(logs: list[Array]) -> Array:
 # -- derivatives of what is averaged over u ----------------------------------------------------------------------
 
 
-def _curvature(problem: HaloMarginal, averaged: Averaged, counts: Array, nodes: Nodes) -> sparse.csr_array:
+def _curvature(density: Readings, averaged: Averaged, counts: Array) -> sparse.csr_array:
     """E_u[d2 log p], summed over readings."""
-    response, t, contexts = problem.response, nodes.points, problem.model.contexts
+    response, t, contexts = density.response, averaged.nodes.points, density.contexts
     n, steps, lever = len(contexts), len(response.lever), response.lever
     own = sparse.csr_array((n * (1 + steps),) * 2)
     of_spread, by_slope, by_intercept = np.zeros(n), np.zeros(n), np.zeros((n, steps))
-    for at in averaged:
-        given = problem.expected_ratings(counts * at.share)
-        own = own + context_curvature(response, at.predictor, nodes, given)
+    for at in density.every(averaged):
+        given = density.expected_ratings(counts * at.share)
+        own = own + context_curvature(response, at.predictor, averaged.nodes, given)
         bend = response.curvature(at.predictor, t, given) @ lever  # (contexts, nodes, steps)
         of_spread += at.u**2 * (bend @ lever).sum(axis=1)
         by_slope += at.u * (bend @ lever) @ t
@@ -343,15 +306,15 @@ class _Spelled:
     """(sets, q, kinds, u): probability of u, given the reading and ability."""
 
 
-def _spelled_out(problem: HaloMarginal, averaged: Averaged, t: Array) -> Iterator[_Spelled]:
+def _spelled_out(density: Readings, averaged: Averaged) -> Iterator[_Spelled]:
     """A block of them at a time."""
-    every = [(_member_scores(problem, at, t), at.share) for at in averaged]
+    every = [(_member_scores(density, at, averaged.nodes.points), at.share) for at in density.every(averaged)]
     # (members, q, u, steps) and (kinds, q, u)
     scores = np.stack([own for own, _ in every], axis=2)
     shares = np.stack([share for _, share in every], axis=2)
-    sets = problem.item_sets
-    by_set = np.argsort(problem.set_of_kind, kind="stable")
-    number = np.bincount(problem.set_of_kind, minlength=sets.shape[0])
+    sets = density.item_sets
+    by_set = np.argsort(density.set_of_kind, kind="stable")
+    number = np.bincount(density.set_of_kind, minlength=sets.shape[0])
     first, length = np.cumsum(number) - number, np.diff(sets.indptr)
     for n, k in np.unique(np.stack([length, number], axis=1), axis=0):
         alike = np.flatnonzero((length == n) & (number == k))
@@ -361,7 +324,7 @@ def _spelled_out(problem: HaloMarginal, averaged: Averaged, t: Array) -> Iterato
             place = sets.indptr[some][:, None] + np.arange(n)
             member, kinds = sets.indices[place], by_set[first[some][:, None] + np.arange(k)]
             own = scores[member] * sets.data[place][..., None, None, None]
-            context = member if problem.sums else member // problem.response.n_categories
+            context = member if density.sums else member // density.response.n_categories
             yield _Spelled(
                 kinds,
                 context.astype(np.int64),
@@ -370,23 +333,23 @@ def _spelled_out(problem: HaloMarginal, averaged: Averaged, t: Array) -> Iterato
             )
 
 
-def _member_scores(problem: HaloMarginal, at: Shares, t: Array) -> Array:
+def _member_scores(density: Readings, at: Shares, t: Array) -> Array:
     """(members, nodes, steps)"""
-    if problem.adjacent is not None:
-        return -problem.adjacent.probabilities(at.predictor, t).transpose(0, 2, 1)
-    own = problem.response.scores(at.predictor, t)
+    if density.adjacent is not None:
+        return -density.adjacent.probabilities(at.predictor, t).transpose(0, 2, 1)
+    own = density.response.scores(at.predictor, t)
     return np.asarray(own.reshape(len(own), -1, len(t)).transpose(1, 2, 0))
 
 
-def _covariance(problem: HaloMarginal, averaged: Averaged, counts: Array, nodes: Nodes) -> sparse.csr_array:
+def _covariance(density: Readings, averaged: Averaged, counts: Array) -> sparse.csr_array:
     """Cov_u[d log p], summed over readings: of all kinds of a set at once, whose scores differ by what u makes of their
     sum, u T, alone."""
-    response, t, u, contexts = problem.response, nodes.points, averaged.u, problem.model.contexts
+    response, t, u, contexts = density.response, averaged.nodes.points, averaged.u, density.contexts
     n, steps = len(contexts), len(response.lever)
     rows, columns, values = [], [], []
-    for some in _spelled_out(problem, averaged, t):
+    for some in _spelled_out(density, averaged):
         x = _in_coordinates(some.scores, response.lever, t, u)
-        total, often = problem.kinds.total[some.kinds], counts[some.kinds].transpose(0, 2, 1)
+        total, often = density.kinds.total[some.kinds], counts[some.kinds].transpose(0, 2, 1)
         mean = some.share @ x  # (sets, q, kinds, coordinates)
         mean[..., -1] += total[:, None] * (some.share @ u)
         weight = some.share * often[..., None]
@@ -401,7 +364,7 @@ def _covariance(problem: HaloMarginal, averaged: Averaged, counts: Array, nodes:
         found[:, -1, -1] += np.einsum("sk,sqku,u->s", total**2, weight, u**2, optimize=True)
         own_places = [some.context[..., None], n + some.context[..., None] * steps + np.arange(steps)]
         place = np.concatenate(own_places, axis=-1).reshape(len(x), -1)
-        spread = n * (1 + steps) + problem.rater[some.kinds[:, :1]]
+        spread = n * (1 + steps) + density.rater[some.kinds[:, :1]]
         place = np.concatenate([place, spread], axis=1)
         down, across = np.broadcast_arrays(place[:, :, None], place[:, None, :])
         rows.append(down.ravel())
@@ -419,21 +382,19 @@ def _in_coordinates(own: Array, lever: Array, t: Array, u: Array) -> Array:
     return np.concatenate([x.reshape(*x.shape[:3], -1), pull[..., None]], axis=-1)
 
 
-def _reading_scores(
-    problem: HaloMarginal, averaged: Averaged, through: sparse.csr_array, nodes: Nodes
-) -> CellScores:
+def _reading_scores(density: Readings, averaged: Averaged, through: sparse.csr_array) -> CellScores:
     """Each kind's part in a student's score, d T, as a function of ability."""
-    response, t, members = problem.response, nodes.points, problem.kinds.members
-    n, steps, lever = len(problem.model.contexts), len(response.lever), response.lever
+    response, t, members = density.response, averaged.nodes.points, density.kinds.members
+    n, steps, lever = len(density.contexts), len(response.lever), response.lever
     n_kinds, n_members = members.shape[0], members.nnz
     kind = np.repeat(np.arange(n_kinds), np.diff(members.indptr))
-    context = members.indices if problem.sums else members.indices // response.n_categories
+    context = members.indices if density.sums else members.indices // response.n_categories
     own, spread = np.zeros((n_members, len(t), steps)), np.zeros((n_kinds, len(t)))
-    total = problem.kinds.total[:, None]
+    total = density.kinds.total[:, None]
     summed = sparse.csr_array(
         (members.data, np.arange(n_members), members.indptr), shape=(n_kinds, n_members)
     )
-    for some in _spelled_out(problem, averaged, t):
+    for some in _spelled_out(density, averaged):
         alike = (*some.scores.shape[:3], -1)
         mean = (some.share @ some.scores.reshape(alike)).transpose(0, 2, 1, 3)  # (sets, kinds, q, ...)
         place = members.indptr[some.kinds][..., None] + np.arange(some.context.shape[1])
@@ -447,9 +408,9 @@ def _reading_scores(
     )
     nothing = sparse.csr_array((n_kinds, through.shape[1]))
     blank = np.zeros((n_kinds, len(t)))
-    slope = sparse.vstack([through[context], nothing, through[problem.example]], format="csr")
+    slope = sparse.vstack([through[context], nothing, through[density.example]], format="csr")
     terms = [(slope, np.concatenate([(own @ lever) * t, blank, total * t]))]
-    at_spread = through[n * (1 + steps) + problem.rater]
+    at_spread = through[n * (1 + steps) + density.rater]
     for j in range(steps):
         first = at_spread if j == 0 else nothing
         rows = sparse.vstack([through[n + context * steps + j], first, nothing], format="csr")

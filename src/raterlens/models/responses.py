@@ -71,6 +71,10 @@ class Response:
         """Most answers that an outcome stands for."""
         return 1
 
+    def on(self, z: Array | None) -> "Response":
+        """On nodes (t, z) of two abilities, where the response has to do with a second one."""
+        return self
+
     @property
     def least_noise(self) -> float:
         """Standard deviation of marks that are exact but for rounding; 0 where scores are no marks."""
@@ -612,12 +616,10 @@ def _ratio(numerator: Array, probability: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class AveragedResponse(Response):
-    """P(y | t) = E_u[P(y | t, u)], where the intercepts vary by `spread` times u."""
+class Wrapped(Response):
+    """A response made of another one of the same scores."""
 
     response: Response
-    spread: Array
-    """(contexts,)"""
 
     @property
     def n_categories(self) -> int:
@@ -626,6 +628,14 @@ class AveragedResponse(Response):
     @property
     def lever(self) -> Array:
         return self.response.lever
+
+
+@dataclass(frozen=True, slots=True)
+class AveragedResponse(Wrapped):
+    """P(y | t) = E_u[P(y | t, u)], where the intercepts vary by `spread` times u."""
+
+    spread: Array
+    """(contexts,)"""
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
         logs = [np.log(w) + self.response.log_prob(self._at(predictor, u), t) for u, w in _rule()]
