@@ -11,9 +11,7 @@ from raterlens.base.errors import OptionError
 from raterlens.base.processes import (
     ONE_THREAD,
     Parts,
-    Workers,
     map_in_processes,
-    replace_text,
     run_missing_parts,
 )
 from raterlens.base.threads import available_cores
@@ -26,7 +24,7 @@ def threads_of_a_worker(_, task):
 
 def test_a_worker_has_one_thread(monkeypatch):
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)  # `make test` sets it
-    ((task, found),) = map_in_processes(threads_of_a_worker, None, [7], workers=1)
+    ((task, found),) = map_in_processes(threads_of_a_worker, None, [7], workers=2)
     assert found[0] == 1
     assert set(found[1]) == {1}
     assert task == found[2] == 7
@@ -39,7 +37,7 @@ def half(shared, task):
 def test_a_task_that_fails_ends_the_others_and_leaves_the_environment_alone():
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     with pytest.raises(ZeroDivisionError):
-        dict(map_in_processes(half, {1: 10, 2: 20}, [1, 2], workers=1))
+        dict(map_in_processes(half, {1: 10, 2: 20}, [1, 2], workers=2))
     assert {name: os.environ.get(name) for name in ONE_THREAD} == before
 
 
@@ -65,7 +63,7 @@ def test_finished_parts_are_not_done_again(tmp_path):
     parts.keep(1, squares(3, 1))
     seen: list[tuple[int, int]] = []
     missing = [number for number in range(3) if not parts.part(number).exists()]
-    run_missing_parts(squares, 3, 3, missing, parts.keep, Workers(1), lambda *done: seen.append(done))
+    run_missing_parts(squares, 3, 3, missing, parts.keep, workers=1, on_done=lambda *done: seen.append(done))
     assert seen == [(1, 3), (2, 3), (3, 3)]
     rows = pl.concat([pl.read_parquet(parts.part(number)) for number in range(3)])
     assert rows["square"].to_list() == [9, 16, 25]
@@ -81,7 +79,7 @@ def test_an_error_leaves_what_was_finished(tmp_path):
         parts.keep(number, rows)
 
     with pytest.raises(KeyboardInterrupt):
-        run_missing_parts(squares, 0, 3, [0, 1, 2], keep, Workers(1))
+        run_missing_parts(squares, 0, 3, [0, 1, 2], keep, workers=1)
     assert [path.name for path in sorted(parts.folder.iterdir())] == ["000000.parquet"]
 
 
@@ -95,10 +93,3 @@ def test_parts_of_other_work_are_refused(tmp_path, wanted, message):
     with pytest.raises(OptionError, match=message) as caught:
         parts.open(wanted)
     assert caught.value.remedy.startswith("give another folder")
-
-
-def test_a_text_is_written_whole(tmp_path):
-    replace_text(tmp_path / "page.md", "one\n")
-    replace_text(tmp_path / "page.md", "two\n")
-    assert (tmp_path / "page.md").read_text() == "two\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["page.md"]

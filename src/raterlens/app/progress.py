@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 STAGES = {
@@ -79,40 +80,34 @@ def _before(stage: str) -> float:
 @contextmanager
 def progress_bar(*, hidden: bool = False) -> Iterator[Watch]:
     """Show a bar on stderr during a run; nothing if stderr is not a terminal."""
-    if hidden or sys.stderr is None or not sys.stderr.isatty():
-        yield Watch()
-        return
-    # only where somebody is watching
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (
-        SpinnerColumn(),
-        BarColumn(bar_width=24),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=1.0)
+    with _bar("SpinnerColumn", "BarColumn", "TimeElapsedColumn", hidden=hidden) as update:
 
         def show(done: float, stage: str, last: Iteration | None) -> None:
+            assert update is not None
             words = "" if last is None else f": step {last.iteration}, log-likelihood {last.loglik:,.4f}"
-            bar.update(task, completed=done, description=stage + words)
+            update(completed=done, total=1.0, description=stage + words)
 
-        yield Watch(show)
+        yield Watch() if update is None else Watch(show)
 
 
 @contextmanager
 def parts_bar(name: str) -> Iterator[Callable[[int, int], None] | None]:
     """Show a bar of finished parts on stderr if it is a terminal; yield the callback for the run."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    with _bar("BarColumn", "MofNCompleteColumn", "TimeRemainingColumn") as update:
+        yield update and (lambda done, total: update(completed=done, total=total, description=name))
+
+
+@contextmanager
+def _bar(*columns: str, hidden: bool = False) -> Iterator[Callable[..., None] | None]:
+    """A bar of these columns of rich; yield what updates it, or None where nobody is watching."""
+    if hidden or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     # only where somebody is watching
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task(name, total=None)
-        yield lambda done, total: progress.update(bar, completed=done, total=total)
+    words = progress.TextColumn("{task.description}", markup=False)
+    shown = (*(getattr(progress, name)() for name in columns), words)
+    with progress.Progress(*shown, console=Console(stderr=True), transient=True) as bar:
+        yield partial(bar.update, bar.add_task("", total=None))

@@ -247,6 +247,11 @@ def atomic_write(out: Path, write: Callable[[Path], object], option: str = "out"
         ) from error
 
 
+def write_text(out: Path, text: str, option: str = "out") -> None:
+    """Write a text file atomically."""
+    atomic_write(out, lambda draft: draft.write_text(text, encoding="utf-8"), option)
+
+
 def reason(error: BaseException) -> str:
     """Say why a file cannot be read or written; not every library uses the system's words."""
     return getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from raterlens.base.atomic_files import atomic_write
+from raterlens.base.atomic_files import atomic_write, write_text
 from raterlens.base.cluster import check_client, on_cluster
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
@@ -48,7 +48,7 @@ def map_in_processes(
     shared
         Sent to each worker once.
     workers
-        Processes; as many as there are cores where left out.
+        Processes; as many as there are cores where left out. One is this process.
     client
         Of a Dask cluster, whose workers then do the work.
     """
@@ -59,7 +59,18 @@ def map_in_processes(
                 Message("both ", Option("workers", workers), " and client are given"), "leave one of them out"
             )
         return on_cluster(work, shared, tasks, client)
+    if workers == 1:
+        return _here(work, shared, tasks)
     return _in_processes(work, shared, tasks, workers or available_cores())
+
+
+def _here(
+    work: Callable[[Any, Task], Result], shared: Any, tasks: Sequence[Task]
+) -> Generator[tuple[Task, Result], None, None]:
+    for task in tasks:
+        with one_thread():
+            done = work(shared, task)
+        yield task, done
 
 
 def _in_processes(
@@ -163,7 +174,7 @@ class Parts:
                         option=name,
                     )
         self.folder.mkdir(parents=True, exist_ok=True)
-        replace_text(self.settings, json.dumps(dict(settings), indent=2) + "\n")
+        write_text(self.settings, json.dumps(dict(settings), indent=2) + "\n")
 
     def part(self, number: int) -> Path:
         return self.folder / f"{number:06d}.parquet"
@@ -177,52 +188,24 @@ def _other(name: str, found: object, wanted: object) -> str:
     return shown if len(str(found)) <= _LONGEST_VALUE else f"another {name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Workers:
-    """Where parts are computed: in processes on this machine (all cores by default) or by a Dask client's workers."""
-
-    processes: int | None = None
-    client: "Client | None" = None
-
-    def results(
-        self, work: Work, shared: Any, numbers: Sequence[int]
-    ) -> Generator[tuple[int, "pl.DataFrame"], None, None]:
-        """Yield the rows of each part as it finishes."""
-        if self.processes == 1 and self.client is None:
-            return _here(work, shared, numbers)
-        return map_in_processes(work, shared, numbers, workers=self.processes, client=self.client)
-
-
-def _here(
-    work: Work, shared: Any, numbers: Sequence[int]
-) -> Generator[tuple[int, "pl.DataFrame"], None, None]:
-    for number in numbers:
-        with one_thread():
-            rows = work(shared, number)
-        yield number, rows
-
-
 def run_missing_parts(
     work: Work,
     shared: Any,
     total: int,
     missing: Sequence[int],
     keep: Callable[[int, "pl.DataFrame"], None],
-    workers: Workers,
+    *,
+    workers: int | None = None,
+    client: "Client | None" = None,
     on_done: OnDone | None = None,
 ) -> None:
-    """Compute the missing parts of `total`, and keep each as it finishes."""
+    """Compute the missing parts of `total`, as `map_in_processes` does, and keep each as it finishes."""
     done = total - len(missing)
     if on_done is not None:
         on_done(done, total)
-    with closing(workers.results(work, shared, missing)) as ready:
+    with closing(map_in_processes(work, shared, missing, workers=workers, client=client)) as ready:
         for number, rows in ready:
             keep(number, rows)
             done += 1
             if on_done is not None:
                 on_done(done, total)
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Write a text file atomically."""
-    atomic_write(path, lambda draft: draft.write_text(text, encoding="utf-8"))

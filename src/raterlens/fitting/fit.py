@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from raterlens.base.atomic_files import atomic_write
+from raterlens.base.atomic_files import write_text
 from raterlens.base.errors import InputError
 from raterlens.base.notebook import framed, lines, shown
 from raterlens.base.text import counted, sentence
@@ -390,7 +390,7 @@ class Fit(Result):
         document = Document(previous=_loaded(previous), decisions=decisions, remark=remark)
         document = document if title is None else replace(document, title=title)
         page = render(self, ratings=self.ratings if ratings is None else ratings, document=document)
-        atomic_write(path, lambda draft: draft.write_text(page, encoding="utf-8"), option="path")
+        write_text(path, page, option="path")
         return path
 
     # -- about students ------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from scipy import special
 
 from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError, OptionError, RaterlensError, choose
-from raterlens.base.processes import OnDone, Parts, Workers, run_missing_parts
+from raterlens.base.processes import OnDone, Parts, run_missing_parts
 from raterlens.base.text import Message, Option
 from raterlens.estimation.scoring import place
 from raterlens.models.build import as_modelled
@@ -242,7 +242,8 @@ def bootstrap(
 
     missing = [number for number in range(plan.replicates) if number not in found]
     with _shown(progress) as on_done:
-        run_missing_parts(replicate, plan, plan.replicates, missing, keep, Workers(workers, client), on_done)
+        work = (replicate, plan, plan.replicates, missing, keep)
+        run_missing_parts(*work, workers=workers, client=client, on_done=on_done)
     rows = pl.concat([found[number] for number in range(plan.replicates)])
     return Bootstrap(plan.fit, plan.kind, rows)
 

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 
-from raterlens.base.atomic_files import atomic_write, reason
+from raterlens.base.atomic_files import reason, write_text
 from raterlens.base.errors import InputError, OptionError, RaterlensError, choose
 from raterlens.base.text import counted, shortened
 from raterlens.capability.yardstick import Yardstick
@@ -223,7 +223,7 @@ class Result:
         """Write the fit as JSON; `rl.load` reads it back."""
         path = Path(path)
         text = self.to_json()
-        atomic_write(path, lambda draft: draft.write_text(text, encoding="utf-8"), option="path")
+        write_text(path, text, option="path")
         return path
 
 

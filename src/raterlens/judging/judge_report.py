@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from raterlens.base.atomic_files import atomic_write
+from raterlens.base.atomic_files import write_text
 from raterlens.base.errors import InputError
 from raterlens.base.text import counted, interval, listed, number
 from raterlens.judging.gate import cell, junit, markdown, markdown_table
@@ -245,9 +244,7 @@ class JudgeReport:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save it as JSON, as the `baseline` of a later run."""
-        atomic_write(
-            Path(path), partial(Path.write_text, data=self.to_json(), encoding="utf-8"), option="save"
-        )
+        write_text(Path(path), self.to_json(), option="save")
 
     def __repr__(self) -> str:
         return f"<JudgeReport: {self.headline()}; see summary()>"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from raterlens.base.atomic_files import atomic_write
+from raterlens.base.atomic_files import write_text
 from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import Anchors, Columns, ReadConfig
@@ -537,7 +537,7 @@ def write_facets(
     path = Path(path)
     choose("scale", scale, SCALES)
     text = "\n".join(_lines(ratings, title.translate(_SEPARATORS), SCALES[scale])) + "\n"
-    atomic_write(path, lambda draft: draft.write_text(text, encoding="utf-8"))
+    write_text(path, text)
 
 
 def _lines(ratings: Ratings, title: str, sign: Mapping[str, str]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import choose
 from raterlens.base.picture import Picture
-from raterlens.base.processes import OnDone, Parts, Workers, run_missing_parts
+from raterlens.base.processes import OnDone, Parts, run_missing_parts
 from raterlens.base.text import number
 from raterlens.fitting.fit import Fit
 from raterlens.simulation.simulate import Truth
@@ -154,8 +154,8 @@ def run(
     place = Folder(folder, study.name)
     place.parts.open(asdict(Settings.of(study, seed, data)))
     shared, missing = (study.replicate, seed, data), place.missing(replications)
-    who = Workers(workers, client)
-    run_missing_parts(_replicate, shared, replications, missing, place.parts.keep, who, on_done)
+    work = (_replicate, shared, replications, missing, place.parts.keep)
+    run_missing_parts(*work, workers=workers, client=client, on_done=on_done)
     return place.gather(replications)
 
 

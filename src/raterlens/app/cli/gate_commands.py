@@ -1,7 +1,6 @@
 """`raterlens check` and `raterlens judge`: the data and the design; raters and judges against bounds."""
 
 from dataclasses import dataclass
-from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,16 +58,11 @@ class GateOutput:
 
     def write(self, markdown: str, junit: str) -> None:
         """Write the files that were asked for."""
+        from raterlens.base.atomic_files import write_text  # not before it is needed
+
         for name, path, text in (("markdown", self.markdown, markdown), ("junit", self.junit, junit)):
             if path is not None:
                 write_text(path, text, name)
-
-
-def write_text(path: Path, text: str, name: str) -> None:
-    """Write a text file atomically."""
-    from raterlens.base.atomic_files import atomic_write  # not before it is needed
-
-    atomic_write(path, partial(Path.write_text, data=text, encoding="utf-8"), option=name)
 
 
 DEFAULT_FIT, NO_BOUNDS = FitOptions(), BoundOptions()

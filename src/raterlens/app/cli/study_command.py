@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from raterlens.app.cli.options import shell_record
 from raterlens.app.progress import parts_bar
-from raterlens.base.atomic_files import atomic_write
+from raterlens.base.atomic_files import atomic_write, write_text
 from raterlens.base.errors import OptionError, choose, is_interrupt
 from raterlens.base.text import Message, Option, counted
 from raterlens.config.option_fields import check_options, option
@@ -72,7 +72,6 @@ def check_runs(runs: Runs) -> None:
 def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
     """Run a study and write its rows, tables, figure and page."""
     # heavy, so not before it is needed
-    from raterlens.base.processes import replace_text
     from raterlens.studies.figures import save
     from raterlens.studies.study import Folder, run
 
@@ -111,7 +110,7 @@ def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
     for table, frame in results.tables.items():
         atomic_write(out / f"{name}-{table}.csv", frame.write_csv)
     save({name: chosen.draw(results)}, out)
-    replace_text(out / f"{name}.md", results.markdown)
+    write_text(out / f"{name}.md", results.markdown)
     print(f"Results: {out / f'{name}.md'}")
 
 
