@@ -9,7 +9,7 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import OptionError, RaterlensError
 from raterlens.planning.assignment import forbidden_pairs, raters_of, students_of
-from raterlens.planning.assumed_panel import DEFINITIVE_SLOPE, Spreads, estimated, stated
+from raterlens.planning.assumed_panel import DEFINITIVE_SLOPE, AssumedPanel, Spreads, estimated, stated
 from raterlens.planning.precision import precision
 
 # ---------------------------------------------------------- rl.plan: a plan in one call, targets, refusals
@@ -68,6 +68,37 @@ def test_with_an_earlier_fit() -> None:
     np.testing.assert_allclose(ratio, 1.0, atol=0.15)
 
 
+def test_schools_that_mark_their_own_students_need_links(tmp_path: Path) -> None:
+    alone, linked, seeded = (
+        rl.plan(200, 10, items=3, marks=1, groups=5, **more)
+        for more in ({"crossed": 0.0}, {"crossed": 0.5}, {"crossed": 0, "seeded": 4})
+    )
+    assert np.isinf(alone.severity_se)
+    assert "cannot be compared" in alone.summary()
+    assert alone.ability_se < 1
+    assert linked.severity_se < seeded.severity_se < 1
+    kinds = linked.assignment.group_by("kind").len().sort("kind")["len"].to_list()
+    assert kinds == [100, 200]
+    assert seeded.assignment.filter(pl.col("kind") == "seeded")["group"].is_null().all()
+    # The same groups by name.
+    students, raters = tmp_path / "students.csv", tmp_path / "raters.csv"
+    pl.DataFrame({"student": range(200), "group": [f"G{k % 5}" for k in range(200)]}).write_csv(students)
+    pl.DataFrame({"rater": range(10), "group": [f"G{k % 5}" for k in range(10)]}).write_csv(raters)
+    named = rl.plan(students, raters, items=3, marks=1, crossed=0.5)
+    assert named.severity_se == pytest.approx(linked.severity_se)
+    own = named.assignment.filter(pl.col("kind") == "own").with_columns(pl.col("rater").cast(int) % 5)
+    assert (own["group"].str.slice(1).cast(int) == own["rater"]).all()
+
+
+def test_the_share_of_students_marked_in_two_schools_for_a_target() -> None:
+    found = rl.plan(300, 10, items=4, marks=1, groups=5, target_severity_se=0.35)
+    assert found.reached
+    assert found.severity_se <= 0.35
+    fewer = rl.plan(300, 10, items=4, marks=1, groups=5, crossed=found.scheme.crossed - 1 / 32)
+    assert fewer.severity_se > 0.35
+    assert rl.plan(300, 10, items=4, marks=1, groups=5, target_severity_se=0.01).reached is False
+
+
 def test_the_network_shows_the_links() -> None:
     ratings = rl.plan(60, 6, items=1, scheme="blocks", team=3).ratings()
     from raterlens.ratings.design import connected_groups
@@ -84,6 +115,10 @@ def test_the_network_shows_the_links() -> None:
         ({"seeded": -1}, "seeded is -1"),
         ({"target_accuracy": 1.2}, "give a share between 0.5 and 1"),
         ({"scheme": "blocks", "team": 1}, "teams of 1 cannot give 2 marks"),
+        ({"groups": 1}, "groups is 1; give at least 2"),
+        ({"groups": 6}, "marks=2.0 with 1 rater in some group"),
+        ({"groups": 5, "crossed": 1.5}, "crossed=1.5; give a share from 0 to 1"),
+        ({"target_severity_se": 0}, "target_severity_se=0; give a number above 0"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(options: dict[str, object], what: str) -> None:
@@ -215,3 +250,66 @@ def test_raters_who_share_a_slope_know_it_better() -> None:
         for one in (panel, replace(panel, common_slope=True))
     )
     assert (shared.sharpness < 0.6 * own.sharpness).all()
+
+
+def test_errors_of_raters_who_use_the_scale_in_their_own_ways_are_those_of_a_fit() -> None:
+    drawn = rl.simulate(
+        students=1200,
+        raters=6,
+        items=2,
+        raters_per_student=2,
+        slope=np.linspace(1.0, 1.8, 6),
+        thresholds=[-1.0, 0.0, 1.0],
+        threshold_spread=0.5,
+        seed=3,
+    )
+    fit = rl.fit(drawn.ratings, model="gmf", scale="rater", reference="perfect", halo="none")
+    spread = fit.table("spreads")["spread"].item()
+    truth = drawn.truth
+    panel = AssumedPanel(
+        truth.slope,
+        truth.severity - truth.alpha,
+        truth.difficulty,
+        truth.thresholds,
+        own=truth.own_thresholds,
+        own_spread=spread,
+    )
+    pairs = np.unique(np.stack([drawn.ratings.student, drawn.ratings.rater], axis=1), axis=0)
+    found = precision(panel, pairs[:, 0], pairs[:, 1], np.zeros(1200, bool))
+    for ours, theirs in (("severity", "eta_se"), ("sharpness", "sharpness_se"), ("kappa", "kappa_se")):
+        ratio = getattr(found, ours) / fit.raters[theirs].to_numpy()
+        assert abs(ratio.mean() - 1) < 0.05, ours
+    # A plan that rests on the fit, and what to mark next, reckon with these thresholds.
+    planned = rl.plan(1200, fit=fit, marks=2)
+    assert planned.severity_se == pytest.approx(found.severity.mean(), rel=0.05)
+    following = rl.next_marks(fit, drawn.ratings, budget=3)
+    assert following.expected < following.kappa_se == pytest.approx(fit.raters["kappa_se"].mean(), rel=0.2)
+
+
+@pytest.mark.parametrize(("crossed", "close"), [(0.3, 0.05), (1.0, 0.05)])
+def test_errors_of_groups_that_mark_their_own_students_are_those_of_a_fit(
+    crossed: float, close: float
+) -> None:
+    drawn = rl.simulate(
+        students=800,
+        raters=10,
+        items=4,
+        raters_per_student=1,
+        groups=5,
+        crossed=crossed,
+        slope=np.linspace(1.0, 2.0, 10),
+        severity=np.linspace(-0.8, 0.8, 10)[[3, 1, 4, 9, 5, 2, 6, 8, 7, 0]],
+        seed=2,
+    )
+    truth, group = drawn.truth, np.arange(800) % 5
+    assert truth.group_means is not None
+    fit = rl.fit(drawn.ratings, model="gmf", reference="perfect", halo="none")
+    panel = AssumedPanel(
+        truth.slope, truth.severity - truth.alpha, truth.difficulty, None, means=truth.group_means
+    )
+    pairs = np.unique(np.stack([drawn.ratings.student, drawn.ratings.rater], axis=1), axis=0)
+    found = precision(panel, pairs[:, 0], pairs[:, 1], np.zeros(800, bool), group=group)
+    for ours, theirs in (("severity", "eta_se"), ("sharpness", "sharpness_se"), ("kappa", "kappa_se")):
+        assert getattr(found, ours).mean() / fit.raters[theirs].mean() == pytest.approx(1, abs=close), ours
+    errors = fit.students["theta_se"].to_numpy()
+    assert found.ability / np.sqrt(np.mean(errors**2)) == pytest.approx(1, abs=0.03)

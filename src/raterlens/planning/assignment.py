@@ -11,7 +11,7 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from raterlens.base.arrays import Array, Indices
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.reading.read import read_rater_table
@@ -34,16 +34,20 @@ class People:
 
     labels: pl.Series
     loads: Array | None = None
+    group: pl.Series | None = None
+    """The group that each belongs to, such as a school."""
 
 
 def students_of(given: Any) -> People:
-    """A number, labels, or the path of a table with the column `student`."""
+    """A number, labels, or the path of a table with the column `student`, and `group` where they have groups."""
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         _at_least("students", int(given), 2)
         return People(numbered("S", int(given)).alias("student"))
+    group = None
     if isinstance(given, str | Path):
-        given = _column(read_rater_table(given), "student", "students", given)
-    return People(_labels(given, "student"))
+        table = read_rater_table(given)
+        given, group = _column(table, "student", "students", given), _group(table)
+    return People(_labels(given, "student"), group=group)
 
 
 def raters_of(given: Any, fit: "Result | None") -> People:
@@ -58,7 +62,7 @@ def raters_of(given: Any, fit: "Result | None") -> People:
     if isinstance(given, str | Path):
         table = read_rater_table(given)
         labels = _labels(_column(table, "rater", "raters", given), "rater")
-        return People(labels, _loads(table[LOAD], labels) if LOAD in table.columns else None)
+        return People(labels, _loads(table[LOAD], labels) if LOAD in table.columns else None, _group(table))
     if isinstance(given, Mapping):
         labels = _labels(given.keys(), "rater")
         return People(labels, _loads(pl.Series(list(given.values()), strict=False), labels))
@@ -98,6 +102,32 @@ def _column(table: pl.DataFrame, name: str, option: str, source: object) -> pl.S
     raise InputError(what, f"name one of them {name!r}", value=table.columns, option=option)
 
 
+def _group(table: pl.DataFrame) -> pl.Series | None:
+    return table["group"].cast(pl.String).fill_null("") if "group" in table.columns else None
+
+
+def groups_of(number: int | None, students: People, raters: People) -> "Groups | None":
+    """So many groups, to which students and raters belong in turn; or those that their tables name."""
+    if number is not None:
+        _at_least("groups", number, 2)
+        names = numbered("G", number)
+        return Groups(np.arange(len(students.labels)) % number, np.arange(len(raters.labels)) % number, names)
+    if students.group is None or raters.group is None:
+        return None
+    names = students.group.unique().sort()
+    of = [
+        people.replace_strict(names, np.arange(len(names)), default=None)
+        for people in (students.group, raters.group)
+    ]
+    if of[1].has_nulls():
+        what = (
+            f"no student belongs to the group {shortened(raters.group.filter(of[1].is_null())[0])} of a rater"
+        )
+        raise InputError(what, "name groups alike in both tables", option="raters")
+    student, rater = (codes.to_numpy().astype(np.int64) for codes in of)
+    return Groups(student, rater, names)
+
+
 def _labels(given: Iterable[object], name: str) -> pl.Series:
     labels = pl.Series(name, [str(label) for label in given], dtype=pl.String)
     if labels.len() < 2 or labels.n_unique() < labels.len():
@@ -128,8 +158,19 @@ SCHEMES = {
     RING: "neighbours on a ring of raters",
     BLOCKS: "raters of one team",
 }
-OWN, COMMON, SEEDED = "own", "common", "seeded"
-KINDS = (OWN, COMMON, SEEDED)
+OWN, COMMON, SEEDED, CROSSED = "own", "common", "seeded", "crossed"
+KINDS = (OWN, COMMON, SEEDED, CROSSED)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Groups such as schools, whose students are marked by raters of the same group."""
+
+    student: Indices
+    """(students,): code of the group of each"""
+    rater: Indices
+    """(raters,)"""
+    names: pl.Series
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,6 +186,8 @@ class Scheme:
     """Scripts with a definitive mark, among the work of every rater, beside the students."""
     team: int
     """Raters per team, for blocks."""
+    crossed: float = 0.0
+    """With groups: share of students whom a rater of another group marks as well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +197,7 @@ class Assignment:
     student: Indices
     rater: Indices
     kind: NDArray[np.int8]
-    """OWN, COMMON or SEEDED, as a place in KINDS"""
+    """What it is, as a place in KINDS"""
 
     def loads(self, n_raters: int) -> NDArray[np.int64]:
         return np.bincount(self.rater, minlength=n_raters)
@@ -205,9 +248,11 @@ def assign(
     n_raters: int,
     forbidden: Indices,
     random: Generator,
+    groups: Groups | None = None,
 ) -> Assignment:
     """Hand out all work. `loads`: the most that each rater may mark, in proportion to which work is dealt; `forbidden`:
-    (pairs, 2), students with raters who may not mark them."""
+    (pairs, 2), students with raters who may not mark them; `groups`: raters mark students of their own, and a share of
+    the others'."""
     marks = _marks_of_students(n_students, scheme, random)
     common = random.permutation(n_students)[: scheme.common]
     own = np.ones(n_students, bool)
@@ -215,7 +260,10 @@ def assign(
     banned: dict[int, set[int]] = {}
     for student, rater in forbidden.tolist():
         banned.setdefault(student, set()).add(rater)
-    need = float(marks[own].sum()) + n_raters * (scheme.common + scheme.seeded)
+    crossed = np.zeros(n_students, bool)
+    if groups is not None:
+        crossed[random.permutation(np.flatnonzero(own))[: round(scheme.crossed * n_students)]] = True
+    need = float(marks[own].sum() + crossed.sum()) + n_raters * (scheme.common + scheme.seeded)
     if loads is not None and loads.sum() < need:
         what = f"{need:,.0f} readings are to be marked, and raters may mark {loads.sum():,.0f}"
         remedy = Message("raise loads, or lower ", Option("marks"), " or ", Option("common"))
@@ -233,8 +281,11 @@ def assign(
     order = random.permutation(np.flatnonzero(own))
     order = order[np.argsort([-len(banned.get(int(s), ())) for s in order], kind="stable")]
     for student in order.tolist():
-        _deal(desk, scheme, student, int(marks[student]))
-    return _collected(desk, n_students, set(common.tolist()))
+        at_home = None if groups is None else groups.rater == groups.student[student]
+        _deal(desk, scheme, student, int(marks[student]), at_home)
+        if at_home is not None and crossed[student]:
+            _deal(desk, scheme, student, 1, ~at_home)
+    return _collected(desk, n_students, set(common.tolist()), groups)
 
 
 def _marks_of_students(n: int, scheme: Scheme, random: Generator) -> NDArray[np.int64]:
@@ -244,8 +295,9 @@ def _marks_of_students(n: int, scheme: Scheme, random: Generator) -> NDArray[np.
     return marks
 
 
-def _deal(desk: _Desk, scheme: Scheme, student: int, marks: int) -> None:
-    eager = desk.eagerness()
+def _deal(desk: _Desk, scheme: Scheme, student: int, marks: int, among: Mask | None) -> None:
+    """To the raters `among` whom they are, as far as these may mark more."""
+    eager = desk.eagerness() if among is None else np.where(among, desk.eagerness(), -np.inf)
     chosen = _chosen(desk, scheme, student, marks, eager)
     for rater in chosen:
         desk.give(student, rater)
@@ -256,7 +308,8 @@ def _deal(desk: _Desk, scheme: Scheme, student: int, marks: int) -> None:
 def _chosen(desk: _Desk, scheme: Scheme, student: int, marks: int, eager: Array) -> list[int]:
     """The most eager of those that the scheme puts together; of all where some of them may not."""
     n = len(eager)
-    able = np.array([desk.may(student, rater) for rater in range(n)]) if student in desk.banned else True
+    known = student in desk.banned or student in desk.raters_of
+    able = np.array([desk.may(student, rater) for rater in range(n)]) if known else True
     eager = np.where(able, eager, -np.inf)
     if scheme.name == RING:
         windows = (np.arange(n)[:, None] + np.arange(marks)) % n
@@ -305,8 +358,11 @@ def _squeeze_in(desk: _Desk, student: int) -> None:
     raise OptionError(what, remedy, value=student, option="forbidden")
 
 
-def _collected(desk: _Desk, n_students: int, common: set[int]) -> Assignment:
+def _collected(desk: _Desk, n_students: int, common: set[int], groups: Groups | None) -> Assignment:
     rows = sorted((student, rater) for student, raters in desk.raters_of.items() for rater in raters)
     student, rater = np.array(rows, np.int64).reshape(-1, 2).T
-    kind = [2 if s >= n_students else int(s in common) for s in student.tolist()]
-    return Assignment(student, rater, np.array(kind, np.int8))
+    kind = np.array([2 if s >= n_students else int(s in common) for s in student.tolist()], np.int8)
+    if groups is not None:
+        own = kind == 0
+        kind[own] = np.where(groups.student[student[own]] == groups.rater[rater[own]], 0, 3)
+    return Assignment(student, rater, kind)

@@ -1,17 +1,18 @@
 """The panel that a plan assumes, and what one reading by it tells at each ability."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.random import default_rng
-from scipy import special
+from scipy import linalg, special
 
-from raterlens.base.arrays import Array
+from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.likelihood.nodes import Nodes
+from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -30,9 +31,11 @@ _NOT_PLANNED = {
 }
 # Thresholds of ordered scores lie between minus this and this, in logits.
 _WIDEST = 1.5
+# Of the mean abilities of groups.
+_LEVELS = 9
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Spreads:
     """How much raters and items differ, in logits, where no fit says it."""
 
@@ -40,10 +43,13 @@ class Spreads:
     slope_spread: float = 0.4
     severity_spread: float = 0.7
     difficulty_spread: float = 1.0
+    threshold_spread: float = 0.0
+    """Of each rater's own thresholds around those of all."""
+    group_spread: float = 0.7
+    """Of mean abilities of groups of students."""
 
     def __post_init__(self) -> None:
-        for name in ("slope", "slope_spread", "severity_spread", "difficulty_spread"):
-            value = getattr(self, name)
+        for name, value in vars(self).items():
             if not np.isfinite(value) or value < 0 or (name == "slope" and value == 0):
                 remedy = "give a number above 0" if name == "slope" else "give a number of at least 0"
                 raise OptionError(Message(Option(name, value)), remedy)
@@ -60,6 +66,12 @@ class AssumedPanel:
     """(1 or items, categories - 1); None for pass and fail."""
     common_slope: bool = False
     """All raters share one slope, which is then one parameter (TFM)."""
+    own: Array | None = None
+    """(raters, categories - 1): how far each rater's thresholds are from those of all."""
+    own_spread: float = 0.0
+    """Standard deviation of the raters' own thresholds."""
+    means: Array = field(default_factory=lambda: np.zeros(0))
+    """Mean abilities of groups of students, which are parameters; none where students are not in groups."""
 
     @property
     def n_raters(self) -> int:
@@ -78,28 +90,63 @@ class AssumedPanel:
         """Parameters that no rater has alone: difficulties and thresholds."""
         return self.n_items + (0 if self.thresholds is None else self.thresholds.size)
 
+    @property
+    def contrasts(self) -> Array:
+        """(categories - 1, parameters of each rater): of its own thresholds."""
+        return np.zeros((self.steps, 0)) if self.own is None else linalg.helmert(self.steps).T
+
+    @property
+    def size(self) -> int:
+        """Parameters."""
+        return len(self.known)
+
+    def at(self, block: str) -> Indices:
+        """Places of the parameters that all share, of raters' own thresholds, or of the means of groups."""
+        first = 2 * self.n_raters
+        ends = first + np.cumsum([0, self.n_shared, self.n_raters * self.contrasts.shape[1], len(self.means)])
+        place = ("shared", "own", "group").index(block)
+        return np.arange(ends[place], ends[place + 1])
+
+    @property
+    def known(self) -> Array:
+        """(parameters,): information before any marks, which is that of drawn thresholds."""
+        known = np.zeros(int(2 * self.n_raters + self.n_shared + len(self.at("own")) + len(self.means)))
+        known[self.at("own")] = 1 / max(self.own_spread, 1e-3) ** 2
+        return known
+
     def with_definitive(self) -> "AssumedPanel":
         """With one rater more, who gives the definitive marks of seeded scripts."""
-        return AssumedPanel(
-            np.append(self.slope, DEFINITIVE_SLOPE),
-            np.append(self.severity, self.severity.mean()),
-            self.difficulty,
-            self.thresholds,
-            self.common_slope,
+        return replace(
+            self,
+            slope=np.append(self.slope, DEFINITIVE_SLOPE),
+            severity=np.append(self.severity, self.severity.mean()),
+            own=None if self.own is None else np.append(self.own, np.zeros((1, self.steps)), axis=0),
         )
 
 
 def stated(spreads: Spreads, n_raters: int, n_items: int, categories: int, seed: int) -> AssumedPanel:
     """Raters at the quantiles of normal distributions: a typical panel, not one that chance made. Slopes and severities
     are paired at random, and no slope is below a tenth of the usual one."""
-    order = default_rng([seed, 1]).permutation(n_raters)
+    random = default_rng([seed, 1])
+    order, own = random.permutation(n_raters), None
+    if spreads.threshold_spread and categories > 2:
+        own = spreads.threshold_spread * random.standard_normal((n_raters, categories - 1))
+        own -= own.mean(axis=1, keepdims=True)
     slope = spreads.slope + spreads.slope_spread * _quantiles(n_raters)
     return AssumedPanel(
         np.maximum(slope, 0.1 * spreads.slope),
         spreads.severity_spread * _quantiles(n_raters)[order],
         spreads.difficulty_spread * _quantiles(n_items),
         None if categories == 2 else np.linspace(-_WIDEST, _WIDEST, categories - 1)[None],
+        own=own,
+        own_spread=spreads.threshold_spread,
     )
+
+
+def means_of_groups(spreads: Spreads, number: int, seed: int) -> Array:
+    """At the quantiles of a normal distribution: of few levels, as each takes tables of its own."""
+    levels = spreads.group_spread * _quantiles(min(number, _LEVELS))
+    return levels[default_rng([seed, 2]).permutation(number) % len(levels)]
 
 
 def estimated(fit: "Result", raters: pl.Series | None) -> tuple[AssumedPanel, pl.Series]:
@@ -134,6 +181,11 @@ def estimated(fit: "Result", raters: pl.Series | None) -> tuple[AssumedPanel, pl
         thresholds,
         known.model == "tfm",
     )
+    if (own := known.effects.get(RATER_THRESHOLD)) is not None and own.any():
+        rows = np.where(at[:, None] < 0, 0.0, own[at])
+        spreads = fit.table("spreads")
+        spread = spreads.filter(pl.col("term") == RATER_THRESHOLD)["spread"].item()
+        panel = replace(panel, own=rows, own_spread=spread)
     return panel, raters
 
 
@@ -161,9 +213,11 @@ class ReadingTables:
     """(raters, Q): of the sum of scores"""
     shared: Array
     """(raters, shared, Q): what the shared parameters' scores lose at each ability"""
+    own: Array
+    """(raters, contrasts, Q): the same of raters' own thresholds"""
     complete: Array
-    """(raters, 2 + shared, 2 + shared): information of a reading were ability known, averaged over abilities, in slope,
-    severity and the shared parameters"""
+    """(raters, 2 + shared + contrasts, and so many again): information of a reading were ability known, averaged over
+    abilities, in slope, severity, the shared parameters and the rater's own thresholds"""
 
 
 def reading_tables(panel: AssumedPanel, nodes: Nodes) -> ReadingTables:
@@ -183,6 +237,7 @@ def reading_tables(panel: AssumedPanel, nodes: Nodes) -> ReadingTables:
         score.sum(axis=1),
         _variance(at_least),
         shared,
+        np.einsum("jc,rijq->rcq", panel.contrasts, at_least),
         _complete(panel, at_least, t, weight),
     )
 
@@ -197,7 +252,9 @@ def _scores(panel: AssumedPanel, t: Array) -> tuple[Array, Array, Array]:
     base = panel.slope[:, None] * t - panel.severity[:, None]
     logits = base[:, None] - panel.difficulty[:, None]  # (raters, items, Q)
     tau = np.zeros((1, 1)) if panel.thresholds is None else panel.thresholds
-    tau = np.broadcast_to(tau, (panel.n_items, panel.steps))
+    tau = np.broadcast_to(tau, (panel.n_items, panel.steps)) + (
+        0.0 if panel.own is None else panel.own[:, None]
+    )
     steps = np.cumsum(logits[:, :, None] - tau[..., None], axis=2)
     steps = np.concatenate([np.zeros_like(steps[:, :, :1]), steps], axis=2)
     partition = np.logaddexp.reduce(steps, axis=2)
@@ -234,11 +291,12 @@ def _complete(panel: AssumedPanel, at_least: Array, t: Array, weight: Array) -> 
         weighted = at_least * (weight * t**power)
         return np.asarray(weighted.sum(axis=-1)[..., larger] - weighted @ at_least.swapaxes(-1, -2))
 
-    size = 2 + panel.n_shared
+    size = 2 + panel.n_shared + panel.contrasts.shape[1]
     found = np.zeros((panel.n_raters, size, size))
     constant, linear = np.zeros((items, size, steps)), np.zeros((items, size, steps))
     linear[:, 0] = 1.0
     constant[:, 1] = -1.0
+    constant[:, 2 + panel.n_shared :] = -panel.contrasts.T
     for item in range(items):
         constant[item, 2 + item] = -1.0
         if panel.thresholds is not None:

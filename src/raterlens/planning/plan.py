@@ -17,14 +17,16 @@ from raterlens.planning.assignment import (
     KINDS,
     SCHEMES,
     Assignment,
+    Groups,
     People,
     Scheme,
     assign,
     forbidden_pairs,
+    groups_of,
     raters_of,
     students_of,
 )
-from raterlens.planning.assumed_panel import AssumedPanel, Spreads, estimated, stated
+from raterlens.planning.assumed_panel import AssumedPanel, Spreads, estimated, means_of_groups, stated
 from raterlens.planning.precision import Precision, precision
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import check_count, written
@@ -37,6 +39,8 @@ COMMON_LADDER = (0, 5, 10, 20, 40, 80, 160, 320)
 MARKS_LADDER = (1, 2, 3, 4, 6, 8, 12)
 """Marks per student that are tried before the search goes into eighths."""
 _FINEST = 1 / 8
+# Shares of crossed students that are told apart.
+_SHARE = 1 / 64
 # Sets of raters that stand for all others while designs are compared.
 _ROUGHLY = 600
 
@@ -47,7 +51,8 @@ class MarkingPlan:
 
     scheme: Scheme
     assignment: pl.DataFrame
-    """student, rater, kind (own, common or seeded): one row per reading"""
+    """student, rater, kind (own, common, seeded or crossed), and with groups the student's group: one row per
+    reading"""
     raters: pl.DataFrame
     """rater, n (readings), and the expected severity_se, sharpness_se and kappa_se"""
     ability_se: float
@@ -56,6 +61,7 @@ class MarkingPlan:
     cut: float
     n_students: int
     n_items: int
+    n_groups: int = 0
     reached: bool | None = None
     """Whether the design reaches the targets; None where there were none"""
 
@@ -87,6 +93,8 @@ class MarkingPlan:
             "students": self.n_students,
             "raters": self.raters.height,
             "items": self.n_items,
+            "groups": self.n_groups,
+            "crossed": scheme.crossed,
             "readings": self.readings,
             "severity_se": self.severity_se,
             "sharpness_se": self.sharpness_se,
@@ -102,6 +110,9 @@ class MarkingPlan:
         n, scheme = self.raters["n"].to_numpy(), self.scheme
         per_student = f"{scheme.marks:g} mark{'' if scheme.marks == 1 else 's'} per student"
         links = [f"{per_student} ({SCHEMES[scheme.name]})" if scheme.marks > 1 else per_student]
+        if self.n_groups:
+            links += [f"{self.n_groups} groups, each marked by its own raters"]
+            links += [f"{scheme.crossed:.1%} of students also marked by a rater of another group"]
         links += [f"{counted(scheme.common, 'student')} marked by everybody"] * bool(scheme.common)
         links += [f"{counted(scheme.seeded, 'seeded script')} marked by everybody"] * bool(scheme.seeded)
         found = [
@@ -112,7 +123,11 @@ class MarkingPlan:
             f"kappa {number(self.kappa_se, 3)}; of abilities {number(self.ability_se)}.",
             f"{self.accuracy:.1%} of students are put on the right side of an ability of {self.cut:g}.",
         ]
-        if not np.isfinite(self.kappa_se):
+        if not np.isfinite(self.severity_se) and self.n_groups:
+            found.append(
+                "Severities of some groups' raters cannot be compared: mark more students in two groups."
+            )
+        elif not np.isfinite(self.kappa_se):
             found.append(
                 "Some raters' capability is not determined by this design: give more marks or links."
             )
@@ -161,16 +176,21 @@ def plan(
     common: int = 0,
     seeded: int = 0,
     team: int | None = None,
+    groups: int | None = None,
+    crossed: float = 0.3,
     forbidden: Any = None,
     fit: "Result | None" = None,
     slope: float = 1.5,
     slope_spread: float = 0.4,
     severity_spread: float = 0.7,
     difficulty_spread: float = 1.0,
+    threshold_spread: float = 0.0,
+    group_spread: float = 0.7,
     categories: int = 2,
     cut: float = 0.0,
     reference: Reference = PERFECT,
     target_se: float | None = None,
+    target_severity_se: float | None = None,
     target_accuracy: float | None = None,
     seed: int = 0,
 ) -> MarkingPlan:
@@ -179,10 +199,10 @@ def plan(
     Parameters
     ----------
     students
-        How many, or their labels, or the path of a table with the column `student`.
+        How many, or their labels, or the path of a table with the column `student` (and `group`, as below).
     raters
         How many, or their labels, or the most readings that each may have by label, or the path of a table with the
-        columns `rater` and (where loads differ) `load`. By default those of the earlier fit, or 10.
+        columns `rater` and (where loads differ) `load` (and `group`). By default those of the earlier fit, or 10.
     items
         How many items a rater marks in each reading; by default those of the earlier fit, or 1.
     marks
@@ -195,6 +215,12 @@ def plan(
         Scripts with a definitive mark, beside the students, that every rater marks without knowing it.
     team
         Raters per team, for `blocks`; by default one more than `marks`.
+    groups
+        How many groups, such as schools, students and raters belong to in turn, unless the tables of both have a column
+        `group`. Raters mark students of their own group, whose mean ability is not known: only students who are marked
+        in two groups, by everybody, or scripts with a definitive mark, tell weak groups from severe raters.
+    crossed
+        With groups: share of students whom a rater of another group marks as well.
     forbidden
         Who may not mark whom: pairs (student, rater), or a dataframe or the path of a table with these columns.
     fit
@@ -202,6 +228,10 @@ def plan(
         items at the quantiles of normal distributions:
     slope, slope_spread, severity_spread, difficulty_spread
         Mean and standard deviation of the raters' slopes, standard deviations of severities and difficulties.
+    threshold_spread
+        With more than two scores, standard deviation of each rater's own thresholds around those of all.
+    group_spread
+        With groups, standard deviation of their mean abilities; that of students within a group is 1.
     categories
         Scores that an item can get; 2 is pass or fail.
     cut
@@ -209,8 +239,10 @@ def plan(
     reference
         The yardstick of kappa. A rater without noise by default: who will be the sharpest rater is not known yet.
     target_se, target_accuracy
-        Find the cheapest design (by readings: `marks` and `common` are then what is searched for) whose mean standard
-        error of kappa is at most, and whose accuracy is at least, this.
+        Find the cheapest design (by readings: `marks` and `common` are then what is searched for, with groups
+        `crossed`) whose mean standard error of kappa is at most, and whose accuracy is at least, this.
+    target_severity_se
+        The same for the mean standard error of severities, in logits.
     seed
         The same seed gives the same assignment.
 
@@ -229,10 +261,17 @@ def plan(
     ['rater', 'n', 'severity_se', 'sharpness_se', 'kappa_se']
     >>> rl.plan(students=300, raters=8, items=3, target_se=0.08).reached
     True
+
+    Five schools that mark their own students: how many of them have to be marked in another school as well?
+
+    >>> schools = rl.plan(students=400, raters=10, items=4, marks=1, groups=5, target_severity_se=0.25)
+    >>> schools.reached, 0 < schools.scheme.crossed < 1
+    (True, True)
     """
     choose("scheme", scheme, SCHEMES)
-    spreads = Spreads(slope, slope_spread, severity_spread, difficulty_spread)
-    _check_targets(target_se, target_accuracy, cut)
+    spreads = Spreads(slope, slope_spread, severity_spread, difficulty_spread, threshold_spread, group_spread)
+    target = _Target(target_se, target_severity_se, target_accuracy)
+    _check_targets(target, cut)
     who, whom = raters_of(raters, fit), students_of(students)
     for name, value, least in (("common", common, 0), ("seeded", seeded, 0), ("categories", categories, 2)):
         check_count(name, value, least)
@@ -245,12 +284,15 @@ def plan(
         if items not in (None, panel.n_items):
             what = f"items is {items}, and the earlier fit has {panel.n_items}"
             raise OptionError(what, "leave it out", value=items, option="items")
-    wanted = Scheme(scheme, float(marks), common, seeded, team or int(np.ceil(marks)) + 1)
-    task = _Task(whom, who, panel, wanted, forbidden_pairs(forbidden, whom, who), cut, reference, seed)
+    wanted = Scheme(scheme, float(marks), common, seeded, team or int(np.ceil(marks)) + 1, crossed)
+    pairs, of = forbidden_pairs(forbidden, whom, who), groups_of(groups, whom, who)
+    if of is not None:
+        panel = replace(panel, means=means_of_groups(spreads, len(of.names), seed))
+    task = _Task(whom, who, panel, wanted, pairs, of, cut, reference, seed)
     task.check()
-    if target_se is None and target_accuracy is None:
+    if target == _Target():
         return task.planned(wanted)
-    return _cheapest(task, _Target(target_se, target_accuracy))
+    return _cheapest(task, target) if of is None else _least_crossed(task, target)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,6 +304,7 @@ class _Task:
     panel: AssumedPanel
     scheme: Scheme
     forbidden: Any
+    groups: Groups | None
     cut: float
     reference: Reference
     seed: int
@@ -275,13 +318,25 @@ class _Task:
         if scheme.common > n:
             what = f"common is {scheme.common}, more than the {n:,} students"
             raise OptionError(what, "lower it", value=scheme.common, option="common")
+        if self.groups is not None:
+            fewest = int(np.bincount(self.groups.rater, minlength=len(self.groups.names)).min())
+            if scheme.marks > fewest:
+                what = Message(
+                    Option("marks", scheme.marks), f" with {counted(fewest, 'rater')} in some group"
+                )
+                raise OptionError(
+                    what, "lower it, or the number of groups", value=scheme.marks, option="marks"
+                )
+            if not 0 <= scheme.crossed <= 1:
+                raise OptionError(Message(Option("crossed", scheme.crossed)), "give a share from 0 to 1")
         if not scheme.marks <= scheme.team:
             what = f"teams of {scheme.team} cannot give {scheme.marks:g} marks per student"
             raise OptionError(what, "make teams larger", value=scheme.team, option="team")
 
     def planned(self, scheme: Scheme, most: int | None = None) -> MarkingPlan:
         n, labels = len(self.students.labels), self.raters.labels
-        work = assign(n, scheme, self.raters.loads, len(labels), self.forbidden, default_rng([self.seed, 0]))
+        random, groups = default_rng([self.seed, 0]), self.groups
+        work = assign(n, scheme, self.raters.loads, len(labels), self.forbidden, random, groups)
         found = self.precision(work, scheme, most)
         names = pl.concat([self.students.labels, _seed_labels(scheme.seeded, self.students.labels)])
         assignment = pl.DataFrame(
@@ -291,6 +346,10 @@ class _Task:
                 "kind": [KINDS[kind] for kind in work.kind.tolist()],
             }
         )
+        if groups is not None:
+            code = np.append(groups.student, np.full(scheme.seeded, -1))[work.student]
+            group = groups.names.gather(np.maximum(code, 0)).set(pl.Series(code < 0), None)
+            assignment = assignment.with_columns(group=group)
         raters = pl.DataFrame(
             {
                 "rater": labels,
@@ -300,9 +359,9 @@ class _Task:
                 "kappa_se": found.kappa,
             }
         )
-        return MarkingPlan(
-            scheme, assignment, raters, found.ability, found.accuracy, self.cut, n, self.panel.n_items
-        )
+        number = 0 if groups is None else len(groups.names)
+        sizes = n, self.panel.n_items, number
+        return MarkingPlan(scheme, assignment, raters, found.ability, found.accuracy, self.cut, *sizes)
 
     def precision(self, work: Assignment, scheme: Scheme, most: int | None) -> Precision:
         n = len(self.students.labels)
@@ -315,18 +374,43 @@ class _Task:
             cut=self.cut,
             reference=self.reference,
             most=most,
+            group=None
+            if self.groups is None
+            else np.append(self.groups.student, np.zeros(scheme.seeded, np.int64)),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    kappa_se: float | None
-    accuracy: float | None
+    kappa_se: float | None = None
+    severity_se: float | None = None
+    accuracy: float | None = None
 
     def reached(self, found: MarkingPlan) -> bool:
-        return (self.kappa_se is None or found.kappa_se <= self.kappa_se) and (
-            self.accuracy is None or found.accuracy >= self.accuracy
+        return (
+            (self.kappa_se is None or found.kappa_se <= self.kappa_se)
+            and (self.severity_se is None or found.severity_se <= self.severity_se)
+            and (self.accuracy is None or found.accuracy >= self.accuracy)
         )
+
+
+def _least_crossed(task: _Task, target: _Target) -> MarkingPlan:
+    """The least share of students marked in two groups that reaches the target."""
+
+    def planned(share: float) -> MarkingPlan:
+        return task.planned(replace(task.scheme, crossed=share))
+
+    low, high, best = 0.0, 1.0, planned(1.0)
+    if not target.reached(best):
+        return replace(best, reached=False)
+    while high - low > _SHARE:
+        middle = (low + high) / 2
+        found = planned(middle)
+        if target.reached(found):
+            high, best = middle, found
+        else:
+            low = middle
+    return replace(best, reached=True)
 
 
 def _cheapest(task: _Task, target: _Target) -> MarkingPlan:
@@ -369,9 +453,11 @@ def _cheapest(task: _Task, target: _Target) -> MarkingPlan:
     return replace(exact, reached=target.reached(exact))
 
 
-def _check_targets(se: float | None, accuracy: float | None, cut: float) -> None:
-    if se is not None and not se > 0:
-        raise OptionError(Message(Option("target_se", se)), "give a number above 0")
+def _check_targets(target: _Target, cut: float) -> None:
+    accuracy = target.accuracy
+    for name, se in (("target_se", target.kappa_se), ("target_severity_se", target.severity_se)):
+        if se is not None and not se > 0:
+            raise OptionError(Message(Option(name, se)), "give a number above 0")
     if accuracy is not None and not 0.5 < accuracy < 1:
         what = Message(Option("target_accuracy", accuracy))
         raise OptionError(what, "give a share between 0.5 and 1", value=accuracy, option="target_accuracy")

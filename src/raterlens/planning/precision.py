@@ -1,7 +1,7 @@
 """Expected information of a design, and the standard errors that follow."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from raterlens.inference.measurement import measured
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import Redundancy
+from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.planning.assumed_panel import AssumedPanel, ReadingTables, reading_tables, sum_variance
 
 # ------------------------------------------------------------------------------------------ expected information
@@ -54,66 +55,110 @@ class Pattern:
 
     raters: NDArray[np.int64]
     """(patterns, readings)"""
+    group: Indices
+    """(patterns,): to which group these students belong; 0 where there are no groups"""
     times: Array
     """(patterns,): students with these raters"""
     ability_variance: Array
     """(patterns,): of the posterior, on average over marks"""
     sensitivity: Array
-    """(patterns, local, local): mean product of what a posterior mean moves by with the parameters"""
+    """(patterns, local, local): mean product of what an estimated ability moves by with the parameters"""
     accuracy: Array
     """(patterns,): chance that the likelier side of the cut is the right one"""
 
-    def local(self, n_raters: int, n_shared: int) -> Indices:
-        """(patterns, local): which parameters these are: slopes, severities, what all share."""
-        shared = np.broadcast_to(2 * n_raters + np.arange(n_shared), (len(self.raters), n_shared))
-        return np.concatenate([self.raters, n_raters + self.raters, shared], axis=1)
+    def local(self, panel: AssumedPanel) -> Indices:
+        """(patterns, local): which parameters these are: slopes, severities, what all share, the raters' own
+        thresholds, the group's mean."""
+        shared = np.broadcast_to(panel.at("shared"), (len(self.raters), panel.n_shared))
+        own = panel.at("own").reshape(panel.n_raters, -1)[self.raters].reshape(len(shared), -1)
+        mean = panel.at("group")[self.group[:, None]] if len(panel.means) else shared[:, :0]
+        return np.concatenate([self.raters, panel.n_raters + self.raters, shared, own, mean], axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DesignInformation:
-    """Information in slopes, severities, difficulties and thresholds, and what is expected of students."""
+    """Information in all parameters of a panel, and what is expected of students."""
 
     matrix: Array
     patterns: tuple[Pattern, ...]
 
 
-def patterns_of(student: Indices, rater: Indices) -> Iterator[tuple[NDArray[np.int64], Array]]:
-    """By number of readings: the distinct sets of raters, and how many students have each."""
+def patterns_of(student: Indices, rater: Indices, group: Indices) -> Iterator[tuple[Indices, Indices, Array]]:
+    """By number of readings: the distinct sets of raters, the group of the students, and how many students these
+    are."""
     order = np.lexsort((rater, student))
     student, rater = student[order], rater[order].astype(np.int64)
     start = np.flatnonzero(np.append(True, np.diff(student) != 0))
     count = np.diff(start, append=len(student))
     for readings in np.unique(count):
         rows = start[count == readings, None] + np.arange(readings)
-        raters, times = np.unique(rater[rows], axis=0, return_counts=True)
-        yield raters, times.astype(float)
+        sets = np.concatenate([group[student[rows[:, :1]]], rater[rows]], axis=1)
+        distinct, times = np.unique(sets, axis=0, return_counts=True)
+        yield distinct[:, 1:], distinct[:, 0], times.astype(float)
 
 
 def design_information(
-    panel: AssumedPanel, student: Indices, rater: Indices, cut: float = 0.0, most: int | None = None
+    panel: AssumedPanel,
+    student: Indices,
+    rater: Indices,
+    cut: float = 0.0,
+    most: int | None = None,
+    group: Indices | None = None,
 ) -> DesignInformation:
-    """Information of readings: codes of the student and the rater of each. With `most`, from that many of the
-    distinct sets of raters of each size, which stand for all: good enough for averages over raters."""
-    found = []
-    size = 2 * panel.n_raters + panel.n_shared
-    matrix = np.zeros((size, size))
-    for raters, times in patterns_of(student, rater):
-        if most is not None and len(raters) > most:
-            some = default_rng(len(raters)).permutation(len(raters))[:most]
-            raters, times = raters[some], times[some] * times.sum() / times[some].sum()
-        tables = reading_tables(panel, _nodes(panel, raters, cut))
-        parts = []
-        for rows in _blocks(tables, raters):
-            outcomes = _outcomes(tables, panel.slope, raters[rows])
-            parts.append(_reckoned(tables, raters[rows], outcomes, cut))
-        information, variance, sensitivity, accuracy = (
-            np.concatenate([part[k] for part in parts]) for k in range(4)
+    """Information of readings: codes of the student and the rater of each, and of the group of each student. With
+    `most`, from that many of the distinct sets of raters of each size, which stand for all: good enough for averages
+    over raters."""
+    found, matrix = [], np.diag(panel.known)
+    nowhere = np.zeros(int(student.max()) + 1, np.int64)
+    of_student = nowhere if group is None else group
+    for mean in np.unique(panel.means) if len(panel.means) else (0.0,):
+        # Students of a mean ability are average ones of raters who are so much the more lenient.
+        shifted = replace(panel, severity=panel.severity - mean * panel.slope)
+        some = (
+            np.isin(of_student[student], np.flatnonzero(panel.means == mean))
+            if len(panel.means)
+            else slice(None)
         )
-        pattern = Pattern(raters, times, variance, sensitivity, accuracy)
-        local = pattern.local(panel.n_raters, panel.n_shared)
-        np.add.at(matrix, (local[:, :, None], local[:, None, :]), times[:, None, None] * information)
-        found.append(pattern)
+        for raters, group_of, times in patterns_of(student[some], rater[some], of_student):
+            if most is not None and len(raters) > most:
+                kept = default_rng(len(raters)).permutation(len(raters))[:most]
+                raters, group_of = raters[kept], group_of[kept]
+                times = times[kept] * times.sum() / times[kept].sum()
+            tables = reading_tables(shifted, _nodes(shifted, raters, cut - mean))
+            parts = []
+            for rows in _blocks(tables, raters):
+                outcomes = _outcomes(tables, panel.slope, raters[rows])
+                parts.append(_reckoned(tables, raters[rows], outcomes, cut - mean))
+            information, variance, moved, drift, accuracy = (
+                np.concatenate([part[k] for part in parts]) for k in range(5)
+            )
+            if len(panel.means):
+                information, moved = _with_means(panel.slope[raters], mean, information, moved, drift)
+            pattern = Pattern(raters, group_of, times, variance, moved, accuracy)
+            local = pattern.local(panel)
+            np.add.at(matrix, (local[:, :, None], local[:, None, :]), times[:, None, None] * information)
+            found.append(pattern)
     return DesignInformation(matrix, tuple(found))
+
+
+def _with_means(
+    slope: Array, mean: float, information: Array, moved: Array, drift: Array
+) -> tuple[Array, Array]:
+    """Information and sensitivity with the mean of the students' group as one parameter more: in S = a (m + t) - b it
+    is worth - a of each severity, a slope is worth - m of it besides, and an ability moves with m as well."""
+    size, local = drift.shape
+    through = np.concatenate(
+        [np.broadcast_to(np.eye(local), (size, local, local)), np.zeros((size, 1, local))], 1
+    )
+    readings = slope.shape[1]
+    through[:, -1, readings : 2 * readings] = -slope
+    through[:, np.arange(readings), readings + np.arange(readings)] = -mean
+    found = [through @ matrix @ through.swapaxes(1, 2) for matrix in (information, moved)]
+    along = (through @ drift[..., None])[..., 0]
+    found[1][:, -1] += along
+    found[1][:, :, -1] += along
+    found[1][:, -1, -1] += 1.0
+    return found[0], found[1]
 
 
 def _nodes(panel: AssumedPanel, raters: NDArray[np.int64], cut: float) -> Nodes:
@@ -207,12 +252,14 @@ def _quadrature(tables: ReadingTables, slope: Array, raters: NDArray[np.int64]) 
 
 def _reckoned(
     tables: ReadingTables, raters: NDArray[np.int64], outcomes: _Outcomes, cut: float
-) -> tuple[Array, Array, Array, Array]:
-    """Information, variance of abilities, sensitivity and accuracy of each student."""
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Of each student information, variance of abilities, second and first moments of how their estimates move with
+    the parameters, and accuracy."""
     t = tables.nodes.points
     readings, chance, posterior = raters.shape[1], outcomes.chance, outcomes.posterior
     score = tables.score[raters]  # (B, readings, Q)
-    rest = np.concatenate([score, tables.shared[raters].sum(axis=1)], axis=1)
+    own = tables.own[raters].reshape(len(raters), -1, len(t))
+    rest = np.concatenate([score, tables.shared[raters].sum(axis=1), own], axis=1)
     by_node = np.concatenate([score * t, rest], axis=1).transpose(0, 2, 1)  # (B, Q, local)
     mean, square = posterior @ t, posterior @ t**2
     variance = square - mean**2
@@ -231,7 +278,8 @@ def _reckoned(
     above = posterior[..., t > cut].sum(axis=2)
     accuracy = np.sum(chance * np.maximum(above, 1 - above), axis=1)
     known = _known_ability(tables, raters)
-    return known - missing, np.sum(chance * variance, axis=1), moved, accuracy
+    drift = np.einsum("bm,bmp->bp", chance, along)
+    return known - missing, np.sum(chance * variance, axis=1), moved, drift, accuracy
 
 
 def _second_moments(outcomes: _Outcomes, own: Array, rest: Array, square: Array, t: Array) -> Array:
@@ -256,12 +304,14 @@ def _second_moments(outcomes: _Outcomes, own: Array, rest: Array, square: Array,
 def _known_ability(tables: ReadingTables, raters: NDArray[np.int64]) -> Array:
     """(B, local, local): information were abilities known."""
     size, readings = raters.shape
-    complete = tables.complete[raters]  # (B, readings, 2 + shared, 2 + shared)
-    shared = complete.shape[2] - 2
-    found = np.zeros((size, 2 * readings + shared, 2 * readings + shared))
+    complete = tables.complete[raters]  # (B, readings, 2 + shared + own, 2 + shared + own)
+    shared, own = tables.shared.shape[1], tables.own.shape[1]
+    whole = 2 * readings + shared + readings * own
+    found = np.zeros((size, whole, whole))
     rest = np.arange(2 * readings, 2 * readings + shared)
     for j in range(readings):
-        at = np.concatenate([[j, readings + j], rest])
+        own_j = 2 * readings + shared + j * own + np.arange(own)
+        at = np.concatenate([[j, readings + j], rest, own_j])
         found[:, at[:, None], at] += complete[:, j]
     return found
 
@@ -292,28 +342,37 @@ def precision(
     cut: float = 0.0,
     reference: Reference = PERFECT,
     most: int | None = None,
+    group: Indices | None = None,
 ) -> Precision:
     """Precision from readings: codes of the student and rater of each. `definitive`: (students,), who has a
-    definitive mark; `most`: see `design_information`."""
+    definitive mark; `group`: (students,), code of the group of each, whose mean ability is not known; `most`: see
+    `design_information`."""
     n = panel.n_raters
+    if group is not None and definitive.any():  # they are a group by themselves
+        group = np.where(definitive, len(panel.means), group)
+        panel = replace(panel, means=np.append(panel.means, 0.0))
     if definitive.any():
         panel = panel.with_definitive()
         seeded = np.flatnonzero(definitive)
         student, rater = np.append(student, seeded), np.append(rater, np.full(len(seeded), n))
-    found = design_information(panel, student, rater, cut, most)
-    spread, unknown = _covariance(panel, found, n)
+    found = design_information(panel, student, rater, cut, most, group)
+    students = np.zeros(0)
+    if group is not None:
+        students = np.bincount(group[~definitive], minlength=len(panel.means)).astype(float)
+    spread, unknown = _covariance(panel, found, n, students)
     errors = _rater_errors(panel, spread, n, reference)
     errors[:, unknown] = np.inf
-    for block in (0, panel.n_raters):
-        # Abilities as if such raters were known: what their errors add cannot be told.
-        spread[block + np.flatnonzero(unknown)] = spread[:, block + np.flatnonzero(unknown)] = 0.0
+    if unknown.any():
+        # Abilities as if such raters were known, and the groups they mark: what their errors add cannot be told.
+        these = np.flatnonzero(unknown)
+        nothing = np.concatenate([these, panel.n_raters + these, panel.at("group")])
+        spread[nothing] = spread[:, nothing] = 0.0
     ability, accuracy = _students(panel, found, spread, n)
     return Precision(errors[0], errors[1], errors[2], ability, accuracy)
 
 
-def _covariance(panel: AssumedPanel, found: DesignInformation, n: int) -> tuple[Array, Mask]:
-    """Covariance of slopes, severities, difficulties and thresholds; and the raters about whom next to nothing is
-    known."""
+def _covariance(panel: AssumedPanel, found: DesignInformation, n: int, students: Array) -> tuple[Array, Mask]:
+    """Covariance of all parameters; and the raters about whom next to nothing is known. `students`: of each group."""
     size, total = len(found.matrix), panel.n_raters
     through = np.eye(size)
     if panel.common_slope:
@@ -321,7 +380,7 @@ def _covariance(panel: AssumedPanel, found: DesignInformation, n: int) -> tuple[
     held = np.zeros(through.shape[1], bool)
     if total > n:
         held[(1 if panel.common_slope else n)] = True  # the slope of definitive marks is known
-    constraints, directions = _redundant(panel)
+    constraints, directions = _redundant(panel, students)
     redundant = Redundancy(constraints @ through, directions @ np.linalg.pinv(through).T)
     inverse = covariance(through.T @ found.matrix @ through, redundant, held)
     weak = np.zeros(through.shape[1])
@@ -330,18 +389,24 @@ def _covariance(panel: AssumedPanel, found: DesignInformation, n: int) -> tuple[
     return through @ in_full(inverse.matrix) @ through.T, lost[:n] | lost[total : total + n]
 
 
-def _redundant(panel: AssumedPanel) -> tuple[Array, Array]:
-    """Difficulties sum to 0, severity taking up their mean; so do thresholds, an item's own into its difficulty."""
+def _redundant(panel: AssumedPanel, students: Array) -> tuple[Array, Array]:
+    """Difficulties sum to 0, severity taking up their mean; so do thresholds, an item's own into its difficulty, and
+    the means of groups over all students."""
     r, i = panel.n_raters, panel.n_items
     rows = []
+    if len(panel.means):
+        constraint, direction = np.zeros((2, panel.size))
+        constraint[panel.at("group")], direction[panel.at("group")] = students / students.sum(), 1.0
+        direction[r : 2 * r] = panel.slope
+        rows.append((constraint, direction))
     items = slice(2 * r, 2 * r + i)
-    constraint, direction = np.zeros((2, 2 * r + panel.n_shared))
+    constraint, direction = np.zeros((2, panel.size))
     constraint[items] = direction[items] = 1.0
     direction[r : 2 * r] = -1.0
     rows.append((constraint, direction))
     scales = 0 if panel.thresholds is None else len(panel.thresholds)
     for scale in range(scales):
-        constraint, direction = np.zeros((2, 2 * r + panel.n_shared))
+        constraint, direction = np.zeros((2, panel.size))
         steps = slice(2 * r + i + scale * panel.steps, 2 * r + i + (scale + 1) * panel.steps)
         constraint[steps] = direction[steps] = 1.0
         if scales == 1:
@@ -360,6 +425,12 @@ def _rater_errors(panel: AssumedPanel, spread: Array, n: int, reference: Referen
     effects = {"slope": panel.slope[:n], "severity": panel.severity[:n], "difficulty": panel.difficulty}
     if panel.thresholds is not None:
         effects["threshold"] = panel.thresholds
+    curves = None
+    if panel.own is not None:
+        effects[RATER_THRESHOLD] = panel.own[:n]
+        contrasts = panel.at("own").reshape(total, -1)[:n]
+        of_rater = np.concatenate([np.arange(n)[:, None], total + np.arange(n)[:, None], contrasts], axis=1)
+        curves = spread[of_rater[:, :, None], of_rater[:, None]]
     calibration = Calibration(
         model="gmf",
         link="logit",
@@ -372,6 +443,8 @@ def _rater_errors(panel: AssumedPanel, spread: Array, n: int, reference: Referen
         effects=effects,
         covariance=spread[np.ix_(kept, kept)],
         falling=np.zeros(n),
+        curve_covariance=curves,
+        between_variance=float(np.var(panel.means)) if len(panel.means) else 0.0,
     )
     where = measured(calibration, Yardstick(reference), np.zeros(1), np.ones(1))
     found = where.raters(with_intervals=False)
@@ -383,7 +456,7 @@ def _students(panel: AssumedPanel, found: DesignInformation, spread: Array, n: i
     variance = accuracy = students = 0.0
     for pattern in found.patterns:
         counted = pattern.times * (pattern.raters < n).all(axis=1)
-        at = pattern.local(panel.n_raters, panel.n_shared)
+        at = pattern.local(panel)
         added = np.array(
             [np.vdot(moved, spread[np.ix_(k, k)]) for moved, k in zip(pattern.sensitivity, at, strict=True)]
         )

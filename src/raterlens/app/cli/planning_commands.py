@@ -138,6 +138,12 @@ class PlannedDesign:
     common: int = option(0, "Students whom every rater marks.")
     seeded: int = option(0, "Scripts with a definitive mark that every rater marks.")
     team: int | None = option(None, "Raters per team, for blocks.")
+    groups: int | None = option(
+        None, "Groups, such as schools, that mark their own students; or a column 'group' in both tables."
+    )
+    crossed: float = option(
+        0.3, "With groups: share of students whom a rater of another group marks as well."
+    )
     forbidden: Path | None = option(None, "Table of who may not mark whom: columns 'student' and 'rater'.")
     seed: int = option(0, "The same seed gives the same assignment.")
 
@@ -152,6 +158,12 @@ class Assumptions:
     slope_spread: float = option(0.4, "Standard deviation of slopes.")
     severity_spread: float = option(0.7, "Standard deviation of severities.")
     difficulty_spread: float = option(1.0, "Standard deviation of difficulties.")
+    threshold_spread: float = option(
+        0.0, "With several categories: standard deviation of each rater's own thresholds around those of all."
+    )
+    group_spread: float = option(
+        0.7, "With groups: standard deviation of their mean abilities; 1 within them."
+    )
     categories: int = option(2, "Scores that an item can get; 2 is pass or fail.")
     cut: float = option(0.0, "Passing ability; 0 is the average student.")
 
@@ -162,8 +174,10 @@ class TargetPrecision:
     """Targets of the cheapest design."""
 
     target_se: float | None = option(
-        None, "Highest mean standard error of kappa: finds marks and common students."
+        None,
+        "Highest mean standard error of kappa: finds marks and common students, with groups the share crossed.",
     )
+    target_severity_se: float | None = option(None, "Highest mean standard error of severities, in logits.")
     target_accuracy: float | None = option(None, "Lowest share of students on the right side of the cut.")
 
 
