@@ -32,10 +32,11 @@ from raterlens.diagnostics.findings import (
 )
 from raterlens.diagnostics.flags import Flag
 from raterlens.diagnostics.what_if import levers
-from raterlens.diagnostics.wording import advice, label, rater_table, with_verdicts
+from raterlens.diagnostics.wording import advice, label, on_results, rater_table, with_verdicts
 from raterlens.estimation import scoring
 from raterlens.fitting.run import fit_request
 from raterlens.fitting.steps import Run
+from raterlens.output.report.opening import opening
 from raterlens.output.report.reproduce import Request
 from tests.support.rater_records import record
 
@@ -263,11 +264,19 @@ def test_drift_alarms_reach_the_rater():
     table = drawn.table().with_columns(pl.Series("score", score), time=pl.Series(drawn.student))
     ratings = rl.read(table.drop("time"), student="student", rater="rater", item="item", score="score")
     fit = rl.fit(ratings, model="gmf")
-    found = panel_findings(fit, ratings, previous=fit, time=ratings.student)
+    found = panel_findings(fit, ratings, time=ratings.student)
     one = next(it for it in found.raters if it.rater == "R1")
     assert one.alarm is not None
     assert (one.status, one.reason) == ("attention", "alarm")
-    assert found.alarmed >= 1
+    assert "R1" in found.alarmed
+    # The alarm says how much: the test of drift has a number of its own.
+    assert "drift" in found.diagnosis.tables["flags"].filter(rater="R1")["effect"].to_list()
+    assert "drift" not in {flag.effect for flag in one.flags}
+    assert not any("R1" in text and "drift" in text.lower() for text in found.cautions())
+    # The number that an interval belongs to is said before it.
+    said = opening(fit, found)
+    assert "drift" in said["headline"]
+    assert said["differ"].startswith(f"{on_results(found)}.")
 
 
 def test_a_fault_that_most_share_is_the_panels():

@@ -321,7 +321,7 @@ def test_probabilities_are_integrals_of_the_posterior(ratings):
     placed = place(known, ratings)
     cuts = cuts_of(known, [-0.4, 0.37], "ability")
     found = graded(Grid.of(known, placed, placed.abilities(), cuts), np.zeros(3))
-    for pattern, p in zip(PATTERNS.values(), found.probabilities, strict=True):
+    for pattern, p in zip(PATTERNS.values(), found, strict=True):
         ends = [-10, -0.4, 0.37, 10]
         wanted = [_mean(lambda _: 1.0, pattern, *ends[k : k + 2]) for k in range(3)]
         np.testing.assert_allclose(p, wanted, atol=2e-9)
@@ -333,7 +333,7 @@ def test_the_error_of_the_estimates_moves_the_posterior_as_a_whole(ratings):
     grid = Grid.of(known, placed, placed.abilities(), cuts_of(known, 0.37, "ability"))
     extra = np.array([0.02, 0.0, 0.09])
     found = graded(grid, extra)
-    for pattern, p, v in zip(PATTERNS.values(), found.probabilities, extra, strict=True):
+    for pattern, p, v in zip(PATTERNS.values(), found, extra, strict=True):
         sd = max(v, 1e-30) ** 0.5
         wanted = _mean(lambda t, sd=sd: stats.norm.sf((0.37 - t) / sd), pattern, -4, 6)
         np.testing.assert_allclose(p[1], wanted, atol=1e-6)

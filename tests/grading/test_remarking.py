@@ -39,7 +39,7 @@ def test_the_gain_is_the_mean_over_what_the_rater_may_say(drawn, fit):
     def right(table):
         placed = place(known, table)
         found = graded(Grid.of(known, placed, placed.abilities(), cuts), np.zeros(table.n_students))
-        return found.probabilities[table.students.to_list().index(first["student"])].max(), placed.loglik()
+        return found[table.students.to_list().index(first["student"])].max(), placed.loglik()
 
     now, before = right(ratings)
     then = 0.0
@@ -86,9 +86,7 @@ def test_several_marks_of_one_student_add_up(drawn, fit):
         table = _with_mark(_with_mark(ratings, whose, marks[0], scores[:2]), whose, marks[1], scores[2:])
         after = place(known, table)
         found = graded(Grid.of(known, after, after.abilities(), cuts), np.zeros(table.n_students))
-        then += (
-            np.exp(after.loglik() - now) * found.probabilities[table.students.to_list().index(whose)].max()
-        )
+        then += np.exp(after.loglik() - now) * found[table.students.to_list().index(whose)].max()
     assert own["right"][0] + own["gain"][:2].sum() == pytest.approx(then, abs=1e-6)
 
 

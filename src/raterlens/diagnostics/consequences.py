@@ -61,8 +61,6 @@ class Consequences:
     far: float
     """How many marks a result must move to count: half a score, or of marks on a continuous scale about a twentieth of
     their range."""
-    alone: bool = False
-    """Whether there is only one rater"""
     changed_interval: tuple[int, int] | None = None
     """95 % interval of `changed`."""
 
@@ -186,7 +184,6 @@ def consequences(
         most_severe=(names[bottom], float(gets[bottom])),
         ordered=fit.ordered,
         far=0.0 if results is None else _notable(results.raw) if marks else results.step / 2,
-        alone=fit.n_raters == 1,
         changed_interval=None if results is None or not cuts else results.changed_interval(np.array(cuts)),
     )
 

@@ -1,6 +1,6 @@
 """Diagnosis: all that can be said about a fit and the ratings behind it, in one call."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from raterlens.diagnostics.fit_statistics import (
     sums_of_contexts,
     unexpected,
 )
-from raterlens.diagnostics.flags import flags, item_flags, shared
+from raterlens.diagnostics.flags import DRIFT, flags, item_flags, shared
 from raterlens.diagnostics.rater_effects import effects, interaction
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.diagnostics.what_if import unit_of
@@ -133,14 +133,18 @@ class Diagnosis:
         rows = () if found is None else found.iter_rows(named=True)
         return tuple(f"{row['effect']}: {row['evidence']}. Next: {row['next_step']}" for row in rows)
 
-    def warnings(self, *, shared: bool = True) -> tuple[str, ...]:
-        """Each kind of flag in one sentence: who, how much, the next step."""
+    def warnings(self, *, shared: bool = True, alarmed: Collection[str] = ()) -> tuple[str, ...]:
+        """Each kind of flag in one sentence: who, how much, the next step. `alarmed`: raters with an alarm of drift,
+        which says it already."""
         found = [*self.shared()] if shared else []
         found += [
             f"item {shortened(row['item'])} is {row['effect']}: {row['evidence']}. Next: {row['next_step']}"
             for row in self.tables["item flags"].iter_rows(named=True)
         ]
-        for (effect,), rows in self.tables["flags"].group_by("effect", maintain_order=True):
+        flags = self.tables["flags"].filter(
+            (pl.col("effect") != DRIFT) | ~pl.col("rater").is_in(list(alarmed))
+        )
+        for (effect,), rows in flags.group_by("effect", maintain_order=True):
             first = rows.row(0, named=True)
             others = rows["rater"][1:]
             also = f" (also {listed(others, 6)})" if len(others) else ""

@@ -24,7 +24,7 @@ from raterlens.diagnostics.categories import uses_of_scale
 from raterlens.diagnostics.consequences import Consequences, consequences
 from raterlens.diagnostics.diagnosis import Diagnosis, diagnose
 from raterlens.diagnostics.differences import Differences, differences
-from raterlens.diagnostics.flags import Flag
+from raterlens.diagnostics.flags import DRIFT, Flag
 from raterlens.diagnostics.monitoring import Monitoring, monitor
 from raterlens.diagnostics.residuals import residuals
 from raterlens.diagnostics.what_if import Levers, levers
@@ -202,7 +202,7 @@ class PanelFindings:
     differences: Differences
     diagnosis: Diagnosis | None = None
     monitoring: Monitoring | None = None
-    """Beside an earlier fit, where there is one"""
+    """Drift within the ratings, where they have a time, and changes since an earlier fit, where there is one"""
     groups: int = 1
     """Groups of raters that no student links: raters of different groups cannot be compared"""
 
@@ -220,9 +220,13 @@ class PanelFindings:
         return sum(rater.status == status for rater in self.raters)
 
     @property
-    def alarmed(self) -> int:
+    def alarmed(self) -> tuple[str, ...]:
         """Raters with an alarm of drift."""
-        return sum(rater.alarm is not None for rater in self.raters)
+        return tuple(rater.rater for rater in self.raters if rater.alarm is not None)
+
+    def cautions(self, *, shared: bool = True) -> tuple[str, ...]:
+        """Patterns in the ratings that the model does not predict, one sentence each; `shared`: by most raters, too."""
+        return () if self.diagnosis is None else self.diagnosis.warnings(shared=shared, alarmed=self.alarmed)
 
     @property
     def common_fault(self) -> tuple[Fault, int] | None:
@@ -263,14 +267,10 @@ def panel_findings(
         The model on the ratings, if it is there.
     """
     if ratings is None:
-        found = diagnosis
-        return PanelFindings(
-            _with_flags(rater_findings(fit), found),
-            consequences(fit, None, cuts),
-            differences(fit, None, found),
-            found,
-            None if previous is None else monitor(fit, None, previous=previous),
-        )
+        watched = None if previous is None else monitor(fit, None, previous=previous)
+        raters = rater_findings(fit, None, diagnosis, watched)
+        meant, differ = consequences(fit, None, cuts), differences(fit, None, diagnosis)
+        return PanelFindings(raters, meant, differ, diagnosis, watched)
     with limit_blas_threads(fit), in_background(lambda: fair_results(fit, ratings)) as fair:
         passed = residuals(fit, ratings, compared=True, placed=placed)
         results = fair()
@@ -281,55 +281,69 @@ def panel_findings(
         if diagnosis is None:
             diagnosis = diagnose(fit, ratings, time=time, **asked, passed=passed, results=results)
         watched = None
-        if previous is not None:
+        if previous is not None or time is not None:
             watched = monitor(fit, ratings, previous=previous, time=time, passed=passed)
-        groups = connected_groups(ratings).n
-        raters = _with_alarms(_with_flags(_linked(rater_findings(fit), fit, ratings), diagnosis), watched)
-        return PanelFindings(
-            raters, meaning(), differences(fit, ratings, diagnosis), diagnosis, watched, groups
-        )
+        raters, groups = rater_findings(fit, ratings, diagnosis, watched), connected_groups(ratings).n
+        differ = differences(fit, ratings, diagnosis)
+        return PanelFindings(raters, meaning(), differ, diagnosis, watched, groups)
 
 
-def rater_findings(fit: Result) -> tuple[RaterFindings, ...]:
-    """Findings from the estimates alone, in the order of the fit's table."""
+def rater_findings(
+    fit: Result,
+    ratings: "Ratings | None" = None,
+    diagnosis: Diagnosis | None = None,
+    monitoring: Monitoring | None = None,
+) -> tuple[RaterFindings, ...]:
+    """Findings in the order of the fit's table; from the estimates alone where nothing else is given."""
     table = fit.table("raters")
-    own_halo = "halo" in table.columns and table["halo"].n_unique() > 1
     columns = {name: _intervals(table, name) for name in ("kappa", "sharpness", "passes")}
-    halos: list[Interval | None] = [None] * table.height
-    if own_halo:  # one that is common to all is the panel's
-        halos = [*_intervals(table, "halo")]
+    halos: Sequence[Interval | None] = [None] * table.height
+    if "halo" in table.columns and table["halo"].n_unique() > 1:  # one that is common to all is the panel's
+        halos = _intervals(table, "halo")
     at = levers(fit)
     known = "sensitivity" in table.columns
     use, lost = _category_use(fit, at)
-    ordered, alone = fit.ordered, fit.n_raters == 1
-    less = np.zeros(table.height)
-    if fit.calibration is not None and ordered:
-        less = marks_less(fit.calibration)
+    less = marks_less(fit.calibration) if fit.calibration and fit.ordered else np.zeros(table.height)
+    links: Mapping[str, tuple[Link, int | None]] = {} if ratings is None else _links(fit, ratings)
+    flags, alarms = _flags(diagnosis), _alarms(monitoring)
+    single = fit.n_raters == 1
     found = []
     for r, row in enumerate(table.iter_rows(named=True)):
+        rater, n = str(row["rater"]), row["n"]
         sharpness, passes = columns["sharpness"][r], columns["passes"][r]
+        among, n_shared = links.get(rater, ("linked", None))
+        link: Link = "alone" if single else among
         found.append(
             RaterFindings(
-                rater=str(row["rater"]),
-                n=row["n"],
+                rater=rater,
+                n=n,
+                n_shared=n_shared,
                 kappa=columns["kappa"][r],
                 sharpness=sharpness,
                 passes=passes,
                 halo=halos[r],
-                standard=UNCLEAR if alone else standard_verdict(row["n"], passes),
-                sharpness_verdict=sharpness_verdict(row["n"], sharpness, row["flag"]),
-                halo_verdict=halo_verdict(row["n"], halos[r]),
+                # Who shares no students has a severity by assumption: that groups of students are equally able.
+                standard=standard_verdict(n, passes) if link == "linked" else UNCLEAR,
+                sharpness_verdict=UNCLEAR
+                if link == "alone" and not single
+                else sharpness_verdict(n, sharpness, row["flag"]),
+                halo_verdict=halo_verdict(n, halos[r]),
                 losses=dict.fromkeys(FAULTS, 0.0),
                 cause="nothing",
                 best_severity=float(at.best_severity[r]),
                 best_kappa=float(at.best_kappa[r]),
                 constant=row["flag"] if row["flag"] in CONSTANT_SCORES else "",
                 accuracy=(row["sensitivity"], row["specificity"]) if known else None,
-                ordered=ordered,
+                ordered=fit.ordered,
                 less=float(less[r]),
                 category_use=use[r],
                 lost_to_categories=lost[r],
-                link="alone" if alone else "linked",
+                # An alarm says that a rater drifts, and by how much.
+                flags=tuple(
+                    flag for flag in flags.get(rater, ()) if flag.effect != DRIFT or rater not in alarms
+                ),
+                alarm=alarms.get(rater),
+                link=link,
             )
         )
     return _with_losses(found, at)
@@ -449,15 +463,11 @@ def _faults(rater: RaterFindings) -> set[Fault]:
 # ----------------------------------------------------------------------------------- links, flags and alarms
 
 
-def _linked(raters: tuple[RaterFindings, ...], fit: Result, ratings: "Ratings") -> tuple[RaterFindings, ...]:
-    """Each rater with how many of their ratings are of shared students, and whether they can be compared.
-
-    Who is unlinked has a severity by assumption, that groups of students are equally able, and no verdict on it.
-    """
+def _links(fit: Result, ratings: "Ratings") -> dict[str, tuple[Link, int | None]]:
+    """Whether each rater can be compared, and how many of their ratings are of shared students."""
     student = ratings.marked_pairs() // ratings.n_raters
     shared = np.bincount(student, minlength=ratings.n_students) > 1
-    n_shared = np.bincount(ratings.rater[shared[ratings.student]], minlength=ratings.n_raters)
-    places = {str(label): place for place, label in enumerate(ratings.raters)}
+    n_shared = np.bincount(ratings.rater[shared[ratings.student]], minlength=ratings.n_raters).tolist()
     groups = connected_groups(ratings)
     apart = np.zeros(ratings.n_raters, bool)
     anchored = fit.calibration is not None and fit.calibration.anchored
@@ -465,49 +475,26 @@ def _linked(raters: tuple[RaterFindings, ...], fit: Result, ratings: "Ratings") 
         small = in_small_group(groups)
         several = len(np.unique(groups.rater[~small])) > 1
         apart = np.full(ratings.n_raters, True) if several else small
-    found = []
-    for rater in raters:
-        place = places.get(rater.rater)
-        if place is None:
-            found.append(rater)
-            continue
-        rater = replace(rater, n_shared=int(n_shared[place]))
-        found.append(_unlinked(rater) if apart[place] else rater)
-    return tuple(found)
+    links: list[Link] = [
+        ("unlinked" if n else "alone") if one else "linked" for one, n in zip(apart, n_shared, strict=True)
+    ]
+    return dict(zip(map(str, ratings.raters), zip(links, n_shared, strict=True), strict=True))
 
 
-def _unlinked(rater: RaterFindings) -> RaterFindings:
-    """Without a verdict that rests on a comparison which nobody can make."""
-    alone = not rater.n_shared
-    losses = dict(rater.losses) | {"severity": 0.0} | ({"discrimination": 0.0} if alone else {})
-    costliest = max(losses, key=lambda fault: losses[fault])
-    return replace(
-        rater,
-        link="alone" if alone else "unlinked",
-        standard=UNCLEAR,
-        sharpness_verdict=UNCLEAR if alone else rater.sharpness_verdict,
-        losses=losses,
-        cause=costliest if losses[costliest] > 0 else "nothing",
-    )
-
-
-def _with_flags(raters: tuple[RaterFindings, ...], diagnosis: Diagnosis | None) -> tuple[RaterFindings, ...]:
-    if diagnosis is None:
-        return raters
+def _flags(diagnosis: Diagnosis | None) -> dict[str, list[Flag]]:
     found: dict[str, list[Flag]] = {}
-    for row in diagnosis.tables["flags"].iter_rows(named=True):
-        found.setdefault(row["rater"], []).append(Flag(**row))
-    return tuple(replace(rater, flags=tuple(found.get(rater.rater, ()))) for rater in raters)
+    if diagnosis is not None:
+        for row in diagnosis.tables["flags"].iter_rows(named=True):
+            found.setdefault(row["rater"], []).append(Flag(**row))
+    return found
 
 
-def _with_alarms(
-    raters: tuple[RaterFindings, ...], monitoring: Monitoring | None
-) -> tuple[RaterFindings, ...]:
+def _alarms(monitoring: Monitoring | None) -> dict[str, Alarm]:
     if monitoring is None or monitoring.alarms is None:
-        return raters
+        return {}
     found = {}
     for row in monitoring.alarms.filter("alarm").iter_rows(named=True):
         shift, reach = row["shift"], NORMAL_95 * row["shift_se"]
         size = Interval(shift, shift - reach, shift + reach)
         found[str(row["rater"])] = Alarm(size, monitoring.since(row["since"]), monitoring.unit)
-    return tuple(replace(rater, alarm=found.get(rater.rater)) for rater in raters)
+    return found

@@ -42,6 +42,9 @@ _CLEARLY_POSITIVE = 2.33
 """A rater whose responsiveness is above 0 at 1 % is no random rater."""
 
 
+DRIFT = "drift"
+
+
 class Flag(NamedTuple):
     """A pattern in a rater's ratings that the model does not predict."""
 
@@ -251,7 +254,7 @@ def _drifting(changes: pl.DataFrame, unit: str) -> Iterator[Flag]:
     for row in _clear(changes, "", "drift"):
         size = f"{abs(row['shift']):.1f} {unit} more {'severe' if row['shift'] > 0 else 'lenient'}"
         yield Flag(
-            "drift",
+            DRIFT,
             f"gradually about {size} than at first"
             if row["course"] == GRADUAL
             else f"{'suddenly ' * (row['course'] == SUDDEN)}{size} since {_moment(row, '')}",

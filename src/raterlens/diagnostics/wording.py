@@ -8,6 +8,7 @@ import polars as pl
 
 from raterlens.base.text import Message, Option, counted, sentence
 from raterlens.diagnostics.findings import (
+    FAULTS,
     GRAVE_FLAGS,
     OFF,
     UNCLEAR,
@@ -113,7 +114,8 @@ def next_step(it: RaterFindings) -> str:
         "severity": _about_severity(it),
         "discrimination": _STEPS.get(it.sharpness_verdict, ""),
         "halo": "Mark each item across all students before the next, so that one impression does not carry over.",
-        "unlinked": "Let raters of different groups mark some of the same students.",
+        "unlinked": f"Let {'another rater' if it.link == 'alone' else 'raters of different groups'} mark some of the "
+        "same students.",
         "too few": "Assign more double-marked work.",
         "borderline": "Assign more double-marked work to settle it.",
         "nothing": "Nothing to do.",
@@ -304,9 +306,9 @@ def headline(panel: PanelFindings) -> Headline:
 
 
 def _first_line(panel: PanelFindings) -> str:
-    meaning, students = panel.consequences, counted(panel.consequences.students, "student")
     if panel.alarmed:
-        return f"{counted(panel.alarmed, 'rater')} drift{'s' * (panel.alarmed == 1)}: look into that first"
+        drifting = len(panel.alarmed)
+        return f"{counted(drifting, 'rater')} drift{'s' * (drifting == 1)}: look into that first"
     if not panel.comparable:
         if len(panel.raters) == 1:
             return "One rater: there is nobody to compare with"
@@ -315,6 +317,12 @@ def _first_line(panel: PanelFindings) -> str:
         return "Too few ratings to say how capable any rater is"
     if not panel.ranked:
         return "Raters do not differ beyond chance in severity or sharpness"
+    return on_results(panel)
+
+
+def on_results(panel: PanelFindings) -> str:
+    """Whose results raters' differences change; empty where that is not known."""
+    meaning, students = panel.consequences, counted(panel.consequences.students, "student")
     if meaning.changed is not None:
         if not meaning.changed:
             return "Nobody would pass or fail differently with an average rater"
@@ -364,7 +372,11 @@ def aside(raters: Sequence[RaterFindings]) -> str:
     counts = (
         (sum(rater.status == "borderline" for rater in raters), "is borderline", "are borderline"),
         (few, "has too few ratings to say", "have too few ratings to say"),
-        (apart, "cannot be compared with the others", "cannot be compared with each other"),
+        (
+            apart * (len(raters) > 1),
+            "cannot be compared with the others",
+            "cannot be compared with each other",
+        ),
         (off, "other is reliable but strict or lenient", "others are reliable but strict or lenient"),
         (
             sum(rater.status == "flagged" for rater in raters),
@@ -423,7 +435,7 @@ def caveats(fit: Result) -> tuple[str, ...]:
 # -------------------------------------------------------------------------------------------- as a table
 
 
-_WORDS: dict[str, Callable[[RaterFindings], str]] = {
+_COLUMNS: dict[str, Callable[[RaterFindings], str | float]] = {
     "standard": lambda it: it.standard,
     "sharpness_verdict": lambda it: it.sharpness_verdict,
     "halo_verdict": lambda it: it.halo_verdict,
@@ -432,29 +444,34 @@ _WORDS: dict[str, Callable[[RaterFindings], str]] = {
     "sentence": explanation,
     "next_step": next_step,
     "status": lambda it: it.status,
-}
-_NUMBERS: dict[str, Callable[[RaterFindings], float]] = {
     "lost_to_severity": lambda it: it.losses["severity"],
     "lost_to_discrimination": lambda it: it.losses["discrimination"],
     "lost_to_halo": lambda it: it.losses["halo"],
+    "category_use": lambda it: it.category_use,
     "lost_to_categories": lambda it: _cost(it).value,
+    "lost_to_categories_low": lambda it: _cost(it).low,
+    "lost_to_categories_high": lambda it: _cost(it).high,
     "best_severity": lambda it: it.best_severity,
     "best_kappa": lambda it: it.best_kappa,
 }
+_OF_CATEGORIES = [name for name in _COLUMNS if "categor" in name]
+"""Columns about the use of the scale, where raters have thresholds of their own."""
 
 
 def _cost(it: RaterFindings) -> Interval:
     return it.lost_to_categories or Interval(0.0, 0.0, 0.0)
 
 
+def _columns(raters: Sequence[RaterFindings], names: Iterable[str]) -> list[pl.Series]:
+    return [pl.Series(name, [_COLUMNS[name](it) for it in raters]) for name in names]
+
+
 def rater_table(fit: Result, raters: Iterable[RaterFindings] | None = None) -> pl.DataFrame:
     """The fit's raters, the most capable first, with their verdicts: what tables, files, charts and the app select
     from. `raters` are those of a `PanelFindings`; what the estimates alone say where left out."""
     found = list(rater_findings(fit) if raters is None else raters)
-    table = fit.table("raters").with_columns(
-        *(pl.Series(name, [of(it) for it in found], pl.String) for name, of in _WORDS.items()),
-        *(pl.Series(name, [of(it) for it in found], pl.Float64) for name, of in _NUMBERS.items()),
-    )
+    names = [name for name in _COLUMNS if name not in ("category_use", *_OF_CATEGORIES[2:])]
+    table = fit.table("raters").with_columns(_columns(found, names))
     return table.sort("kappa", descending=True, nulls_last=True, maintain_order=True)
 
 
@@ -475,45 +492,23 @@ def advice(fit: Result, raters: Sequence[RaterFindings] | None = None) -> pl.Dat
     found = list(rater_findings(fit) if raters is None else raters)
     at = levers(fit)
     low, high = at.ability_range()
-    feedback = [letter(it, float(low[r]), float(high[r])) for r, it in enumerate(found)]
-    return pl.DataFrame(
-        {
-            "rater": fit.table("raters")["rater"],
-            "kappa": at.kappa,
-            **{f"lost_to_{fault}": [it.losses[fault] for it in found] for fault in found[0].losses},
-            **_categories(found),
-            "costs_most": [it.cause for it in found],
-            "best_severity": [it.best_severity for it in found],
-            "best_kappa": [it.best_kappa for it in found],
-            "from": low,
-            "to": high,
-            "feedback": feedback,
-        }
+    of_use = _OF_CATEGORIES if found[0].lost_to_categories is not None else []
+    losses, best = [f"lost_to_{fault}" for fault in FAULTS], ("best_severity", "best_kappa")
+    return fit.table("raters").select(
+        "rater",
+        pl.Series("kappa", at.kappa),
+        *_columns(found, [*losses, *of_use, "costs_most", *best]),
+        pl.Series("from", low),
+        pl.Series("to", high),
+        pl.Series("feedback", [letter(it, float(low[r]), float(high[r])) for r, it in enumerate(found)]),
     )
-
-
-def _categories(found: Sequence[RaterFindings]) -> dict[str, list[str] | list[float]]:
-    """Columns about the use of the scale, where raters have thresholds of their own."""
-    if not found or found[0].lost_to_categories is None:
-        return {}
-    return {
-        "category_use": [it.category_use for it in found],
-        "lost_to_categories": [_cost(it).value for it in found],
-        "lost_to_categories_low": [_cost(it).low for it in found],
-        "lost_to_categories_high": [_cost(it).high for it in found],
-    }
 
 
 def with_verdicts(fit: Result, raters: Sequence[RaterFindings] | None = None) -> pl.DataFrame:
     """The fit's raters in its order, with `verdict`, `standard`, `sharpness_verdict`, `costs_most` (and `halo_verdict`
     where each rater's halo was estimated): what raters.csv holds."""
     found = list(rater_findings(fit) if raters is None else raters)
-    halo = any(it.halo_verdict for it in found)
-    names = ("label", "standard", "sharpness_verdict", *["halo_verdict"] * halo, "costs_most", "next_step")
-    return fit.table("raters").with_columns(
-        *(
-            pl.Series("verdict" if name == "label" else name, [_WORDS[name](it) for it in found], pl.String)
-            for name in names
-        ),
-        *(pl.Series(name, values) for name, values in _categories(found).items()),
-    )
+    names = ["label", "standard", "sharpness_verdict", "halo_verdict", "costs_most", "next_step"]
+    names += _OF_CATEGORIES if found[0].lost_to_categories is not None else []
+    kept = [name for name in names if name != "halo_verdict" or any(it.halo_verdict for it in found)]
+    return fit.table("raters").with_columns(_columns(found, kept)).rename({"label": "verdict"})

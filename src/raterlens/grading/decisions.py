@@ -18,7 +18,7 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import counted
 from raterlens.config.limits import THETA_ERROR_RATINGS
 from raterlens.estimation.scoring import Placed, place
-from raterlens.grading.grades import Cut, Cuts, Graded, Grid, On, cuts_of, graded, rudner, unshrunk
+from raterlens.grading.grades import Cut, Cuts, Grid, On, cuts_of, graded, rudner, unshrunk
 from raterlens.grading.marking import consistency_of_sets, repeat_chances
 from raterlens.inference.expected_scores import FairResults, results_at
 from raterlens.likelihood.nodes import Moments
@@ -203,12 +203,12 @@ def extra_variance(fit: "Result", known: Calibration, ratings: Ratings, moments:
 def _table(
     columns: dict[str, Any],
     cuts: Cuts,
-    found: Graded,
+    p: Array,
     raw: Array,
     results: FairResults | None,
     safe: float,
 ) -> pl.DataFrame:
-    names, p = pl.Series(cuts.grades), found.probabilities
+    names = pl.Series(cuts.grades)
     columns |= {"raw": raw, "raw_grade": names.gather(cuts.grade_of(raw))}
     if results is None:
         unknown = pl.Series([None] * len(p), dtype=pl.Float64)
@@ -251,8 +251,7 @@ def _without_ratings(fit: "Result", known: Calibration, cuts: Cuts, safe: float)
     theta, error = students["theta"].to_numpy(), students["theta_se"].to_numpy()
     ends = np.concatenate([[-np.inf], cuts.ability, [np.inf]])
     p = np.diff(special.ndtr((ends - theta[:, None]) / error[:, None]), axis=1)
-    found = Graded(p)
     columns = {name: students[name] for name in ("student", "n", "theta", "theta_se")}
-    table = _table(columns, cuts, found, students["mean_score"].to_numpy(), None, safe)
+    table = _table(columns, cuts, p, students["mean_score"].to_numpy(), None, safe)
     rows = [("fair", "posterior", float(p.max(axis=1).mean()), None, len(p))]
     return Decisions(cuts, table, pl.DataFrame(rows, schema=_QUALITY, orient="row"), safe, fit.backend)

@@ -285,17 +285,9 @@ class Grid:
         return np.diff(np.hstack([zeros, below, ones]), axis=1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Graded:
-    """Posterior grades of each student."""
-
-    probabilities: Array
-    """(students, grades)"""
-
-
-def graded(grid: Grid, extra: Array) -> Graded:
-    """Grade all students; `extra` is the variance of each ability, in units of the population, that comes from the
-    errors of the estimates."""
+def graded(grid: Grid, extra: Array) -> Array:
+    """(students, grades): probabilities. `extra`: the variance of each ability, in units of the population, that comes
+    from the errors of the estimates."""
     n, grades = len(extra), len(grid.cuts) + 1
     levels = _levels(float(extra.max(initial=0.0)))
     weights = np.hstack([grid.grade_weights(float(v)) for v in levels])
@@ -304,7 +296,7 @@ def graded(grid: Grid, extra: Array) -> Graded:
         at = (posterior @ weights).reshape(len(posterior), len(levels), grades)
         p = np.clip(np.einsum("nlg,nl->ng", at, _interpolation(levels, extra[rows])), 0.0, 1.0)
         found[rows] = p / p.sum(axis=1)[:, None]
-    return Graded(found)
+    return found
 
 
 def _levels(most: float) -> Array:

@@ -180,8 +180,7 @@ def _warnings(
     sheet.set_column(1, 1, 110, formats["prose"])
     sheet.write_string(0, 0, "Kind", heading)
     sheet.write_string(0, 1, "Message", heading)
-    diagnosed = () if found is None or found.diagnosis is None else found.diagnosis.warnings()
-    warned = [*fit.warnings, *diagnosed]
+    warned = [*fit.warnings, *(() if found is None else found.cautions())]
     lines = [("warning", text) for text in warned] + [("reading", text) for text in fit.notes]
     if not warned:
         lines.insert(0, ("warning", "no problems were found in the data or the fit"))

@@ -225,7 +225,7 @@ def test_drift_and_bias_are_tested_and_written(dated: pl.DataFrame, tmp_path: Pa
     drift = pl.read_csv(out / "drift.csv").filter(rater="R01")
     assert drift["eta"][-1] > drift["eta"][0] + 0.5
     said = " ".join(capsys.readouterr().out.split())  # lines break where the terminal ends
-    assert "logits more severe since about 2024-0" in said
+    assert "logits more severe since 2024-0" in said
     again = ["--time", "day", "--previous", str(out / "fit.json"), "--out", str(tmp_path / "again")]
     assert main(["fit", str(tmp_path / "ratings.csv"), *again]) == 0
     assert "Since the previous fit" in capsys.readouterr().out

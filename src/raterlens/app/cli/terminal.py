@@ -84,7 +84,8 @@ class Terminal:
         self._bullets("What it means", meaning(found))
         self._bullets("Decisions", decided)
         if found.monitoring is not None:
-            self._bullets("Since the previous fit", found.monitoring.words())
+            since = "Since the previous fit" if found.monitoring.changes.height else "Drift"
+            self._bullets(since, found.monitoring.words())
         self._heading(answer.who + (f"; {answer.aside}" if answer.aside else ""))
         shown = everyone or raters.height <= ALL_SHOWN
         if shown:
@@ -98,8 +99,7 @@ class Terminal:
             self._line(f"{counted(raters.height - 2 * ENDS, 'rater')} in between not shown; {where}.")
         self._advice(found.raters)
         common = common_fault(found)
-        stands_out = () if found.diagnosis is None else found.diagnosis.warnings()
-        known = (*caveats(fit), *fit.warnings, *stands_out, *cautions)
+        known = (*caveats(fit), *fit.warnings, *found.cautions(), *cautions)
         self._bullets("Cautions", (common, *known) if common else known)
         self._bullets("The data decided", fit.decided)
         self._heading("Fit")

@@ -63,17 +63,20 @@ def _differences(found: "PanelFindings") -> list[str]:
     """How sure the headline's number is, and whether raters differ at all."""
     if not found.comparable:
         return wording.meaning(found)
-    return [*_pass_mark(found.consequences), *found.differences.words()]
+    return [*_results(found), *found.differences.words()]
 
 
-def _pass_mark(found: "Consequences") -> list[str]:
-    """How sure the number of changed results is; what would say who passes, where scores do not."""
-    if found.results is None:
+def _results(found: "PanelFindings") -> list[str]:
+    """How many results would change, where the headline is about something else, and how sure that is; what would say
+    who passes, where scores do not."""
+    meant, said = found.consequences, wording.on_results(found)
+    if meant.results is None:
         return []
-    between = found.changed_interval
-    if between is not None and found.changed:
-        return [words.BETWEEN.format(low=f"{between[0]:,}", high=f"{between[1]:,}")]
-    return [] if found.cuts else [words.NO_PASS_MARK]
+    known = [] if said == wording.headline(found).text else [sentence(said)]
+    between = meant.changed_interval
+    if between is not None and meant.changed:
+        known.append(words.BETWEEN.format(low=f"{between[0]:,}", high=f"{between[1]:,}"))
+    return known if meant.cuts else [*known, words.NO_PASS_MARK]
 
 
 def facts(found: "Consequences") -> list[tuple[str, str, str]]:

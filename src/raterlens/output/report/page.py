@@ -126,7 +126,7 @@ def content(
     warnings = (
         *caveats(fit),
         *fit.warnings,
-        *(() if found.diagnosis is None else found.diagnosis.warnings(shared=False)),
+        *found.cautions(shared=False),
         *document.cautions,
         *(() if linking is None else linking.warnings),
     )
