@@ -1,5 +1,6 @@
 """The columns of a table put together as `Ratings`: labels coded, scores parsed, incomplete rows left out."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -588,11 +589,16 @@ def duplicated_rows(codes: Sequence[Whole], block: int = BLOCK) -> Mask:
     """Which rows have all their codes, the student's first, in common with another row."""
     sizes = [int(code.max(initial=0)) + 1 for code in codes]
 
-    def keys(rows: slice) -> NDArray[np.int64]:
-        key = np.zeros(1, dtype=np.int64)
-        for own, size in zip(codes, sizes, strict=True):
+    def keys(rows: slice) -> Whole:
+        student, *others = (code[rows] for code in codes)
+        lowest = int(student.min()) if len(student) else 0
+        small = (int(student.max(initial=0)) - lowest + 1) * math.prod(sizes[1:]) < 2**31
+        key: Whole = (
+            student - np.int32(lowest) if small else student.astype(np.int64)
+        )  # sorted in half the time
+        for own, size in zip(others, sizes[1:], strict=True):
             # Where this exceeds 64 bits, it makes rows look alike that are not, never the other way round.
-            key = key * np.int64(size) + own[rows]
+            key = key * size + own
         return key
 
     def found(span: tuple[int, int]) -> bool:

@@ -253,7 +253,7 @@ def total_rows(
         if labels.dtype != pl.String:
             continue
         # Quickly past the labels that cannot be meant.
-        likely = labels.str.to_lowercase().str.contains(total_pattern()).arg_true().to_list()
+        likely = labels.str.contains(total_pattern()).arg_true().to_list()
         codes = [code for code in likely if is_total(labels[code])]
         if not codes or len(codes) == len(labels):
             continue

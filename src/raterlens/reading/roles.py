@@ -180,7 +180,7 @@ def without_totals(frame: pl.DataFrame) -> pl.DataFrame:
     for column in frame.get_columns():
         if column.dtype != pl.String:
             continue
-        likely = column.str.to_lowercase().str.contains(total_pattern())
+        likely = column.str.contains(total_pattern())
         words = [word for word in column.filter(likely).unique().to_list() if is_total(word)]
         if words:
             total |= column.is_in(words)

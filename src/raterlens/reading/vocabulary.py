@@ -233,9 +233,9 @@ def is_total(label: str) -> bool:
 
 @cache
 def total_pattern() -> str:
-    """A pattern that every label of a total fits in small letters, and few others do: for many labels at once."""
+    """A pattern that every label of a total fits, and few others do: for many labels at once."""
     words = {word[:4] for word in said("totals") if len(word) > 1}
-    return "^[^a-zà-ÿ]*(" + "|".join(map(re.escape, sorted(words))) + ")|[" + "".join(_SIGNS[:5]) + "]"
+    return "(?i)^[^a-zà-ÿ]*(" + "|".join(map(re.escape, sorted(words))) + ")|[" + "".join(_SIGNS[:5]) + "]"
 
 
 def sides(raters: Iterable[str], items: Iterable[str]) -> bool | None:
