@@ -39,6 +39,10 @@ TESTED_RATINGS, TESTED_PARAMETERS = 30_000, 2_000
 parameters of a fit up to which it is tested, since students' scores are projected on those of all parameters, for which
 there have to be twice as many students."""
 
+COMPARED_ITEMS = 3, 20
+"""Items from which on, and up to which, every two are looked at for what they share besides ability: a pair is compared
+with the others, and the test allows for how many there are."""
+
 SCORE_CATEGORIES = 20
 """Different scores up to which each is a category, unless a scale is given: with more, most thresholds rest on next to
 no ratings, and marks are taken for continuous."""

@@ -20,7 +20,7 @@ from scipy import special
 
 from raterlens.base.arrays import limit_blas_threads
 from raterlens.base.errors import RaterlensError
-from raterlens.base.text import Message, Option, listed
+from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.capability.population import AbilityShape
 from raterlens.config import FitConfig
 from raterlens.config.limits import (
@@ -42,7 +42,7 @@ from raterlens.models.registry import MODELS
 from raterlens.models.requested import CLEAR, NEAR, PROMISING, Candidate
 from raterlens.models.terms.group_means import ASSIGNMENT, GROUP_MEAN
 from raterlens.models.terms.halo import IN_LOGITS, ON_ABILITY, PIECE
-from raterlens.models.terms.item_slopes import VARYING
+from raterlens.models.terms.item_slopes import DEPENDENT, VARYING
 from raterlens.models.terms.per_rater import PANEL
 from raterlens.models.terms.rater_interactions import RATER_ITEM
 from raterlens.models.terms.rater_thresholds import OF_ITEMS, OF_ONE_ITEM
@@ -179,6 +179,8 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
         run = replace(run, start=None)  # an earlier fit of another model
     found = carry_out(config, ratings, run)
     kept = [Outcome.untested(one.name, _spread_words(one, found), taken=True) for one in spreads]
+    said = [outcome.words.removesuffix(".") for one, outcome in walk.clear if not one.options]
+    found = replace(found, warnings=(*found.warnings, *said))
     return _recorded(found, [*left_out, *kept, *walk.outcomes])
 
 
@@ -219,12 +221,16 @@ class _Walk:
             outcome, larger = self._decided(one, score, found)
             if one.term == GROUP_MEAN and (outcome.taken or score.p < CLEAR):
                 outcome = replace(outcome, words=outcome.words + _columns_proposed(at))
+            if one is DEPENDENT and at.dependent_items is not None:
+                (first, second), _ = at.dependent_items
+                words = outcome.words.replace("Two items", f"Items {shortened(first)} and {shortened(second)}", 1)
+                outcome = replace(outcome, words=words)
             self.outcomes.append(outcome)
             if outcome.taken and larger is not None:
                 found, at = larger, None
                 self.added |= one.options
                 self.there.add(one.name)
-            elif outcome.p is None or outcome.p < PROMISING:
+            elif (PROMISING if one.options else CLEAR) > (outcome.p or 0.0):
                 self._wrong.append(one.name)
             if outcome.p is not None and outcome.p < CLEAR and not outcome.taken:
                 self.clear.append((one, outcome))
@@ -242,13 +248,16 @@ class _Walk:
     def _decided(self, one: Candidate, score: ScoreTest, found: Earlier) -> tuple[Outcome, _Trial | None]:
         """The outcome of a candidate, and the fit with it where the likelihood ratio had to decide."""
         statistic, p, larger = score.statistic, score.p, None
-        blocking = self._blocking(one, found) if p < PROMISING else []
-        if blocking and not self.add:
+        adds = self.add and bool(one.options)
+        blocking = self._blocking(one, found, adds=adds) if p < PROMISING else []
+        if blocking and not adds:
             return Outcome.untested(one.name, f"Not tested: {_and(blocking)} would look like it."), None
         if blocking:
             outcome = Outcome.of(one, statistic, p)
             why = f" It is added only beside {_and(blocking)}, which the model does not have."
             return (replace(outcome, words=outcome.words + why) if p < CLEAR else outcome), None
+        if not one.options:
+            return Outcome.of(one, statistic, p), None
         if one.by_score:
             taken = self.add and p < one.by_score
             return Outcome.of(one, statistic, p, taken=taken), self._larger(one, found) if taken else None
@@ -257,9 +266,9 @@ class _Walk:
             larger, statistic, p = self._ratio(one, found)
         return Outcome.of(one, statistic, p, taken=self.add and p < CLEAR), larger
 
-    def _blocking(self, one: Candidate, found: Earlier) -> list[str]:
+    def _blocking(self, one: Candidate, found: Earlier, *, adds: bool) -> list[str]:
         """Candidates that it needs, and that the model does not have; or that may be what is wrong instead."""
-        if self.add:
+        if adds:
             missing = (each for each in one.needs if each.name not in self.there)
             return [each.name for each in missing if each.possible(self.ratings)]
         shared = CREDIT.possible(self.ratings) and not CREDIT.there(found.config)
@@ -344,6 +353,8 @@ def _advice(one: Candidate, outcome: Outcome, *, alone: bool, more: bool) -> str
     if not alone:
         let = Message(f"{said}. Use ", Option("assumptions", "adapt"), " to let the data decide")
         return let if more else said
+    if not one.options:
+        return said
     ((name, value),) = one.options.items()
     keep = () if one.keep is None else (", or ", one.keep, " to keep the assumption")
     return Message(f"{said}. Use ", Option(name, value), *keep)
@@ -362,7 +373,7 @@ SPREADS = (PANEL, CREDIT, OF_ITEMS, OF_ONE_ITEM, RATER_ITEM)
 """Terms with a spread, which says how much of them there is: in from the start under `adapt`."""
 SHARED = (CREDIT,)
 """Parts that a named model may have items share, and `adapt` never does."""
-TESTED = (ASSIGNMENT, ON_ABILITY, IN_LOGITS, VARYING, SMOOTH)
+TESTED = (ASSIGNMENT, ON_ABILITY, IN_LOGITS, VARYING, DEPENDENT, SMOOTH)
 """Terms without a spread."""
 
 # -- likelihood ratios on request ------------------------------------------------------------------------------

@@ -11,14 +11,25 @@ log-likelihood of a reading rises as v leaves 0 by
     d log P / d v = ((sum of g)^2 + sum of g') / 2
 
 and a student's by what is expected of it over the posterior.
+
+Two items that share more than ability, such as two questions on one text, shift the predictors of their ratings by
+effects with a covariance c. With g_i the sum of the derivatives of a student's ratings on item i, and h_i that of the
+second ones,
+
+    d log P / d c = g_i g_j
+
+whose size is that of h_i h_j. What all pairs have in common is halo, or more than one dimension of ability; a pair is
+compared with the others.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy import linalg, sparse, special
 
@@ -29,7 +40,7 @@ from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.halo import HALO, IMPRESSION
-from raterlens.models.terms.item_slopes import ITEM_SLOPE
+from raterlens.models.terms.item_slopes import ITEM_PAIR, ITEM_SLOPE
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.thresholds import THRESHOLD
 from raterlens.ratings.coded import Facet, Ratings
@@ -156,6 +167,8 @@ class ScoredFit:
         at = ScoredFit(placed, nodes, own, sparse.csr_array(fitted))
         for name in wanted & {HALO, IMPRESSION}:
             own[name] = _rises_of_students(at, on_ability=name == IMPRESSION)[:, None]
+        if ITEM_PAIR in wanted:
+            own[ITEM_PAIR] = _dependence_of_items(at)
         if GROUP_MEAN in wanted:
             own[GROUP_MEAN] = (sparse.diags_array(at.mean_abilities) @ _shares_of_raters(ratings)).toarray()
         return at
@@ -183,11 +196,29 @@ class ScoredFit:
             return None
         if name == GROUP_MEAN:
             return variance_score(self._left[name], self._n_fitted)
+        if name == ITEM_PAIR:
+            return None if self.dependent_items is None else self.dependent_items[1]
         own, variance = self.own[name], name in (HALO, IMPRESSION)
         if variance and own.sum() <= 0:
             return ScoreTest(float(own.sum() / max(np.linalg.norm(own), 1e-150)), 1, 1.0)
         some = (own != 0).any(axis=0)
         return projected_score(own[:, some], self._left[name][:, some], self._n_fitted, one_sided=variance)
+
+    @cached_property
+    def dependent_items(self) -> tuple[tuple[str, str], ScoreTest] | None:
+        """The two items that share most besides what every two do, and the test of it, which allows for how many pairs
+        there are."""
+        own, left = self.own[ITEM_PAIR], self._left[ITEM_PAIR]
+        tests = [
+            projected_score(own[:, [pair]], left[:, [pair]], self._n_fitted, one_sided=True)
+            for pair in range(own.shape[1])
+        ]
+        pairs = combinations(self.placed.ratings.items.cast(pl.String).to_list(), 2)
+        found = [(items, test) for items, test in zip(pairs, tests, strict=True) if test is not None]
+        if not found:
+            return None
+        items, most = max(found, key=lambda each: each[1].statistic)
+        return items, most._replace(p=min(1.0, most.p * len(found)))
 
     @cached_property
     def _left(self) -> dict[str, Array]:
@@ -265,6 +296,30 @@ def _rises_of_students(at: ScoredFit, *, on_ability: bool) -> Array:
     for rows, posterior, _ in at.posteriors():
         own[rows] = _rises(readings, rows, cell, first, second, posterior)
     return own
+
+
+def _dependence_of_items(at: ScoredFit) -> Array:
+    """(students, pairs of items): each one's derivative of the log-likelihood in the covariance of two items, at 0, in
+    units of its size, less the mean of all pairs."""
+    model, response = at.placed.problem.model.single, at.placed.problem.response.single
+    ratings, t = at.placed.ratings, at.nodes.points
+    derivatives = response.shift_derivatives(model.predictor(at.placed.parameters), t)
+    first, second = (found.reshape(-1, len(t)) for found in derivatives)
+    cell = model.contexts.places(ratings) * response.n_categories + ratings.score
+    cells = []
+    for item in range(ratings.n_items):
+        some = ratings.item == item
+        place, shape = (ratings.student[some], cell[some]), (ratings.n_students, len(first))
+        cells.append(sparse.csr_array((np.ones(np.count_nonzero(some)), place), shape=shape))
+    pairs = list(combinations(range(ratings.n_items), 2))
+    own, size = np.zeros((ratings.n_students, len(pairs))), np.zeros(len(pairs))
+    for rows, posterior, _ in at.posteriors():
+        g, h = ([of_item[rows] @ by for of_item in cells] for by in (first, second))
+        for pair, (i, j) in enumerate(pairs):
+            own[rows, pair] = np.einsum("nq,nq->n", g[i] * g[j], posterior)
+            size[pair] += np.vdot(h[i] * h[j], posterior)
+    own /= np.maximum(size, 1e-300) / len(own)
+    return np.asarray(own - own.mean(axis=1, keepdims=True))
 
 
 def _rises(

@@ -8,17 +8,22 @@ import numpy as np
 
 from raterlens.base.arrays import Array
 from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE
+from raterlens.config import FitConfig
+from raterlens.config.limits import COMPARED_ITEMS
 from raterlens.models.requested import Candidate, Part, says
 from raterlens.models.term import Contexts, Designs, Term, one_per_row
 from raterlens.models.terms.halo import ON_ABILITY
 from raterlens.models.terms.rater_interactions import RATER_ITEM
 from raterlens.models.terms.thresholds import CREDIT
+from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
     from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 ITEM_SLOPE = "item_slope"
+ITEM_PAIR = "item pair"
+"""What two items share besides ability: no term of a model, but tested like one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,4 +68,20 @@ VARYING = Candidate(
     "Items differ in how strongly they reflect ability ({p})",
     "Severities and abilities lean towards the items that show it best",
     needs=(CREDIT, ON_ABILITY, RATER_ITEM),
+)
+
+
+def _comparable(ratings: Ratings, config: FitConfig) -> bool:
+    few = COMPARED_ITEMS[0] <= ratings.n_items <= COMPARED_ITEMS[1]
+    return few and config.scale != "continuous" and ratings.known is None and ratings.draw is None
+
+
+DEPENDENT = Candidate(
+    "item dependence",
+    {},
+    _comparable,
+    ITEM_PAIR,
+    "Two items depend on each other more than other pairs do ({p})",
+    "Intervals of ability are too narrow: combine the two into one item if they ask for the same thing",
+    needs=(VARYING,),
 )
