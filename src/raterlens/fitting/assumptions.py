@@ -223,14 +223,18 @@ class _Walk:
                 outcome = replace(outcome, words=outcome.words + _columns_proposed(at))
             if one is DEPENDENT and at.dependent_items is not None:
                 (first, second), _ = at.dependent_items
-                words = outcome.words.replace("Two items", f"Items {shortened(first)} and {shortened(second)}", 1)
+                words = outcome.words.replace(
+                    "Two items", f"Items {shortened(first)} and {shortened(second)}", 1
+                )
                 outcome = replace(outcome, words=words)
             self.outcomes.append(outcome)
             if outcome.taken and larger is not None:
                 found, at = larger, None
                 self.added |= one.options
                 self.there.add(one.name)
-            elif (PROMISING if one.options else CLEAR) > (outcome.p or 0.0):
+            elif (outcome.p is None and one.options) or (
+                outcome.p is not None and outcome.p < (PROMISING if one.options else CLEAR)
+            ):
                 self._wrong.append(one.name)
             if outcome.p is not None and outcome.p < CLEAR and not outcome.taken:
                 self.clear.append((one, outcome))

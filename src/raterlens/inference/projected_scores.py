@@ -318,8 +318,10 @@ def _dependence_of_items(at: ScoredFit) -> Array:
         for pair, (i, j) in enumerate(pairs):
             own[rows, pair] = np.einsum("nq,nq->n", g[i] * g[j], posterior)
             size[pair] += np.vdot(h[i] * h[j], posterior)
-    own /= np.maximum(size, 1e-300) / len(own)
-    return np.asarray(own - own.mean(axis=1, keepdims=True))
+    met = size > 0  # students have both
+    own[:, met] *= len(own) / size[met]
+    own[:, met] -= own[:, met].mean(axis=1, keepdims=True)
+    return own
 
 
 def _rises(

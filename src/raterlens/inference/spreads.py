@@ -69,7 +69,7 @@ class _At:
     parameters: Array
     value: Value
     loglik: float
-    """Marginal over all parameters, but for a constant."""
+    """Marginal over all parameters, with the priors of raters and terms, but for a constant."""
     information: Matrix
     """Information of everything but the prior of these terms."""
     solved: "_Solved | _SparselySolved"
@@ -82,13 +82,30 @@ class _At:
         return max(float(np.sum(1 - own / self.spreads[j] ** 2)), 0.0)
 
     @property
+    def with_severities(self) -> Array:
+        """(terms + 1,): the spread of severities last, where raters are a sample."""
+        prior = self.problem.prior
+        return np.append(self.spreads, 1.0 if prior is None else prior.severity_spread)
+
+    @property
     def following(self) -> Array:
-        """(terms,): the spreads that these lead to."""
-        found, model = np.zeros(len(self.spreads)), self.problem.model
+        """(terms + 1,): the spreads that these lead to."""
+        found, model = self.with_severities, self.problem.model
         for j in np.flatnonzero(self.spreads).tolist():
             own = self.parameters[model.blocks[model.drawn[j].name]]
             found[j] = np.sqrt(float(own @ own) / max(self.freedom(j), _FEWEST))
+        if (prior := self.problem.prior) is not None:
+            found[-1] = prior.severities_learned(self.parameters, self.solved.variances)
         return found
+
+    def under(self, severity_spread: float) -> "_At":
+        """The same, next to another spread of severities."""
+        prior = self.problem.prior
+        if prior is None:
+            return self
+        return replace(
+            self, problem=replace(self.problem, prior=prior.at(prior.slope_spread, severity_spread))
+        )
 
 
 def over_drawn(
@@ -150,15 +167,18 @@ class _Terms:
 
     def best(self, spreads: Array) -> _At:
         """The mode at spreads that follow from themselves, from these on; 0 where they vanish."""
-        at, before = self._at(spreads, self._none), np.zeros(len(spreads))
+        at, before = self._at(spreads, self._none), np.zeros(len(spreads) + 1)
         for _ in range(_ROUNDS):
-            following = at.following
+            here, following = at.with_severities, at.following
             following = np.where(following < LEAST_SPREAD, 0.0, np.minimum(following, LARGEST_SPREAD))
             with np.errstate(divide="ignore", invalid="ignore"):
-                step = np.log(following / at.spreads)
+                step = np.log(following / here)
             if np.nan_to_num(np.abs(step), nan=0.0, posinf=1.0).max(initial=0.0) < _SAME:
                 break
-            at, before = self._at(_further(at.spreads, following, step, before), at), step
+            *further, severities = _further(here, following, step, before)
+            if not any(further):
+                return self._none
+            at, before = self._at(np.array(further), at.under(max(severities, LEAST_SPREAD))), step
         return self._at_the_top(at)
 
     def _at_the_top(self, at: _At) -> _At:
@@ -215,7 +235,7 @@ class _Terms:
         if not spreads.any():
             return self._none
         prior, held = DrawnPrior.of(self.model, spreads), self.held(spreads)
-        problem, nodes = replace(self.found.problem, drawn=prior), self.found.nodes
+        problem, nodes = replace(near.problem, drawn=prior), self.found.nodes
         start = np.where(held & self.model.of_drawn, 0.0, near.parameters)
         bounds = tuple(np.where(held, start, bound) for bound in self._bounds)
         at_limit = held | self.model.at_limit(start)
@@ -236,7 +256,7 @@ class _Terms:
             on_iteration=_told(curvature.inverse),
         )
         x = optimum.parameters
-        information = self._information(self.found.problem, x, nodes)
+        information = self._information(replace(problem, drawn=None), x, nodes)
         fixed = held | self.model.at_limit(x)
         solved = self._solved(prior, information, x, fixed)
         loglik = optimum.value.objective - solved.half_determinant - self._half_unit(x, fixed)

@@ -24,6 +24,7 @@ Where groups of students have means, b_r is a rater's severity at the mean of al
 counted from is a convention, and no prior may depend on it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -354,6 +355,16 @@ class PanelPrior:
         if self.n_raters > MOST_COUPLED:
             return np.ones(self.n_raters)
         return np.asarray(np.eye(self.n_raters) - self.severity_means @ self._severity_fit)
+
+    def severities_learned(self, parameters: Array, variances: Callable[[Indices], Array]) -> float:
+        """The spread of severities that an M-step leads to, from their variances; with R - 1 directions besides their
+        mean, one less for the prior proportional to the spread. As it is where raters are few."""
+        spare = self.n_raters - self.severity_means.shape[1] - 1
+        if spare < 2:
+            return self.severity_spread
+        off = self._severities_off(parameters)
+        unsure = variances(np.arange(self.severities.start, self.severities.stop)).sum()
+        return float(np.sqrt((off @ off + unsure) / spare))
 
     def _severities_off(self, parameters: Array) -> Array:
         severities = parameters[self.severities]
