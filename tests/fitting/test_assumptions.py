@@ -90,16 +90,21 @@ def test_terms_that_were_named_count_as_being_there(halo):
 
 def test_nothing_is_added_to_what_the_plain_model_drew(plain):
     fit = rl.fit(plain)
-    assert fit.config.given() == {"model": "gmf", "prior": "panel", "interactions": ("rater:item",)}
-    assert fit.assumptions["assumption"].to_list() == [
-        "panel prior",
-        "rater x item",
-        "assignment",
-        "halo",
-        "item slopes",
-        "ability shape",
+    assert fit.config.given() == {
+        "model": "gmf",
+        "prior": "panel",
+        "interactions": ("rater:item",),
+        "group_means": "raters",
+    }
+    assert fit.assumptions.select("assumption", "taken").rows() == [
+        ("panel prior", True),
+        ("rater x item", True),
+        ("assignment", True),
+        ("halo", False),
+        ("item slopes", False),
+        ("item dependence", False),
+        ("ability shape", False),
     ]
-    assert fit.assumptions["taken"].to_list() == [True, True, False, False, False, False]
     named = rl.fit(plain, model="gmf", assumptions="adapt")
     assert named.loglik == pytest.approx(fit.loglik, abs=1e-9)
 
@@ -116,9 +121,32 @@ def test_ordered_scores_have_thresholds_per_item_and_rater_and_interactions_from
         "partial credit",
         "thresholds per rater",
         "rater x item",
+        "assignment",
     ]
     given = rl.fit(ratings, scale="graded", prior="none")
     assert given.config.scale == "graded"
+
+
+def test_two_items_on_one_text_are_named(plain):
+    random = np.random.default_rng(5)
+    ability, text, severity = (random.normal(size=n) for n in (300, 300, 6))
+    rows = [
+        (student, rater, item, int(random.random() < 1 / (1 + np.exp(-predictor))))
+        for student in range(300)
+        for rater in random.choice(6, 2, replace=False)
+        for item in range(6)
+        for predictor in [1.5 * (ability[student] + text[student] * (item < 2)) - 0.5 * severity[rater]]
+    ]
+    ratings = rl.read(pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row"))
+    for fit in (rl.fit(ratings, model="gmf"), rl.fit(ratings)):
+        found = outcome(fit, "item dependence")
+        assert not found["taken"]
+        assert found["p"] < CLEAR
+        assert str(found["words"]).startswith(
+            "Items '0' and '1' depend on each other more than other pairs do"
+        )
+        assert [text for text in fit.warnings if "combine the two into one item" in text]
+    assert outcome(rl.fit(plain), "item dependence")["p"] > CLEAR
 
 
 def test_a_named_scale_that_items_do_not_share_is_said():

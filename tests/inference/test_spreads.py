@@ -113,7 +113,9 @@ def test_raters_who_are_a_sample_have_the_same_interactions():
         for prior in (None, "panel")
     )
     expected = free.table("spreads").row(0)[1:4]
-    assert sampled.table("spreads").row(0)[1:4] == pytest.approx(expected, rel=0.04)
+    assert sampled.table("spreads").row(0)[1:4] == pytest.approx(
+        expected, rel=0.05
+    )  # raters' own spread follows
 
 
 def test_planted_interactions_are_found():

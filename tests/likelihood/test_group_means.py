@@ -266,7 +266,10 @@ def test_students_of_different_raters_are_told_apart_without_a_column() -> None:
     assert any(each.startswith("Students of different raters differ") for each in warned.warnings)
     alike, _ = schools(400, sd=0.0, seed=3)
     fit = rl.fit(rl.read(alike, **named))
-    assert not fit.assumptions.filter(assumption="assignment")["taken"].item()
+    (found,) = fit.assumptions.filter(assumption="assignment").iter_rows(named=True)
+    assert found["p"] > 0.01
+    assert found["words"].startswith("Ability does not vary")
+    assert fit.table("spreads").filter(pl.col("term") == "group")["spread"].item() == 0
 
 
 def test_the_fit_is_that_of_a_latent_regression_maximised_elsewhere() -> None:

@@ -29,6 +29,9 @@ inversions of the information; and the more ratings per rater, the less the term
 ADAPTED_PARAMETERS = 1_000
 """Thresholds of raters, or cells of raters and items, up to which `adapt` adds them: their information is a matrix,
 inverted some fifteen times."""
+ADAPTED_SETS, STUDENTS_PER_SET = 200, 4
+"""Sets of raters up to which `adapt` has means for the students of each, and the fewest students per set on average:
+the spread of the means is told from that of abilities by students of the same set."""
 CONFIRMED_RATINGS = 10_000
 """Ratings up to which a warning about an assumption is confirmed by the likelihood ratio: with few students the score
 tests say "clear" too often, and another fit is quick."""

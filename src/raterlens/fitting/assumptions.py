@@ -40,7 +40,7 @@ from raterlens.inference.result import Result, differences
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import CLEAR, NEAR, PROMISING, Candidate
-from raterlens.models.terms.group_means import ASSIGNMENT, GROUP_MEAN
+from raterlens.models.terms.group_means import ASSIGNMENT, BY_RATERS, GROUP_MEAN
 from raterlens.models.terms.halo import IN_LOGITS, ON_ABILITY, PIECE
 from raterlens.models.terms.item_slopes import DEPENDENT, VARYING
 from raterlens.models.terms.per_rater import PANEL
@@ -80,6 +80,9 @@ class Outcome:
     @staticmethod
     def untested(name: str, words: str, *, taken: bool = False) -> "Outcome":
         return Outcome(name, None, None, taken, words)
+
+
+_UNTESTED = Outcome.untested("", "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,13 +175,23 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
         walk.through(_Trial.of(plain, ratings, walk.run), TESTED)
     wanted = {name: value for one in spreads for name, value in one.options.items()}
     config = config.changed(**wanted, **walk.added)
+    tested = {outcome.assumption: outcome for outcome in walk.outcomes}
+    if BY_RATERS.applies(ratings, config):
+        spreads.append(BY_RATERS)
+        config = config.changed(**BY_RATERS.options)
+        walk.outcomes = [outcome for outcome in walk.outcomes if outcome.assumption != BY_RATERS.name]
     if run.start is not None and any(
         getattr(run.start.config, name) != getattr(config, name)
         for name in ("scale", "item_slopes", "halo", "ability")
     ):
         run = replace(run, start=None)  # an earlier fit of another model
     found = carry_out(config, ratings, run)
-    kept = [Outcome.untested(one.name, _spread_words(one, found), taken=True) for one in spreads]
+    kept = [
+        replace(
+            tested.get(one.name, _UNTESTED), assumption=one.name, taken=True, words=_spread_words(one, found)
+        )
+        for one in spreads
+    ]
     said = [outcome.words.removesuffix(".") for one, outcome in walk.clear if not one.options]
     found = replace(found, warnings=(*found.warnings, *said))
     return _recorded(found, [*left_out, *kept, *walk.outcomes])
@@ -343,7 +356,8 @@ def _spread_words(one: Candidate, found: Result) -> str:
     known = {} if spreads is None else dict(spreads.select("term", "spread").iter_rows())
     units = ", logits" if marks is None and found.link == "logit" else "" if marks is None else ", marks"
     spread = known.get(one.term) or 0.0
-    return one.seen.format(size=f"{spread:.2f} (standard deviation{units})") if spread else one.missed
+    size = f"{spread:.2f} (standard deviation{units})"
+    return one.seen.format(size=size, spread=f"{spread:.2f}") if spread else one.missed
 
 
 def _columns_proposed(at: ScoredFit) -> str:

@@ -149,7 +149,6 @@ def model_options(config: FitConfig, ratings: Ratings | None = None) -> Options:
         smooth=config.ability == "smooth",
         interactions=facets_of(config.interactions),
         rater_thresholds=config.rater_thresholds,
-        fair=config.fair,
     )
     if ratings is None:
         return options

@@ -18,10 +18,12 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, listed
 from raterlens.config import FitConfig, GroupMeansKind
+from raterlens.config.limits import ADAPTED_SETS, STUDENTS_PER_SET
 from raterlens.models.requested import NEAR, Candidate, Part, of_ratings, unsaid
 from raterlens.models.term import People, Term
 from raterlens.ratings.coded import Facet, Ratings
 from raterlens.ratings.design import components
+from raterlens.ratings.groupings import with_sets_of_raters
 
 if TYPE_CHECKING:
     from raterlens.models.build import Setting
@@ -241,3 +243,26 @@ ASSIGNMENT = Candidate(
     Option("group_means", "none"),
     by_score=NEAR,
 )
+
+
+def _few_sets(ratings: Ratings, config: FitConfig) -> bool:
+    """Whether students fall into so few sets of raters that the spread of their means can be told from that of
+    students; not beside halo on the scale of ability, which has the students' distribution for itself."""
+    if not _may_differ_by_raters(ratings, config) or config.halo == "ability":
+        return False
+    sets = with_sets_of_raters(ratings).group
+    return sets is not None and 1 < len(sets.labels) <= min(
+        ADAPTED_SETS, ratings.n_students // STUDENTS_PER_SET
+    )
+
+
+BY_RATERS = Candidate(
+    ASSIGNMENT.name,
+    ASSIGNMENT.options,
+    _few_sets,
+    GROUP_MEAN,
+    "Ability varies between students of different raters by {spread} of its standard deviation.",
+    "Ability does not vary between students of different raters beyond chance.",
+)
+"""The same with its spread, whatever the test says: raters whose students are not known to be alike are not compared as
+if they were."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ITEM_SLOPE = "item_slope"
 ITEM_PAIR = "item pair"
-"""What two items share besides ability: no term of a model, but tested like one."""
+"""A dependence of two items beyond ability: no term of a model, but tested like one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
