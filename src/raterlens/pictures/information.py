@@ -24,7 +24,7 @@ _ABILITY: Array = np.linspace(-4.0, 4.0, 81)
 # Probabilities below this add nothing that could be seen, and would divide by 0.
 _LEAST = 1e-12
 _STEP = 1e-4
-"""Of the predictor, for derivatives by differences"""
+"""Step of the predictor for derivatives by differences"""
 
 
 def information_data(fit: Result) -> pl.DataFrame:
