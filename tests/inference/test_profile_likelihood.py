@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.inference.profile import Profiler, _end
+from raterlens.inference.profile import Profiler
+from raterlens.inference.slope_limits import deviance_end
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +45,14 @@ def test_gradients_agree_with_differences(profile):
 @pytest.mark.parametrize(("guess", "limit", "expected"), [(0.6, 1.0, 0.8), (0.95, 1.0, 0.8), (0.3, 0.0, 0.2)])
 def test_an_end_is_where_the_deviance_reaches_its_limit(guess, limit, expected):
     """|k - 0.5| = 0.3, from a guess within and beyond it."""
-    assert _end(lambda k: abs(k - 0.5) - 0.3, 0.5, guess, limit) == pytest.approx(expected, abs=1e-3)
+    end, root, there = deviance_end(
+        lambda k, _: (abs(k - 0.5) ** 1.3, f"at {k}"), 0.5, "", guess, limit, 0.3**1.3, close=1e-4, looks=20
+    )
+    assert end == pytest.approx(expected, abs=1e-3)
+    assert root == pytest.approx(0.3**1.3, abs=1e-4)
+    assert there == f"at {end}"
 
 
 def test_an_interval_that_reaches_the_bound_ends_there():
-    assert _end(lambda k: abs(k - 0.5) - 3.0, 0.5, 0.7, 1.0) == 1.0
+    end, root, _ = deviance_end(lambda k, _: (abs(k - 0.5), None), 0.5, None, 0.7, 1.0, 3.0)
+    assert (end, root) == (1.0, 0.5)

@@ -247,7 +247,7 @@ def _wald(fit: "Fit", of: str, column: str) -> Hypothesis | None:
     raters = fit.table("raters")
     spread = None if known is None else known.covariance
     if known is not None and isinstance(spread, np.ndarray):
-        panel = known.panel()
+        panel = known.without_errors.panel()
         n, own = len(panel.slope), panel.slope if column == "slope" else panel.severity
         first = 0 if column == "slope" else n
         estimated = spread.diagonal()[first : first + n] > 0  # anchored ones are held

@@ -44,7 +44,6 @@ from raterlens.inference.spreads import (
     with_marginal,
 )
 from raterlens.inference.tables import in_marks, tabulate
-from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
@@ -220,7 +219,7 @@ class FacetsTask:
             from raterlens.inference.sparse_covariance import large_covariance  # most fits do without
 
             return large_covariance(information, redundant, held, model)
-        return inverted(information, redundant, held, in_place=compiled_code_pays(self.ratings.n_ratings))
+        return inverted(information, redundant, held)
 
     def found(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Found:
         calibration, reach = self.calibration(estimate, covariance), self._reach(estimate, covariance)

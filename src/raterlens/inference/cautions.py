@@ -85,7 +85,7 @@ def beyond_the_rest(calibration: Calibration, yardstick: Yardstick) -> Iterator[
     """Raters who are not linked to the rest, and would be the yardstick otherwise."""
     if calibration.apart is None or yardstick.reference not in (MAX, CORRECTED, PERFECT):
         return
-    panel = calibration.panel()
+    panel = calibration.without_errors.panel()
     size, may = np.abs(panel.slope), panel.candidates
     beyond = calibration.apart & ~may & ~panel.at_limit & (size > size[may].max())
     if beyond.any():

@@ -28,8 +28,6 @@ from raterlens.ratings.coded import Ratings
 
 # A direction with less information than this, relative to the parameters' own, is undetermined by the data.
 UNDETERMINED = 1e-7
-# Rows at a time, so that a product with them stays small.
-_ROWS = 256
 # The information left to a parameter that is set aside, relative to its own.
 SET_ASIDE = 1e-3
 
@@ -55,35 +53,23 @@ def in_full(matrix: Matrix) -> Array:
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
-def covariance(
-    information: Matrix, redundant: Redundancy, held: NDArray[np.bool_], *, in_place: bool = False
-) -> Covariance:
-    """Invert the information over the parameters that are not held fixed; `in_place`: it need not be kept.
+def covariance(information: Matrix, redundant: Redundancy, held: NDArray[np.bool_]) -> Covariance:
+    """Invert the information over the parameters that are not held fixed.
 
     Centring holds its constraints U at 0. With A = inv(I + U'U), the inverse of I among what they allow is
     `V = A - A U' inv(U A U') U A`, whether or not a prior says something of the directions that are redundant without
     it.
     """
     u = redundant.constraints
-    full = in_full(information)
-    if full is information and not in_place:
-        full = full.copy()
-    for rows in _stretches(len(full)):
-        full[rows] += u.T[rows] @ u
+    full = in_full(information) + u.T @ u
     free = np.flatnonzero(~held)
     if not len(free):
         return Covariance(np.zeros_like(full), free)
     inverse, undetermined = _inverse(_among(full, free))
     matrix = _put(inverse, free, len(full), 0.0)
     along = matrix @ u.T
-    taken = np.linalg.solve(u @ along, along.T)
-    for rows in _stretches(len(matrix)):
-        matrix[rows] -= along[rows] @ taken
+    matrix -= along @ np.linalg.solve(u @ along, along.T)
     return Covariance(matrix, free[undetermined])
-
-
-def _stretches(size: int) -> list[slice]:
-    return [slice(first, first + _ROWS) for first in range(0, size, _ROWS)]
 
 
 def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
@@ -101,10 +87,10 @@ def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
     while len(against):
         kept = np.delete(kept, against)
         inverse, undetermined, against = _kept_inverse(_among(correlation, kept))
+    aside = np.setdiff1d(np.arange(len(scale)), kept)
     whole = _put(inverse, kept, len(scale), 1 / SET_ASIDE)
     whole /= scale
     whole /= scale[:, None]
-    aside = np.setdiff1d(np.arange(len(scale)), kept)
     return whole, np.union1d(kept[undetermined], aside)
 
 
@@ -142,21 +128,17 @@ def _kept_inverse(correlation: Array) -> tuple[Array, NDArray[np.int64], NDArray
 
 
 def _positive_inverse(matrix: Array) -> Array | None:
-    """From the Cholesky factor, a third of the work of solving for every column; both in the matrix's place. None,
-    and the matrix as it was, where there is none or something is undetermined."""
+    """From the Cholesky factor, a third of the work of solving for every column. None where there is none or something
+    is undetermined."""
     if not len(matrix):  # LAPACK would complain of it on standard output
         return matrix
-    diagonal = matrix.diagonal().copy()
     with single_threaded_blas(len(matrix)):
-        # Transposed, which is the same matrix, it stands in memory as LAPACK wants it; half of it is left alone.
-        factor, failed = linalg.lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+        factor, failed = linalg.lapack.dpotrf(matrix, lower=1)
         if not failed:
             factor, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-    if not failed and factor.diagonal().max() < 1 / UNDETERMINED:
-        return mirrored(factor.T)
-    np.fill_diagonal(matrix, diagonal)
-    mirrored(matrix.T)
-    return None
+    if failed or factor.diagonal().max() >= 1 / UNDETERMINED:
+        return None
+    return mirrored(factor.T)
 
 
 # ----------------------------------------------------------------------------------------------------

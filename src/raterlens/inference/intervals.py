@@ -163,28 +163,23 @@ def _estimates(panel: Panel, on: Measured, index: Index, shown: Array, wider: Ar
         sigma_se = float(np.sqrt(max(on.joint[0, 2, 2], 0.0)))
     if on.is_most and on.sigma == 0:
         rho_se = kappa_se = np.full_like(a, np.nan)
-    (kappa, kappa_low, kappa_high), (sharpness, sharpness_low, sharpness_high), passing = shown
-    passes, passes_low, passes_high = passing
+    named = {
+        f"{name}{end}": values
+        for name, three in zip(("kappa", "sharpness", "passes"), shown, strict=True)
+        for end, values in zip(("", "_low", "_high"), three, strict=True)
+    }
     return RaterEstimates(
         slope=panel.slope,
         rho=rho,
         rho_se=rho_se,
         eta=eta,
         eta_se=eta_se,
-        kappa=kappa,
         kappa_se=kappa_se,
-        kappa_low=kappa_low,
-        kappa_high=kappa_high,
-        sharpness=sharpness,
         sharpness_se=sharpness_se,
-        sharpness_low=sharpness_low,
-        sharpness_high=sharpness_high,
-        passes=passes,
-        passes_low=passes_low,
-        passes_high=passes_high,
         sigma=on.sigma,
         sigma_se=sigma_se,
         alpha=-on.origin,
+        **named,
     )
 
 

@@ -28,6 +28,7 @@ from raterlens.estimation.methods import estimate
 from raterlens.estimation.scoring import with_scores
 from raterlens.inference.covariance import covariance, in_full
 from raterlens.inference.resampling import check_same
+from raterlens.inference.slope_limits import deviance_end
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
@@ -60,8 +61,8 @@ _TOLERANCE = 1e-6
 _MOST_STEPS = 60
 # Raters this many standard errors below the top cannot come to be the yardstick.
 _REACH = 4.0
-# Of the ends of an interval.
-_CLOSE = 5e-4
+# Of the root of the deviance at the ends of an interval: how close it is, and after how many looks.
+_CLOSE, _MOST_LOOKS = 0.001, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +153,15 @@ class Profile:
         centre = self.kappa()
         tried = {centre: 0.0}
 
-        def excess(k: float) -> float:
-            """In standard errors, nearly linear in k."""
-            if k not in tried:
-                tried[k] = self.deviance(k)[0]
-            return float(np.sqrt(tried[k]) - np.sqrt(threshold))
+        def look(kappa: float, _: None) -> tuple[float, None]:
+            tried[kappa] = self.deviance(kappa)[0]
+            return float(np.sqrt(tried[kappa])), None
 
-        low, high = (_end(excess, centre, first, limit) for first, limit in zip(guess, bounds, strict=True))
+        fall = float(np.sqrt(threshold))
+        low, high = (
+            deviance_end(look, centre, None, first, limit, fall, close=_CLOSE, looks=_MOST_LOOKS)[0]
+            for first, limit in zip(guess, bounds, strict=True)
+        )
         return Interval(low, high, np.array(sorted(tried.items())))
 
     # -- the constrained maximum ------------------------------------------------------------------------------
@@ -255,19 +258,6 @@ class Profile:
                     rows.append(by_slopes[best] - by_slopes[r])
                     limits.append(slope[r] - slope[best])
         return np.array(rows).reshape(-1, self._size), np.array(limits)
-
-
-def _end(excess: Callable[[float], float], centre: float, guess: float, limit: float) -> float:
-    """Where `excess` changes sign between the centre, where it is negative, and the limit."""
-    if abs(limit - centre) < _CLOSE:
-        return limit
-    away = float(np.sign(limit - centre))
-    inside, outside = centre, centre + away * min(max(abs(guess - centre), 10 * _CLOSE), abs(limit - centre))
-    while excess(outside) < 0:
-        if outside == limit:
-            return limit
-        inside, outside = outside, outside + away * min(abs(outside - centre) / 2, abs(limit - outside))
-    return float(optimize.brentq(excess, inside, outside, xtol=_CLOSE))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

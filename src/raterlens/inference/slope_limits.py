@@ -96,6 +96,9 @@ def deviance_end(
     guess: float,
     last: float,
     fall: float,
+    *,
+    close: float = CLOSE,
+    looks: int = _MOST_LOOKS,
 ) -> tuple[float, float, _There]:
     """Where the root of a deviance is `fall`, between its centre and the last place there is; the root there, which is
     smaller where even the last is too near, and what else was found there.
@@ -104,12 +107,14 @@ def deviance_end(
     ----------
     look
         From a place, and what was found near it, to the root of the deviance, nearly linear, and what is found there.
+    close, looks
+        How close to `fall` will do, and how many looks at most.
     """
     inside, outside = (centre, 0.0, there), None
     to = float(np.clip(guess, min(centre, last), max(centre, last)))
-    for _ in range(_MOST_LOOKS):
+    for _ in range(looks):
         root, there = look(to, inside[2])
-        if abs(root - fall) <= CLOSE or (root < fall and to == last):
+        if abs(root - fall) <= close or (root < fall and to == last):
             return to, root, there
         if root < fall:
             inside = (to, root, there)

@@ -26,7 +26,6 @@ from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import redundancy
-from raterlens.models.responses import Predictor
 from raterlens.models.terms.difficulties import DIFFICULTY, facet_name
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.halo import HALO, IMPRESSION, LARGEST_HALO, PIECE, Halo
@@ -211,15 +210,11 @@ def _impressions(found: FacetsEstimate, spread: Covariance | None) -> dict[str, 
 def _spread_around_ability(found: FacetsEstimate, name: str, spread: Covariance | None) -> dict[str, float]:
     """omega with its error and interval."""
     place = found.model.blocks[name].start
-    variance = float(found.parameters[place])
-    error = np.nan if spread is None else float(np.sqrt(max(spread.matrix.diagonal()[place], 0.0)))
-    omega = float(np.sqrt(variance))
-    se = error / (2 * omega) if omega > 0 else np.nan
-    if omega > 0 and variance > 1.645 * error:
-        low, high = max(omega - 1.96 * se, 0.0), omega + 1.96 * se
-    else:
-        low, high = 0.0, float(np.sqrt(variance + 1.96 * error))
-    return {"spread": omega, "spread_se": se, "low": low, "high": high}
+    error = np.nan if spread is None else np.sqrt(max(spread.matrix.diagonal()[place], 0.0))
+    omega = _spread_of(found.parameters[place : place + 1], np.array([error]))
+    return {
+        name: float(each[0]) for name, each in zip(("spread", "spread_se", "low", "high"), omega, strict=True)
+    }
 
 
 def rater_table(
@@ -361,27 +356,16 @@ def misled(found: FacetsEstimate) -> dict[str, Array]:
     shared = problem.shared_moments(x, nodes)
     others = np.flatnonzero(np.diff(loading.indptr))
     predictor, bias = model.predictor(x), (loading @ x)[others]
-    total = np.zeros(len(shared.mean))
+    response, total = problem.response.single, np.zeros(len(shared.mean))
     for context, b in zip(others, bias, strict=True):
-        with_it, without = (
-            _mean_score(problem, predictor, int(context), found.moments.mean, b * z)
-            for z in (shared.mean, np.zeros_like(shared.mean))
-        )
-        total += with_it - without
-    return {"shared": shared.mean, "shared_se": shared.sd, "misled": total / max(1, len(others))}
+        row, reach = np.full(len(total), context), predictor.slope[context] * found.moments.mean
+        total += response.mean_of(predictor, row, reach + b * shared.mean)
+        total -= response.mean_of(predictor, row, reach)
+    total /= max(1, len(others)) * (response.n_categories - 1)
+    return {"shared": shared.mean, "shared_se": shared.sd, "misled": total}
 
 
-def _mean_score(
-    problem: SharedMarginal, predictor: Predictor, context: int, theta: Array, shift: Array
-) -> Array:
-    """(students,): as a share of the highest."""
-    reach = predictor.slope[context] * theta + shift
-    at = predictor.of_ratings(np.full(len(theta), context), reach, problem.response.single.lever)
-    chance = np.exp(problem.response.single.log_prob(at, np.zeros(1))[..., 0])
-    return np.asarray(chance @ np.arange(chance.shape[1]) / (chance.shape[1] - 1))
-
-
-_TWO_SIDED, _ONE_SIDED = 1.9600, 1.6449
+_ONE_SIDED = 1.644854
 # Parameters and readings up to which the adjustment is made: it takes the information twice more, and matters less the
 # more readings there are.
 _MOST_PARAMETERS, _MOST_READINGS = 300, 5_000
@@ -391,24 +375,48 @@ _STEP = 0.5
 
 def halo_estimates(found: FacetsEstimate, spread: Covariance | None) -> dict[str, Array]:
     """Columns of the table of raters."""
-    model = found.model
-    variance = model.halo_variances(found.parameters)
-    tau = np.sqrt(variance)
-    se = low = high = np.full_like(tau, np.nan)
-    if spread is not None:
-        through = model.effect_jacobian(found.parameters, HALO)
+    variance = found.model.halo_variances(found.parameters)
+    if spread is None:
+        tau = _spread_of(variance, np.full_like(variance, np.nan))
+    else:
+        through = found.model.effect_jacobian(found.parameters, HALO)
         error = np.sqrt(np.maximum((through @ (through @ in_full(spread.matrix)).T).diagonal(), 0.0))
-        se = _errors(tau, error)
-        more, factor = _adjustment(found, spread)
-        error = factor * error
-        adjusted = np.sqrt(variance + more)
-        wide = _TWO_SIDED * _errors(adjusted, error)
-        far = (wide <= adjusted) & (variance >= _ONE_SIDED * error)
-        near = np.where(tau > 0, adjusted**2 + _TWO_SIDED * error, _largest_from_zero(found, error))
-        low = np.where(far, adjusted - wide, 0.0)
-        high = np.minimum(np.where(far, adjusted + wide, np.sqrt(near)), LARGEST_HALO)
-        low, high = np.minimum(low, tau), np.maximum(high, tau)
-    return {"halo": tau, "halo_se": np.where(np.isfinite(se), se, np.nan), "halo_low": low, "halo_high": high}
+        more, wider = _adjustment(found, spread)
+        tau = _spread_of(variance, error, more, wider, _largest_from_zero(found, wider * error))
+    return dict(zip(("halo", "halo_se", "halo_low", "halo_high"), tau, strict=True))
+
+
+def _spread_of(
+    variance: Array, error: Array, more: float = 0.0, wider: float = 1.0, from_zero: Array | None = None
+) -> tuple[Array, Array, Array, Array]:
+    """Spreads with their errors and intervals, from estimates of variances and their errors.
+
+    Parameters
+    ----------
+    more, wider
+        How much larger the variances are, and how many times their errors, where they are adjusted.
+    from_zero
+        How large variances that are estimated at 0 may be.
+    """
+    tau, adjusted, error_of_tau = (
+        np.sqrt(variance),
+        np.sqrt(variance + more),
+        _errors(np.sqrt(variance), error),
+    )
+    error = wider * error
+    wide = NORMAL_95 * _errors(adjusted, error)
+    far = (wide <= adjusted) & (variance >= _ONE_SIDED * error)
+    near = adjusted**2 + NORMAL_95 * error
+    if from_zero is not None:
+        near = np.where(tau > 0, near, from_zero)
+    low = np.where(far, adjusted - wide, np.where(np.isfinite(error), 0.0, np.nan))
+    high = np.minimum(np.where(far, adjusted + wide, np.sqrt(near)), LARGEST_HALO)
+    return (
+        tau,
+        np.where(np.isfinite(error_of_tau), error_of_tau, np.nan),
+        np.minimum(low, tau),
+        np.maximum(high, tau),
+    )
 
 
 def _errors(tau: Array, error: Array) -> Array:

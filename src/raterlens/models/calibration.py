@@ -190,7 +190,7 @@ class Calibration:
 
     def average(self) -> "Calibration":
         """With one rater in the place of all, the average of those who count in the average severity."""
-        n, aside = len(self.effects["slope"]), self.panel().aside
+        n, aside = len(self.effects["slope"]), self.without_errors.panel().aside
         kept = ~aside if not aside.all() else ~np.zeros(n, dtype=bool)
         effects = dict(self.in_logits().effects)
         for name in (RATER_THRESHOLD, *map(block_of, interacting_facets(effects))):
@@ -203,6 +203,11 @@ class Calibration:
             ("covariance", "at_limit", "apart", "extreme", "limits", "spread")
         )
         return replace(self, labels=labels, effects=effects, falling=np.zeros(1), **nothing)
+
+    @property
+    def without_errors(self) -> "Calibration":
+        """The estimates alone, where their covariance is not wanted on other rows."""
+        return replace(self, covariance=None)
 
     def panel(self, item: str | None = None) -> Panel:
         """The raters on an average item, or on the one named."""
