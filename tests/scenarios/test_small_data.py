@@ -1,12 +1,17 @@
-"""Few ratings and many parameters: every fit ends soon, in finite numbers, and says what ran to a limit."""
+"""Little data: every fit ends soon, in finite numbers, and says what ran to a limit."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 import raterlens as rl
+from benchmarks.truth.recorded_designs import found, moved, recorded
+from raterlens.app.cli.main import main
 from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE
 from raterlens.likelihood.nodes import MOST_NODES
+
+# --- few ratings and many parameters: every fit ends soon, in finite numbers, and says what ran to a limit
+
 
 # Centring after the fit moves log item slopes by what rounding and a weak hold leave.
 CENTRED = 1.05
@@ -55,3 +60,51 @@ def test_an_item_slope_at_its_limit_is_flagged_and_explained():
     (told,) = [str(warning) for warning in fit.warnings if "ran to its limit, 20 times" in warning]
     assert all(repr(item) in told for item in limited["item"])
     assert "item_slopes=False" in told
+
+
+# ------------------- next to no data: every command still answers, and without a warning from the numerics
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["1,A,x,1", "1,B,x,0", "2,A,x,0", "2,B,x,1"],
+        ["1,A,x,1", "2,A,x,0"],
+        ["1,A,x,1", "2,B,x,0"],
+        ["1,A,x,1", "1,B,x,0", "2,A,x,0", "2,B,x,1", "3,A,x,7"],
+        ["1,A,x,1", "1,A,x,1", "2,A,x,0", "2,A,x,0"],
+    ],
+    ids=["two by two", "one rater", "no shared student", "a gap in the scores", "only repeats"],
+)
+def test_a_handful_of_ratings_is_fitted_and_diagnosed(rows, tmp_path, capsys):
+    table = tmp_path / "ratings.csv"
+    table.write_text("\n".join(["student,rater,item,score", *rows]))
+    assert main(["fit", str(table), "--out", str(tmp_path / "results")]) == 0
+    assert main(["check", str(table)]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
+# --- some of the recorded small designs: all of them are compared by `python -m benchmarks.truth.recorded_designs`
+
+
+# One for each way of fitting, and two more of ordered scores; quick ones.
+SOME = (2, 3, 10, 12, 16, 22, 24, 34, 35, 36, 38, 45)
+
+
+@pytest.fixture(scope="module")
+def known():
+    return recorded()
+
+
+@pytest.mark.parametrize("number", SOME)
+def test_small_designs_give_the_recorded_numbers(known, number):
+    assert moved(known[number], found(number)) == []
+
+
+def test_a_number_that_moved_is_named():
+    old = {"loglik": [-10.0], "kappa": [0.5, None]}
+    assert moved(old, {"loglik": [-10.0], "kappa": [0.5, None]}) == []
+    assert moved(old, {"loglik": [-10.1], "kappa": [0.5, 0.2]}) == [
+        "loglik[0] -10.0 -> -10.1",
+        "kappa[1] None -> 0.2",
+    ]
