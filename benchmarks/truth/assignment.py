@@ -22,6 +22,7 @@ from raterlens.capability.curves import curve_of
 from raterlens.capability.index import Index, Usual
 from raterlens.capability.links import get_link
 from raterlens.diagnostics.findings import BLUNT, FAIR, OFF
+from raterlens.models.requested import NEAR
 from raterlens.simulation.simulate import Simulated
 
 ITEMS, CUT, NORMAL_95, YARDSTICK = 4, 0.5, 1.959964, "R01"
@@ -127,6 +128,7 @@ def measured(drawn: Simulated, options: dict[str, Any]) -> dict[str, Any]:
     standard = index.standard(truth.slope, truth.severity)
     good = (np.abs(standard - 0.5) < OFF) & (true["sharpness"] > FAIR)
     tested = None if fit.spread is None else fit.spread.severity_p
+    tested_by_design = fit.assumptions.filter(assumption="assignment").drop_nulls("p")
     results = fit.decisions(cut=CUT).students.sort("student")
     order = np.argsort(drawn.ratings.students.cast(pl.String).to_numpy())
     passes = truth.ability[order] > 0
@@ -136,7 +138,7 @@ def measured(drawn: Simulated, options: dict[str, Any]) -> dict[str, Any]:
         "severity differs": tested is not None and tested < DIFFERS,
         "raw right": float(np.mean((results["raw"].to_numpy() >= CUT) == passes)),
         "fair right": float(np.mean((results["fair"].to_numpy() >= CUT) == passes)),
-        "fired": fit.config.group_means == "raters",
+        "fired": bool((tested_by_design["p"] < NEAR).any()),
     }
 
 

@@ -2,7 +2,7 @@
 
 `python -m benchmarks.truth.assumption_rates KIND [PANELS] [FIRST] [FILE]`: 300 students, two of 8 raters each, 4 items,
 pass/fail (scores 0-3 for `thresholds`). KIND is `plain`, or what is wrong with the plain model: `item slopes`,
-`thresholds`, `guessing`, `skewed` abilities, `halo`. For each panel the named model, which warns, and the fit that lets
+`thresholds`, `guessing`, `skewed` abilities, `halo`, `testlet` (two items on one text). For each panel the named model, which warns, and the fit that lets
 the data decide. FIRST is the number of the first panel; panels are added to FILE as they come, and all are summed up.
 """
 
@@ -25,9 +25,10 @@ from raterlens.capability.population import Normal
 
 STUDENTS, RATERS, PER_STUDENT, ITEMS = 300, 8, 2, 4
 CLEAR, NORMAL_95 = 0.001, 1.959964
-FLOOR, READING = 0.2, 0.6
-"""The probability of passing by guessing, and the spread of the impressions of readings, on the scale of ability."""
-KINDS = ("plain", "item slopes", "thresholds", "guessing", "skewed", "halo")
+FLOOR, READING, TEXT = 0.2, 0.6, 0.8
+"""The probability of passing by guessing, and the spreads of the impressions of readings, and of what two items on one
+text share, on the scale of ability."""
+KINDS = ("plain", "item slopes", "thresholds", "guessing", "skewed", "halo", "testlet")
 TESTED = {"halo", "item slopes", "ability shape"}
 
 
@@ -47,6 +48,8 @@ def panel(kind: str, number: int) -> tuple[rl.Ratings, dict[str, Array]]:
     seen = ability[student] + (
         READING * random.standard_normal(shape[:2])[:, :, None] if kind == "halo" else 0
     )
+    if kind == "testlet":
+        seen = seen + TEXT * random.standard_normal(STUDENTS)[student] * (np.indices(shape)[2] < 2)
     item_slope = np.exp([0.6, -0.6, 0.3, -0.3]) if kind == "item slopes" else np.ones(ITEMS)
     reach = slope[rater] * item_slope * seen - severity[rater] - np.linspace(-0.6, 0.6, ITEMS)
     steps = np.zeros((ITEMS, 1))
@@ -70,7 +73,7 @@ def panel(kind: str, number: int) -> tuple[rl.Ratings, dict[str, Array]]:
         low, middle, high = (stats.chi2.ppf(special.ndtr([-1, 0, 1]), 3) - 3) / np.sqrt(6)
         truth = {"severity": severity - slope * middle, "theta": 2 * (ability - middle) / (high - low)}
         truth["severity"] -= truth["severity"].mean()
-    elif kind not in ("thresholds", "guessing"):
+    elif kind not in ("thresholds", "guessing", "testlet"):
         index = Index(curve_of(get_link("logit"), None, graded=False), Normal(), perfect=True)
         impression = (READING * slope) ** 2 if kind == "halo" else 0.0
         truth["kappa"] = index.kappa(slope, truth["severity"], slope, impression)
