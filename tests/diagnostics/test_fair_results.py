@@ -57,7 +57,7 @@ def test_a_severity_goes_back_with_the_slope_that_took_it_along():
     values = np.array([[1.0, 0.5], [2.5, 2.0], [1.0, 2.0], [1.0, -1.5], [1.1, -0.5], [0.9, 0.0]])
     error = np.tile(np.diag([0.2, 0.4]), (6, 1, 1))
     error[1] += 0.25 * (1 - np.eye(2))  # severity and slope err together
-    drawn, left = _towards(values, error, np.array([1.0, 0.0]))
+    drawn, left = _towards(values, error, np.array([1.0, 0.0]), np.ones((6, 2), bool))
     assert drawn[1, 1] < drawn[2, 1] < 2.0
     assert (left[:, 1] < np.sqrt(0.4)).all()
 

@@ -346,14 +346,20 @@ def steadied(known: Calibration) -> tuple[Calibration, Calibration, Array]:
     estimated = np.isfinite(variance) & (variance > 0)
     if known.spread is not None or known.anchored:
         return known, average, np.sqrt(np.where(estimated, variance, 0.0))[:, 1]
+    centre = np.array([np.arcsinh(average.effects["slope"][0]), average.effects["severity"][0]])
+    # A slope that ran to its limit is not known: it is the average one, for the same ability at which half pass.
+    ran = np.zeros(n, bool) if known.at_limit is None else known.at_limit
+    moved = np.where(ran & (slope > 0), average.effects["slope"][0] / np.where(slope > 0, slope, 1.0), 1.0)
+    severity, variance = severity * moved, variance * np.column_stack([np.ones(n), moved**2])
+    estimated[:, 0] &= ~ran
     # Slopes on a scale on which steep ones are known about as well as others.
     rise = 1 / np.sqrt(1 + slope**2)
     error = np.zeros((n, 2, 2))
     error[:, 0, 0], error[:, 1, 1] = np.where(estimated, variance * rise[:, None] ** [2, 0], _UNKNOWN).T
     both = np.asarray(known.covariance.diagonal(n), np.float64)[:n] * rise
     error[:, 0, 1] = error[:, 1, 0] = np.where(estimated.all(axis=1), both, 0.0)
-    centre = np.array([np.arcsinh(average.effects["slope"][0]), average.effects["severity"][0]])
-    drawn, sd = _towards(np.column_stack([np.arcsinh(slope), severity]), error, centre)
+    values = np.column_stack([np.arcsinh(slope), severity])
+    drawn, sd = _towards(values, error, centre, estimated & ~ran[:, None])
     effects = {**known.in_logits().effects, "slope": np.sinh(drawn[:, 0]), "severity": drawn[:, 1]}
     return replace(known, effects=effects, covariance=None), average, sd[:, 1]
 
@@ -362,10 +368,11 @@ _UNKNOWN = 1e9
 """Variance of what was not estimated."""
 
 
-def _towards(values: Array, error: Array, centre: Array) -> tuple[Array, Array]:
-    """(raters, effects) drawn to the centre, and their standard deviations then; `error`: their covariances."""
+def _towards(values: Array, error: Array, centre: Array, usual: Mask) -> tuple[Array, Array]:
+    """(raters, effects) drawn to the centre, and their standard deviations then; `error`: their covariances; `usual`:
+    those by which it is judged how much raters differ."""
     own = np.diagonal(error, axis1=1, axis2=2)
-    between = np.diag([_between(*one) for one in zip(values.T, own.T, strict=True)])
+    between = np.diag([_between(values[some, k], own[some, k]) for k, some in enumerate(usual.T)])
     share = between @ np.linalg.pinv(error + between, hermitian=True)
     left = np.diagonal(between - share @ between, axis1=1, axis2=2)
     return centre + np.einsum("rij,rj->ri", share, values - centre), np.sqrt(np.maximum(left, 0.0))
@@ -375,12 +382,12 @@ def _between(values: Array, variance: Array) -> float:
     """The variance between values beyond that of their errors (Paule and Mandel 1982): squares, weighted by the inverse
     of both, sum to their degrees of freedom. They fall ever more slowly as it rises, so Newton's steps never go too
     far."""
-    between, df = 0.0, np.count_nonzero(variance < _UNKNOWN) - 1
-    for _ in range(_STEPS):
+    between, df = 0.0, len(values) - 1
+    for _ in range(_STEPS if df > 0 else 0):
         weight = 1 / (between + variance)
         off = values - weight @ values / weight.sum()
         excess = weight @ off**2 - df
-        if df < 1 or excess <= _SAME * df:
+        if excess <= _SAME * df:
             break
         between += float(excess / (weight**2 @ off**2))
     return between
