@@ -162,30 +162,21 @@ def compare(*fits: Result, names: Sequence[str] | None = None) -> Comparison:
 
 
 def _models(fits: Mapping[str, Result]) -> pl.DataFrame:
-    rows: list[tuple[str | float | None, ...]] = []
+    rows = []
     for name, fit in fits.items():
-        own = (
-            name,
-            fit.model,
-            fit.method,
-            fit.link,
-            _scale(fit),
-            fit.loglik,
-            fit.n_parameters,
-            fit.aic,
-            fit.bic,
-        )
+        row: dict[str, Any] = {"fit": name, "model": fit.model, "method": fit.method, "link": fit.link}
+        row |= {"scale": _scale(fit), "loglik": fit.loglik, "n_parameters": fit.n_parameters}
+        row |= {"aic": fit.aic, "bic": fit.bic}
         within = {other: smaller for other, smaller in fits.items() if _testable(smaller, fit)}
-        against = max(within, key=lambda other: within[other].n_parameters, default=None)
-        if against is None:
-            rows.append((*own, None, None, None, None))
-            continue
-        lr = 2 * (fit.loglik - within[against].loglik)
-        df = fit.n_parameters - within[against].n_parameters
-        rows.append((*own, against, lr, df, float(stats.chi2.sf(max(lr, 0.0), df))))
-    columns = "fit model method link scale loglik n_parameters aic bic against lr df p".split()  # noqa: SIM905
+        if within:
+            against = max(within, key=lambda other: within[other].n_parameters)
+            lr = 2 * (fit.loglik - within[against].loglik)
+            df = fit.n_parameters - within[against].n_parameters
+            row |= {"against": against, "lr": lr, "df": df, "p": float(stats.chi2.sf(max(lr, 0.0), df))}
+        rows.append(row)
     types = {"scale": pl.String, "against": pl.String, "lr": pl.Float64, "df": pl.Int64, "p": pl.Float64}
-    return pl.DataFrame(rows, schema=columns, orient="row", schema_overrides=types)
+    names = ["fit", "model", "method", "link", "scale", "loglik", "n_parameters", "aic", "bic"]
+    return pl.DataFrame(rows, schema=dict.fromkeys([*names, *types]), schema_overrides=types)
 
 
 def _scale(fit: Result) -> str | None:

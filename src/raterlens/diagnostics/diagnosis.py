@@ -163,16 +163,15 @@ class Diagnosis:
             else f"No unexpected patterns in the ratings of {counted(self.n_raters, 'rater')}"
         )
         lines = [f"{first}. For severity and sharpness see fit.verdicts()."]
+        said = "{who}: {effect}; {evidence}. Next: {next_step}"
+        of_items = pl.format("item {}", "item")
+        lines += [said.format(who=row["rater"], **row) for row in self.tables["flags"].iter_rows(named=True)]
+        lines += self.shared()
         lines += [
-            f"  {row['rater']}: {row['effect']}; {row['evidence']}. Next: {row['next_step']}"
-            for row in self.tables["flags"].iter_rows(named=True)
+            said.format(**row)
+            for row in self.tables["item flags"].with_columns(who=of_items).iter_rows(named=True)
         ]
-        lines += [f"  {text}" for text in self.shared()]
-        lines += [
-            f"  item {row['item']}: {row['effect']}; {row['evidence']}. Next: {row['next_step']}"
-            for row in self.tables["item flags"].iter_rows(named=True)
-        ]
-        return "\n".join(lines)
+        return "\n  ".join(lines)
 
     def __repr__(self) -> str:
         return f"<Diagnosis: {self.summary().splitlines()[0]}>"

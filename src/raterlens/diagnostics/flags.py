@@ -52,6 +52,7 @@ class Flag(NamedTuple):
     evidence: str
     next_step: str
     rater: str = ""
+    """Or item"""
     size: float = np.nan
     low: float = np.nan
     high: float = np.nan
@@ -92,6 +93,10 @@ def flags(
         *(() if changes is None else (*_drifting(changes, unit), *_changing(changes))),
     ]
     rows = [*gravest, *(flag for flag in others if flag.rater not in known)]
+    return _table(rows)
+
+
+def _table(rows: Sequence[Flag]) -> pl.DataFrame:
     return pl.DataFrame([flag._asdict() for flag in rows], schema=_SCHEMA)
 
 
@@ -99,10 +104,10 @@ Say = Callable[[float, float], tuple[str, str, str]]
 """Effect, evidence and next step of a size with its standard error."""
 
 
-def _of_raters(
-    labels: list[str], chosen: NDArray[np.bool_], size: Array, se: Array, p: Array, say: Say
+def _of_each(
+    labels: Sequence[str] | pl.Series, chosen: NDArray[np.bool_], size: Array, se: Array, p: Array, say: Say
 ) -> Iterator[Flag]:
-    for r in np.flatnonzero(chosen):
+    for r in np.flatnonzero(chosen).tolist():
         yield Flag(*say(size[r], se[r]), labels[r], *_interval(size[r], se[r]), float(p[r]))
 
 
@@ -117,7 +122,7 @@ def _reversed(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
             "check that the scores were recorded the right way round; if so, leave these ratings out for now",
         )
 
-    return _of_raters(labels, (p <= LEVEL) & (size < 0), size, se, p, say)
+    return _of_each(labels, (p <= LEVEL) & (size < 0), size, se, p, say)
 
 
 def _random(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
@@ -133,7 +138,7 @@ def _random(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
             "check that scores belong to the right students; then train on benchmark work before going on",
         )
 
-    return _of_raters(labels, (p <= LEVEL / 2) & (size / se < _CLEARLY_POSITIVE), size, se, p, say)
+    return _of_each(labels, (p <= LEVEL / 2) & (size / se < _CLEARLY_POSITIVE), size, se, p, say)
 
 
 def _alternating(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
@@ -148,7 +153,7 @@ def _alternating(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
         )
 
     chosen = (p <= LEVEL) & (size <= -MATTERS["alternating"])
-    return _of_raters(labels, chosen, size, np.full_like(size, np.nan), p, say)
+    return _of_each(labels, chosen, size, np.full_like(size, np.nan), p, say)
 
 
 def _inconsistent(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
@@ -163,7 +168,7 @@ def _inconsistent(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
         )
 
     chosen = (p <= LEVEL) & (size >= 1 + MATTERS["inconsistent"])
-    return _of_raters(labels, chosen, size, _ratio(size - 1, z), p, say)
+    return _of_each(labels, chosen, size, _ratio(size - 1, z), p, say)
 
 
 def _central(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
@@ -179,7 +184,7 @@ def _central(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
             _full_scale("the ends" if middle else "the middle"),
         )
 
-    return _of_raters(labels, (p <= LEVEL) & (np.abs(size) >= MATTERS["central"]), size, se, p, say)
+    return _of_each(labels, (p <= LEVEL) & (np.abs(size) >= MATTERS["central"]), size, se, p, say)
 
 
 def _using(labels: list[str], use: Sequence[str]) -> Iterator[Flag]:
@@ -230,7 +235,7 @@ def _halo(labels: list[str], measured: pl.DataFrame, allowed_for: bool) -> Itera
         more = "scores of the same student correlate more than ability explains"
         return "halo", f"{more}: residual correlation {size:.2f}", _halo_step(allowed_for)
 
-    return _of_raters(labels, (p <= LEVEL) & (size >= MATTERS["halo"]), size, se, p, say)
+    return _of_each(labels, (p <= LEVEL) & (size >= MATTERS["halo"]), size, se, p, say)
 
 
 def _biased(name: str, table: pl.DataFrame, unit: str) -> Iterator[Flag]:
@@ -320,13 +325,6 @@ def _interval(size: Any, se: Any) -> tuple[float, float, float]:
 
 MISFIT = 0.1
 FLAT, STEEP = 2 / 3, 3 / 2
-_ITEM_SCHEMA = {
-    **dict.fromkeys(("item", "effect"), pl.String),
-    **dict.fromkeys(("size", "p_adjusted"), pl.Float64),
-    **dict.fromkeys(("evidence", "next_step"), pl.String),
-}
-
-Row = tuple[str, str, float, float, str, str]
 
 
 def item_flags(statistics: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
@@ -340,49 +338,50 @@ def item_flags(statistics: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
     items
         As estimated; with `slope` and `slope_se` where items have slopes of their own.
     """
-    several = statistics.height > 1
-    rows = [
-        *(_misfits(statistics) if several else ()),
+    found = [
+        *(_misfits(statistics) if statistics.height > 1 else ()),
         *(_slopes(items) if "slope_se" in items.columns else ()),
     ]
-    return pl.DataFrame(rows, schema=_ITEM_SCHEMA, orient="row")
+    return _table(found).rename({"rater": "item"}).drop("low", "high")
 
 
-def _misfits(statistics: pl.DataFrame) -> Iterator[Row]:
+def _misfits(statistics: pl.DataFrame) -> Iterator[Flag]:
     infit, z = _columns(statistics, "infit", "infit_z")
     p = adjusted(two_sided(z))
-    for i in np.flatnonzero((p <= LEVEL) & (np.abs(infit - 1) >= MISFIT)):
-        noisy = infit[i] > 1
-        yield (
-            str(statistics["item"][int(i)]),
+
+    def say(infit: float, _: float) -> tuple[str, str, str]:
+        noisy = infit > 1
+        return (
             "noisy" if noisy else "predictable",
-            float(infit[i]),
-            float(p[i]),
-            f"scores are {100 * abs(infit[i] - 1):.0f} % {'noisier' if noisy else 'more predictable'} than the model "
-            f"expects (infit {infit[i]:.2f})",
+            f"scores are {100 * abs(infit - 1):.0f} % {'noisier' if noisy else 'more predictable'} than the model "
+            f"expects (infit {infit:.2f})",
             "check that its description asks for the same thing as the others'"
             if noisy
             else "check that it is not scored by the impression of the whole",
         )
 
+    chosen = (p <= LEVEL) & (np.abs(infit - 1) >= MISFIT)
+    return _of_each(statistics["item"].cast(pl.String), chosen, infit, _ratio(infit - 1, z), p, say)
 
-def _slopes(items: pl.DataFrame) -> Iterator[Row]:
+
+def _slopes(items: pl.DataFrame) -> Iterator[Flag]:
     """On the log scale, against the others' geometric mean of 1."""
     slope, se = _columns(items, "slope", "slope_se")
     p = adjusted(two_sided(_ratio(np.log(slope) * slope, se)))
-    for i in np.flatnonzero((p <= LEVEL) & ((slope <= FLAT) | (slope >= STEEP))):
-        flat = slope[i] < 1
-        yield (
-            str(items["item"][int(i)]),
+
+    def say(slope: float, _: float) -> tuple[str, str, str]:
+        flat = slope < 1
+        return (
             "flat" if flat else "steep",
-            float(slope[i]),
-            float(p[i]),
-            f"tells students apart {'less' if flat else 'more'} clearly than the other items: a slope of "
-            f"{slope[i]:.2f} where theirs is 1",
+            f"tells students apart {'less' if flat else 'more'} clearly than the other items: a slope of {slope:.2f} "
+            "where theirs is 1",
             "rewrite its description, or leave it out of the total"
             if flat
             else "it carries the result: check its weight",
         )
+
+    chosen = (p <= LEVEL) & ((slope <= FLAT) | (slope >= STEEP))
+    return _of_each(items["item"].cast(pl.String), chosen, slope, se, p, say)
 
 
 # -------------------------------------------------------------------------------------------------- shared flags

@@ -402,7 +402,7 @@ def monitor(
     first of these very ratings adds nothing to them. `passed`: the residuals, where they were computed.
     """
     together = previous is not None and nested(fit, previous)
-    found = changes(fit, previous, _MONITORED) if previous is not None else pl.DataFrame(schema=_NO_CHANGES)
+    found = changes(fit, previous, _MONITORED) if previous is not None else pl.DataFrame(schema=_CHANGED)
     earlier = None if previous is None or together else _earlier(fit, previous)
     alarms = None
     if ratings is not None and fit.calibration is not None and (time is not None or earlier):
@@ -412,15 +412,6 @@ def monitor(
             moment, labels = time_of(time, ratings)
         alarms = drift_alarms(passed or residuals(fit, ratings), moment, labels, earlier=earlier)
     return Monitoring(found, alarms, unit_of(fit.link), time is not None, fit.ordered)
-
-
-_NO_CHANGES = {
-    "rater": pl.String,
-    "measure": pl.String,
-    "before": pl.Float64,
-    "now": pl.Float64,
-    "clear": pl.Boolean,
-}
 
 
 def _earlier(fit: Result, previous: Result) -> dict[str, Earlier]:
