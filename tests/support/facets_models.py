@@ -15,7 +15,7 @@ from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import Options, build, with_known
 from raterlens.models.registry import MODELS
 from raterlens.models.terms.known import KNOWN
-from raterlens.models.terms.students import Population
+from raterlens.models.terms.shape import Population
 from raterlens.ratings.coded import Facet, KnownAnswers
 
 

@@ -21,7 +21,7 @@ from raterlens.models.registry import MODELS
 from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.halo import PIECE
-from raterlens.models.terms.students import POPULATION
+from raterlens.models.terms.shape import POPULATION
 from raterlens.ratings.coded import Codes, Ratings, level_table
 from raterlens.ratings.groupings import counted_once, with_sets_of_raters
 

@@ -48,7 +48,7 @@ from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPrior
-from raterlens.models.anchors import anchor, anchors_from, held_highest, hold, known_here
+from raterlens.models.anchors import anchor, anchors_from, held_highest, hold
 from raterlens.models.build import COVARYING, Options, build, model_options, with_known
 from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import Covariates, read_covariates
@@ -131,8 +131,6 @@ class FacetsTask:
 
     def _one_dimension(self, start: Array | None = None) -> FacetsEstimate:
         anchors = self.config.anchors
-        if anchors is not None and anchors.earlier is not None:
-            anchors = known_here(anchors, self.coded)
         highest = None if anchors is None else held_highest(anchors, self.coded)
         model, response = build(self.coded, self.options, len(self.scores), highest)
         held: Array | None = None
@@ -187,11 +185,11 @@ class FacetsTask:
                 "give one of 'gmf', 'tfm' or 'probit' without covariates",
                 option="start",
             )
-        anchors = known_here(anchors_from(known), self.coded)
+        anchors = anchors_from(known)
         try:
-            return hold(anchors, self.coded, model)
+            return hold(anchors, self.coded, model, pass_over=True)
         except OptionError:  # thresholds of another scale, or of other scores: they are found anew
-            return hold(replace(anchors, thresholds=None), self.coded, model)
+            return hold(replace(anchors, thresholds=None), self.coded, model, pass_over=True)
 
     @property
     def needs_covariance(self) -> bool:

@@ -24,7 +24,7 @@ from raterlens.inference.covariance import Covariance
 from raterlens.inference.slope_limits import Reach
 from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix, about_means
-from raterlens.models.terms.students import POPULATION
+from raterlens.models.terms.shape import POPULATION
 from raterlens.ratings.coded import Ratings
 
 _BLOCK = 4_096

@@ -23,7 +23,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.noise import NOISE
-from raterlens.models.terms.students import POPULATION
+from raterlens.models.terms.shape import POPULATION
 from raterlens.ratings.coded import Ratings
 
 # Of the mean, or of the logarithm of the standard deviation, of abilities; more where chance alone may do it.

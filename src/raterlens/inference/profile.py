@@ -32,7 +32,7 @@ from raterlens.inference.slope_limits import deviance_end
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.anchors import anchors_from, hold, known_here
+from raterlens.models.anchors import anchors_from, hold
 from raterlens.models.build import Options, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import redundancy
@@ -294,7 +294,7 @@ class Profiler:
             options.link,
             "mml",
             Known(
-                begin=hold(known_here(anchors_from(known), coded), coded, model),
+                begin=hold(anchors_from(known), coded, model, pass_over=True),
                 allow_reversed=fit.config.allow_reversed,
             ),
         )

@@ -32,9 +32,8 @@ from raterlens.models.terms.halo import HALO, IMPRESSION, LARGEST_HALO, PIECE, H
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.noise import NOISE
 from raterlens.models.terms.rater_interactions import ITEM, Interaction
-from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.shape import POPULATION, SHAPE
 from raterlens.models.terms.shared_bias import BIAS
-from raterlens.models.terms.students import POPULATION
 from raterlens.models.terms.thresholds import THRESHOLD, Thresholds
 from raterlens.ratings.coded import Facet, Ratings, level_table
 from raterlens.ratings.groupings import piece_tallies

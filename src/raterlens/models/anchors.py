@@ -1,8 +1,6 @@
 """Parameters held at given values: those of an earlier fit, or a user's own."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -14,10 +12,8 @@ from raterlens.config import Anchors, EarlierScale
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
-from raterlens.models.terms.students import Population
+from raterlens.models.terms.shape import Population
 from raterlens.ratings.coded import Ratings
-
-Value = TypeVar("Value")
 
 
 def anchors_from(calibration: Calibration, earlier: EarlierScale | None = None) -> Anchors:
@@ -44,38 +40,9 @@ def anchors_from(calibration: Calibration, earlier: EarlierScale | None = None) 
     )
 
 
-def known_here(anchors: Anchors, ratings: Ratings) -> Anchors:
-    """The anchors of an earlier fit, of the raters, items and levels in these ratings."""
-
-    def here(values: Mapping[str, Value], labels: pl.Series) -> dict[str, Value]:
-        return {label: values[label] for label in labels.cast(pl.String) if label in values}
-
-    thresholds = anchors.thresholds
-    found = replace(
-        anchors,
-        raters=here(anchors.raters, ratings.raters),
-        items=here(anchors.items, ratings.items),
-        item_slopes=here(anchors.item_slopes, ratings.items),
-        facets={
-            facet.name: here(anchors.facets[facet.name], facet.labels)
-            for facet in ratings.facets
-            if facet.name in anchors.facets
-        },
-        thresholds=here(thresholds, ratings.items) if isinstance(thresholds, Mapping) else thresholds,
-    )
-    if not found.raters and not found.items:
-        raise OptionError(
-            f"anchors: the fit knows none of these raters ({listed(ratings.raters)}) or items "
-            f"({listed(ratings.items)})",
-            "anchor by a fit that shares some, spelled alike",
-            option="anchors",
-        )
-    return found
-
-
 def anchor(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> tuple[FacetsModel, Array]:
     """The model with a population of its own where the anchors fix the scale; and what is held, NaN where free."""
-    held = hold(anchors, ratings, model)
+    held = hold(anchors, ratings, model, pass_over=anchors.earlier is not None)
     slope, severity, difficulty = (
         np.isfinite(held[model.blocks[name]]) for name in ("slope", "severity", "difficulty")
     )
@@ -84,41 +51,60 @@ def anchor(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> tuple[Face
     return model.plus(Population()), np.append(held, [np.nan, np.nan])
 
 
-def hold(anchors: Anchors, ratings: Ratings, model: FacetsModel) -> Array:
-    """The parameters to be held; NaN where they are free."""
-    held = np.full(model.blocks.size, np.nan)
+def hold(anchors: Anchors, ratings: Ratings, model: FacetsModel, *, pass_over: bool = False) -> Array:
+    """The parameters to be held; NaN where they are free.
 
-    def put(block: str, what: str, labels: pl.Series, values: Mapping[str, float | None]) -> None:
-        at, names = model.blocks[block].start, list(labels.cast(pl.String))
+    `pass_over`: of an earlier fit, raters, items and levels may be held that these ratings do not have.
+    """
+    held, raters, items = np.full(model.blocks.size, np.nan), _places(ratings.raters), _places(ratings.items)
+    if pass_over and raters.keys().isdisjoint(anchors.raters) and items.keys().isdisjoint(anchors.items):
+        raise OptionError(
+            f"anchors: the fit knows none of these raters ({listed(ratings.raters)}) or items "
+            f"({listed(ratings.items)})",
+            "anchor by a fit that shares some, spelled alike",
+            option="anchors",
+        )
+    pairs = {label: pair for label, pair in anchors.raters.items() if not pass_over or label in raters}
+
+    def put(block: str, what: str, places: Mapping[str, int], values: Mapping[str, float | None]) -> None:
         for label, value in values.items():
-            place = names.index(choose(f"{what} in anchors", str(label), names))
+            if pass_over and label not in places:
+                continue
+            place = places[choose(f"{what} in anchors", str(label), places)]
             if value is not None:
-                held[at + place] = _number(what, label, value)
+                held[model.blocks[block].start + place] = _number(what, label, value)
 
-    slopes = {label: pair[0] for label, pair in anchors.raters.items()}
-    put("severity", "rater", ratings.raters, {label: pair[1] for label, pair in anchors.raters.items()})
+    slopes = {label: slope for label, (slope, _) in pairs.items()}
+    put("severity", "rater", raters, {label: severity for label, (_, severity) in pairs.items()})
     if model.slope.own:
-        put("slope", "rater", ratings.raters, slopes)
+        put("slope", "rater", raters, slopes)
     elif model.slope.size == 1:
         held[model.blocks["slope"]] = _common(slopes)
     else:
         held[model.blocks["slope"]] = _of_some_kinds(slopes, ratings, model)
-    put("difficulty", "item", ratings.items, anchors.items)
+    put("difficulty", "item", items, anchors.items)
+    put("item_slope", "item", items, _log_item_slopes(anchors, model))
+    facets = {facet.name: _places(facet.labels) for facet in ratings.facets}
+    for name, levels in anchors.facets.items():
+        if not pass_over or name in facets:
+            places = facets[choose("facet in anchors", name, facets)]
+            put(f"facet {name}", f"level of {name!r}", places, levels)
+    _hold_thresholds(held, anchors, items, model, pass_over=pass_over)
+    return held
+
+
+def _log_item_slopes(anchors: Anchors, model: FacetsModel) -> dict[str, float]:
     if anchors.item_slopes and ITEM_SLOPE not in model:
         raise OptionError(
             "anchors hold item slopes, but the fit has none",
             Message("add ", Option("item_slopes", True)),
             option="anchors",
         )
-    if ITEM_SLOPE in model:
-        logs = {label: float(np.log(_positive(label, g))) for label, g in anchors.item_slopes.items()}
-        put("item_slope", "item", ratings.items, logs)
-    facets = {facet.name: facet for facet in ratings.facets}
-    for name, levels in anchors.facets.items():
-        facet = facets[choose("facet in anchors", name, facets)]
-        put(f"facet {name}", f"level of {name!r}", facet.labels, levels)
-    _hold_thresholds(held, anchors, ratings, model)
-    return held
+    return {label: float(np.log(_positive(label, g))) for label, g in anchors.item_slopes.items()}
+
+
+def _places(labels: pl.Series) -> dict[str, int]:
+    return {label: place for place, label in enumerate(labels.cast(pl.String))}
 
 
 def held_highest(anchors: Anchors, ratings: Ratings) -> Indices | None:
@@ -129,7 +115,9 @@ def held_highest(anchors: Anchors, ratings: Ratings) -> Indices | None:
     return np.array([len(held.get(label, ())) for label in ratings.items.cast(pl.String)], dtype=np.int64)
 
 
-def _hold_thresholds(held: Array, anchors: Anchors, ratings: Ratings, model: FacetsModel) -> None:
+def _hold_thresholds(
+    held: Array, anchors: Anchors, items: Mapping[str, int], model: FacetsModel, *, pass_over: bool
+) -> None:
     if anchors.thresholds is None:
         return
     if model.thresholds is None:
@@ -138,16 +126,18 @@ def _hold_thresholds(held: Array, anchors: Anchors, ratings: Ratings, model: Fac
         )
     per_item = model.thresholds.n_scales > 1
     rows = anchors.thresholds if isinstance(anchors.thresholds, Mapping) else {"all": anchors.thresholds}
-    if isinstance(anchors.thresholds, Mapping) != per_item and ratings.n_items > 1:
+    if isinstance(anchors.thresholds, Mapping) != per_item and len(items) > 1:
         wanted = "a list for each item" if per_item else "one list for all items"
         raise OptionError(
             f"anchors hold the thresholds {anchors.thresholds!r}",
             f"this scale takes {wanted}",
             option="anchors",
         )
-    names = list(ratings.items.cast(pl.String)) if per_item else list(rows)
+    places = items if per_item else dict.fromkeys(rows, 0)
     for label, row in rows.items():
-        values, scale = np.asarray(row, float), names.index(choose("item in anchors", label, names))
+        if pass_over and label not in places:
+            continue
+        values, scale = np.asarray(row, float), places[choose("item in anchors", label, places)]
         steps = int(model.thresholds.highest[scale])
         if values.shape != (steps,) or not np.isfinite(values).all():
             raise OptionError(

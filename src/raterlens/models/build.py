@@ -30,9 +30,8 @@ from raterlens.models.terms.noise import Noise
 from raterlens.models.terms.per_rater import Severities, Slopes
 from raterlens.models.terms.rater_interactions import Interaction
 from raterlens.models.terms.rater_thresholds import RaterThresholds
-from raterlens.models.terms.shape import Shape
+from raterlens.models.terms.shape import Population, Shape
 from raterlens.models.terms.shared_bias import SharedBias
-from raterlens.models.terms.students import Population
 from raterlens.models.terms.thresholds import Thresholds
 from raterlens.ratings.coded import Ratings
 

@@ -26,9 +26,8 @@ from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.known import KNOWN, KnownAnswers
 from raterlens.models.terms.per_rater import SEVERITY, SLOPE, Effect, RaterTerm, Slopes
 from raterlens.models.terms.rater_interactions import Interaction, block_of, interacting_facets
-from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.shape import POPULATION, SHAPE
 from raterlens.models.terms.shared_bias import BIAS
-from raterlens.models.terms.students import POPULATION
 from raterlens.models.terms.thresholds import THRESHOLD, Thresholds
 from raterlens.ratings.design import components
 

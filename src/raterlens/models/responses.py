@@ -351,8 +351,10 @@ class Graded(Response):
         return np.ones(self.n_categories - 1)
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
-        if self.link.name == "logit":
-            return self._logistic_log_prob(predictor, t)
+        if self.link.name == "logit" and _large(predictor, t):
+            from raterlens.kernels.response_tables import graded_log_prob  # may be missing
+
+            return graded_log_prob(predictor.slope, predictor.intercepts, self._log_gaps(predictor), t, _FAR)
         s = self._predict(predictor, t)
         passes, fails = self.link.log_pass(s), self.link.log_fail(s)
         # F(upper) - F(lower), from the tail in which the two are small.
@@ -361,20 +363,6 @@ class Graded(Response):
         far = np.where(low_tail, passes[:, 1:], fails[:, :-1])
         with np.errstate(divide="ignore"):
             middle = near + np.log(-np.expm1(np.minimum(far - near, 0.0)))
-        return np.concatenate([fails[:, :1], middle, passes[:, -1:]], axis=1)
-
-    def _logistic_log_prob(self, predictor: Predictor, t: Array) -> Array:
-        """F(u) - F(l) = F(u) (1 - F(l)) (1 - exp(l - u)), and u - l is the same at every ability."""
-        with np.errstate(divide="ignore"):
-            apart = np.log(-np.expm1(np.minimum(np.diff(predictor.intercepts, axis=1), 0.0)))
-        if _large(predictor, t):
-            from raterlens.kernels.response_tables import graded_log_prob  # may be missing
-
-            return graded_log_prob(predictor.slope, predictor.intercepts, apart, t, _FAR)
-        s = self._predict(predictor, t)
-        small = np.log(1 + np.exp(-np.abs(s)))
-        passes, fails = np.minimum(s, 0.0) - small, np.minimum(-s, 0.0) - small
-        middle = passes[:, :-1] + fails[:, 1:] + apart[..., None]
         return np.concatenate([fails[:, :1], middle, passes[:, -1:]], axis=1)
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
@@ -464,8 +452,12 @@ class Graded(Response):
 
     def density_ratios(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
         """(contexts, categories, nodes): f at the score's own step, and at the next, over its probability."""
-        if self.link.name == "logit":
-            return self._logistic_ratios(predictor, t)
+        if self.link.name == "logit" and _large(predictor, t):
+            from raterlens.kernels.response_tables import graded_ratios  # may be missing
+
+            return graded_ratios(
+                predictor.slope, predictor.intercepts, self._inverse_gaps(predictor), t, _FAR
+            )
         log_prob = self.log_prob(predictor, t)
         density = self.link.log_density(self._predict(predictor, t))
         up, down = np.zeros_like(log_prob), np.zeros_like(log_prob)
@@ -473,36 +465,20 @@ class Graded(Response):
         down[:, :-1] = np.exp(density - log_prob[:, :-1])
         return up, down
 
-    def _logistic_ratios(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
-        """f = F (1 - F), and F(u) - F(l) = F(u) (1 - F(l)) (1 - exp(l - u)): no logarithms."""
-        apart = self._inverse_gaps(predictor)
-        if _large(predictor, t):
-            from raterlens.kernels.response_tables import graded_ratios  # may be missing
-
-            return graded_ratios(predictor.slope, predictor.intercepts, apart, t, _FAR)
-        s = self._predict(predictor, t)
-        small = np.exp(-np.minimum(np.abs(s), _FAR))
-        above, below = np.where(s > 0, 1.0, small), np.where(s > 0, small, 1.0)
-        small += 1.0
-        above /= small
-        below /= small
-        up, down = np.zeros((2, len(s), self.n_categories, len(t)))
-        up[:, -1], down[:, 0] = below[:, -1], above[:, 0]
-        np.divide(below[:, :-1], below[:, 1:], out=up[:, 1:-1])
-        np.divide(above[:, 1:], above[:, :-1], out=down[:, 1:-1])
-        up[:, 1:-1] *= apart[..., None]
-        down[:, 1:-1] *= apart[..., None]
-        return up, down
-
     def passes(self, predictor: Predictor, t: Array) -> Array:
         """(contexts, categories - 1, nodes): P(y >= k), k >= 1, through the logit."""
         return _logistic(self._predict(predictor, t))
 
     @staticmethod
-    def _inverse_gaps(predictor: Predictor) -> Array:
-        """(contexts, categories - 2): 1 / (1 - exp(l - u)) of the steps u and l on either side of a score."""
+    def _log_gaps(predictor: Predictor) -> Array:
+        """(contexts, categories - 2): log(1 - exp(l - u)) of the steps u and l on either side of a score. Through the
+        logit, F(u) - F(l) = F(u) (1 - F(l)) (1 - exp(l - u))."""
         with np.errstate(divide="ignore"):
-            return np.asarray(1 / -np.expm1(np.minimum(np.diff(predictor.intercepts, axis=1), 0.0)))
+            return np.asarray(np.log(-np.expm1(np.minimum(np.diff(predictor.intercepts, axis=1), 0.0))))
+
+    @classmethod
+    def _inverse_gaps(cls, predictor: Predictor) -> Array:
+        return np.exp(-cls._log_gaps(predictor))
 
     @staticmethod
     def _predict(predictor: Predictor, t: Array) -> Array:

@@ -221,6 +221,10 @@ class Term:
     """Its parameters are variances."""
     covarying: bool = False
     """Covariances of its effects are kept with a fit."""
+    begin: float = 0.0
+    """Value at which estimation begins."""
+    bound: tuple[float | Array, float | Array] = (-LARGEST_EFFECT, LARGEST_EFFECT)
+    """Least and largest estimates: beyond, data cannot tell parameters apart, and an optimiser would go on for ever."""
 
     # -- who asks for it ------------------------------------------------------------------------------------
 
@@ -268,22 +272,21 @@ class Term:
     # -- estimation -----------------------------------------------------------------------------------------
 
     def start(self, given: Beginning) -> Array:
-        """Where estimation begins."""
-        return np.zeros(self.size)
+        return np.full(self.size, self.begin)
 
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array | None:
         """(parameters,): about what ratings tell of each; None where it follows from the predictors."""
         return None
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        """Where estimates may be: beyond, data cannot tell parameters apart, and an optimiser would go on for ever."""
-        upper = np.full(self.size, LARGEST_EFFECT)
-        return -upper, upper
+        """Where estimates may be."""
+        least, most = self.bound
+        return np.full(self.size, least, np.float64), np.full(self.size, most, np.float64)
 
     def at_limit(self, x: Array) -> Mask:
-        """Parameters that ran as far as they may."""
+        """Parameters that ran as far as they may; a variance of 0 is an answer."""
         lower, upper = self.bounds(allow_reversed=True)
-        return np.asarray((x <= lower) | (x >= upper))
+        return np.asarray((x >= upper) | (False if self.variance else x <= lower))
 
     def redundancies(self, model: "FacetsModel", parameters: Array) -> Iterator[tuple[Array, Array]]:
         """Directions in which all parameters can move without changing any probability, each with the constraint that

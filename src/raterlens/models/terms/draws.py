@@ -16,7 +16,7 @@ import numpy as np
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.models.requested import Part, of_ratings
-from raterlens.models.term import RATING_INFORMATION, Beginning, Contexts, Designs, Term, rows_of
+from raterlens.models.term import RATING_INFORMATION, Contexts, Designs, Term, rows_of
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 from raterlens.ratings.groupings import inconsistent_raters
 
@@ -40,6 +40,7 @@ class Draws(RaterTerm):
     effect: Effect
     flattening: float
     name = DRAW
+    begin = _START
     parts = (
         Part("draw", "repeats", of_ratings(lambda ratings: "draws" if ratings.draw is not None else None)),
         Part(
@@ -75,19 +76,13 @@ class Draws(RaterTerm):
         """tau"""
         return np.sqrt(np.maximum(np.expm1(2 * log_stretch), 0.0) / self.flattening)
 
-    def start(self, given: Beginning) -> Array:
-        return np.full(self.size, _START)
-
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         given = np.bincount(model.contexts.rater, model.contexts.given.sum(axis=1), model.n_raters)
         return np.asarray(RATING_INFORMATION * given[: len(self.some)][self.some], np.float64)
 
-    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        most = 0.5 * np.log1p(self.flattening * LARGEST_SPREAD**2)
-        return np.zeros(self.size), np.full(self.size, most)
-
-    def at_limit(self, x: Array) -> Mask:
-        return np.asarray(x >= self.bounds(allow_reversed=True)[1])
+    @property
+    def bound(self) -> tuple[float, float]:  # type: ignore[override]  # of this link
+        return 0.0, 0.5 * float(np.log1p(self.flattening * LARGEST_SPREAD**2))
 
     def table(self, x: Array) -> Array:
         """NaN for raters without a spread."""

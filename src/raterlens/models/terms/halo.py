@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import Array, Mask
+from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig
 from raterlens.models.requested import PROMISING, Candidate, Part, of_ratings, says
-from raterlens.models.term import RATING_INFORMATION, Beginning, Contexts, Designs, Term, rows_of
+from raterlens.models.term import RATING_INFORMATION, Contexts, Designs, Term, rows_of
 from raterlens.models.terms.group_means import has_groups
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 from raterlens.ratings.coded import Facet, Ratings
@@ -46,7 +46,10 @@ class Pieces(Term):
     """omega^2, the variance of the quality of a piece around its student's ability."""
 
     name = PIECE
+    size = 1
     variance = True
+    begin = _START**2
+    bound = (0.0, LARGEST_PIECE**2)
     asks: ClassVar[tuple[tuple[str, Any], ...]] = (("pieces", True),)
     parts: ClassVar[tuple[Part, ...]] = (
         Part("piece", "piece", of_ratings(lambda ratings: ratings.piece and ratings.piece.name)),
@@ -70,21 +73,8 @@ class Pieces(Term):
                 value=ratings.piece.name,
             )
 
-    @property
-    def size(self) -> int:
-        return 1
-
-    def start(self, given: Beginning) -> Array:
-        return np.array([_START**2])
-
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         return np.array([_INFORMATION * n_students])
-
-    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        return np.zeros(1), np.array([LARGEST_PIECE**2])
-
-    def at_limit(self, x: Array) -> Mask:
-        return np.asarray(x >= LARGEST_PIECE**2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +84,8 @@ class Halo(RaterTerm):
     effect: Effect
     name = HALO
     variance = True
+    begin = _START**2
+    bound = (0.0, LARGEST_HALO**2)
     covarying = True
     asks = (("halo", "rater"),)
     parts = (
@@ -140,9 +132,6 @@ class Halo(RaterTerm):
     def designs(self, rows: Contexts) -> Designs:
         return {"halo": rows_of(self.effect.design, rows.rater)}
 
-    def start(self, given: Beginning) -> Array:
-        return self.effect.invert(np.full(given.ratings.n_raters, _START**2))
-
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         """Information of a reading of n ratings about the variance: half the square of that about its effect."""
         given, n = model.contexts.given.sum(axis=1), model.n_items
@@ -150,12 +139,6 @@ class Halo(RaterTerm):
         each = 0.5 * (told / (1 + model.halo_variances(parameters) * told)) ** 2
         readings = np.bincount(model.contexts.rater, given, model.n_raters) / n
         return np.asarray(self.effect.design.T @ (each * readings))
-
-    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        return np.zeros(self.size), np.full(self.size, LARGEST_HALO**2)
-
-    def at_limit(self, x: Array) -> Mask:
-        return np.asarray(x >= LARGEST_HALO**2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,10 +150,7 @@ class Impressions(Pieces):
     asks = (("halo", "ability"),)
     parts = (
         Part(
-            "impressions",
-            "halo",
-            says("halo", "ability"),
-            ("piece", "group", "draw", "covariance", "smooth"),
+            "impressions", "halo", says("halo", "ability"), ("piece", "group", "draw", "covariance", "smooth")
         ),
     )
 

@@ -1,5 +1,6 @@
 """Item slopes: how strongly each item reflects ability, relative to the others."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ class ItemSlopes(Term):
 
     n_items: int
     name = ITEM_SLOPE
+    bound = (-math.log(LARGEST_ITEM_SLOPE), math.log(LARGEST_ITEM_SLOPE))
     covarying = True
     levels = ("item",)
     asks = (("item_slopes", True),)
@@ -48,10 +50,6 @@ class ItemSlopes(Term):
 
     def designs(self, rows: Contexts) -> Designs:
         return {"log_slope": one_per_row(rows.item, self.size)}
-
-    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        most = np.full(self.size, np.log(LARGEST_ITEM_SLOPE))
-        return -most, most
 
     def redundancies(self, model: "FacetsModel", parameters: Array) -> Iterator[tuple[Array, Array]]:
         """Against the raters' slopes."""

@@ -1,5 +1,6 @@
 """Noise of marks on a fine scale: how far a rater's marks scatter around what the student can do."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array
 from raterlens.models.requested import Part, says
-from raterlens.models.term import Beginning, Contexts, Designs, Term, one_per_row
+from raterlens.models.term import Contexts, Designs, Term, one_per_row
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Noise(RaterTerm):
     least: float
     """Standard deviation of marks that are exact but for rounding."""
     name = NOISE
+    begin = math.log(_START)
     parts = (
         Part(
             "marks",
@@ -66,13 +68,11 @@ class Noise(RaterTerm):
         own = one_per_row(rows.rater, rows.n_raters) @ self.effect.design
         return {"steps": sparse.csr_array(sparse.kron(own, np.array([[0.0], [-1.0]])))}
 
-    def start(self, given: Beginning) -> Array:
-        return np.full(self.size, np.log(_START))
-
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         """Two per mark; most of it is left, though abilities are not known."""
         given = np.bincount(model.contexts.rater, model.contexts.given.sum(axis=1), model.n_raters)
         return np.asarray(2 * self.effect.design.T @ given)
 
-    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        return np.full(self.size, np.log(self.least)), np.full(self.size, np.log(LARGEST_NOISE))
+    @property
+    def bound(self) -> tuple[float, float]:  # type: ignore[override]  # of this scale
+        return math.log(self.least), math.log(LARGEST_NOISE)

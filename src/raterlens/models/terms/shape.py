@@ -1,23 +1,30 @@
-"""The shape of the students' distribution: how skewed it is, and how heavy its tails."""
+"""The students' distribution: its shape, and where students are of another population, its mean and spread.
+
+How skewed abilities are, and how heavy their tails, are two parameters on which no predictor depends. Where anchors
+hold the scale, theta = mean + sd z: the mean and standard deviation of the new students can be estimated, and must be,
+or those who are not anchored would be judged by students who are not there. With z standard normal, mean and sd are
+predictors of each rating, so that everything downstream works with z as it does with theta.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
 from raterlens.base.arrays import Array
 from raterlens.base.text import Option
 from raterlens.capability.population import LARGEST_SHAPE, AbilityShape
 from raterlens.config import FitConfig
 from raterlens.models.requested import Candidate, Part, says, unsaid
-from raterlens.models.term import People, Term
+from raterlens.models.term import Contexts, Designs, People, Term, at_answers
 from raterlens.models.terms.group_means import has_groups
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
 
-SHAPE = "ability"
+SHAPE, POPULATION = "ability", "population"
 # Of what the shape could be known by, were abilities known, so much is.
 _INFORMATION = 0.2
 # How firmly the shape is held at a normal one: as if this many students were known to come from it.
@@ -33,18 +40,14 @@ class Shape(Term):
     """c3 and c4 of `capability/population.py`, on which no predictor depends."""
 
     name = SHAPE
+    bound = (-np.array(LARGEST_SHAPE), np.array(LARGEST_SHAPE))
     asks = (("smooth", True),)
     parts = (
         Part("smooth", "ability", says("ability", "smooth"), ("method", "log link", "scores' covariance")),
     )
 
-    @property
-    def size(self) -> int:
-        return 2
-
-    @property
-    def n_groups(self) -> int:
-        return 1
+    size = 2
+    n_groups = 1
 
     def people(self, x: Array, points: Array) -> People:
         shape = AbilityShape.of(*x.tolist())
@@ -60,9 +63,25 @@ class Shape(Term):
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         return np.asarray(_INFORMATION * n_students * np.array([6.0, 24.0]))
 
-    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        most = np.array(LARGEST_SHAPE)
-        return -most, most
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population(Term):
+    """The students' mean and the logarithm of their standard deviation."""
+
+    name = POPULATION
+    asks = (("population", True),)
+    size = 2
+
+    def designs(self, rows: Contexts) -> Designs:
+        rated = (~at_answers(rows)).astype(float)[:, None] * np.eye(2)[:, None]
+        return {"mean": sparse.csr_array(rated[0]), "log_sd": sparse.csr_array(rated[1])}
+
+    def table(self, x: Array) -> Array:
+        """Mean and standard deviation."""
+        return np.array([x[0], np.exp(x[1])])
+
+    def parameters(self, table: Array) -> Array:
+        return np.array([table[0], np.log(table[1])])
 
 
 def _may_have_a_shape(ratings: Ratings, config: FitConfig) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import Array, Mask
+from raterlens.base.arrays import Mask
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted
 from raterlens.capability.yardstick import LARGEST_SLOPE
@@ -41,6 +41,7 @@ class SharedBias(RaterTerm):
 
     effect: Effect
     name = BIAS
+    bound = (-LARGEST_SLOPE, LARGEST_SLOPE)
     covarying = True
     asks = (("biased", True),)
     parts = (
@@ -75,10 +76,6 @@ class SharedBias(RaterTerm):
 
     def designs(self, rows: Contexts) -> Designs:
         return {"loading": rows_of(self.effect.design, rows.rater)}
-
-    def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        most = np.full(self.size, LARGEST_SLOPE)
-        return -most, most
 
 
 @dataclass(frozen=True, slots=True)
