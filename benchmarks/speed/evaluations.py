@@ -20,8 +20,9 @@ from raterlens.estimation.facets_estimate import FacetsEstimate, information_sca
 from raterlens.estimation.methods import estimate
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.ratings.coded import Ratings
 
 Array = NDArray[np.float64]

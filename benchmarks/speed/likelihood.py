@@ -15,8 +15,9 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import pseudo_ratings
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings, open_packed
 

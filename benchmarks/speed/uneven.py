@@ -16,8 +16,9 @@ import polars as pl
 import raterlens as rl
 from raterlens.estimation.methods import estimate
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 
 STUDENTS, RATERS, ITEMS, PER_STUDENT, SEEDED = 10_000, 43, 4, 2, 40
 SCALES = ("rating scale", "partial credit", "graded")

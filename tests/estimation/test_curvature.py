@@ -10,9 +10,10 @@ from raterlens.estimation.curvature import as_bent, joint_inverse, own_curvature
 from raterlens.estimation.facets_estimate import information_scale
 from raterlens.estimation.methods import estimate
 from raterlens.inference.covariance import in_full
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.facets import redundancy
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from raterlens.estimation.methods import Conditional, Laplace, corner_step, esti
 from raterlens.estimation.optimiser import Estimate
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.priors import pseudo_ratings
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.models.responses import CORNER
 from raterlens.models.signal_detection import LatentClassModel
 from tests.support.facets_models import assert_gradient, by_hand, make, setting

@@ -14,8 +14,9 @@ from raterlens.estimation.quadrature import LEAST_SPREAD, _height, _known_well, 
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.nodes import Nodes, accuracy_for
 from raterlens.likelihood.priors import FREEDOM, PanelPrior
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from tests.support.facets_models import setting
 
 

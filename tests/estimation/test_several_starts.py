@@ -13,8 +13,9 @@ from raterlens.config.limits import AGREEING_STARTS, STARTED_RATINGS
 from raterlens.estimation.facets_estimate import Known
 from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Search
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.models.terms.shape import SHAPE
 from tests.support.facets_models import by_hand
 

@@ -13,9 +13,10 @@ from raterlens.capability.population import Histogram, Normal
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.marks import Marks
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.ratings.coded import Ratings
 
 RATERS = 6

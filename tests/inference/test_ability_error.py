@@ -12,8 +12,9 @@ from raterlens.inference import ability_error
 from raterlens.inference.ability_error import _gradient, ability_errors
 from raterlens.inference.covariance import Covariance
 from raterlens.models.anchors import anchor
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.ratings.packed import StoredRatings, open_packed
 from tests.support.piece_ratings import ratings_of as pieces_of
 

@@ -11,8 +11,9 @@ from raterlens.inference.covariance import (
     stretch_of_abilities,
 )
 from raterlens.likelihood.priors import pseudo_ratings
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from tests.support.facets_models import somewhere
 
 # Central differences of exact gradients in double precision.

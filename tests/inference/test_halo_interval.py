@@ -10,8 +10,9 @@ from raterlens.estimation.methods import estimate
 from raterlens.inference import tables as halo_interval
 from raterlens.inference.covariance import Covariance
 from raterlens.inference.tables import halo_estimates
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 
 
 def fit_of(true: float, **options):

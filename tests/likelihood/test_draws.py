@@ -14,8 +14,9 @@ from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.models.responses import Graded
 from raterlens.models.terms.draws import DRAW, Draws
 from raterlens.ratings.groupings import counted_once, inconsistent_raters, with_draws

@@ -11,8 +11,9 @@ from raterlens.likelihood.marginal import bound
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo, pseudo_ratings
 from raterlens.likelihood.readings import Readings
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from tests.support.facets_models import assert_gradient, make, ratings_of, setting, somewhere
 
 

@@ -15,9 +15,10 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPrior, pseudo_ratings
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.facets import centre, redundancy
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.models.terms.group_means import GroupMeans
 from tests.support.facets_models import assert_gradient, by_differences, somewhere
 

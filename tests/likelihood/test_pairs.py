@@ -14,8 +14,9 @@ from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.models.term import Term
 from tests.support.pairs import NoAbility, Order, Tie, as_pairs
 

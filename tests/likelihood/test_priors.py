@@ -8,8 +8,9 @@ from scipy import optimize, stats
 import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.likelihood.priors import FREEDOM, PanelPrior
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 
 
 def model_of(ratings, model="gmf"):

@@ -9,8 +9,9 @@ from raterlens.capability.links import get_link
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.priors import Pseudo
 from raterlens.likelihood.readings import LEAST_SPREAD
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from tests.support.halo_problems import KINDS, NODES, problem_of
 
 

@@ -11,8 +11,9 @@ import pytest
 import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.estimation.methods import estimate
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 WRITING = {"student": "pid", "rater": ["rater", "topic"], "items": ["spe", "coh", "str", "gra", "con"]}

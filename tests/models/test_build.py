@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.models.responses import Adjacent, Capped, Graded, Linked
 from tests.support.facets_models import ordered
 

@@ -11,8 +11,9 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.methods import estimate
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.models.responses import CORNER, Capped, Linked, Predictor
 from tests.support.facets_models import ordered
 

@@ -19,9 +19,10 @@ from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import pseudo_ratings
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.facets import centre, placed, redundancy
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.models.term import Contexts
 from raterlens.models.terms.per_rater import Effect
 from raterlens.models.terms.rater_interactions import block_of, interacting_facets

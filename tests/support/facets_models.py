@@ -12,8 +12,9 @@ from raterlens import Ratings
 from raterlens.capability.links import get_link
 from raterlens.estimation.facets_estimate import starting_values
 from raterlens.likelihood.priors import pseudo_ratings
-from raterlens.models.build import Options, build, with_known
+from raterlens.models.build import build, with_known
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.models.terms.known import KNOWN
 from raterlens.models.terms.shape import Population
 from raterlens.ratings.coded import Facet, KnownAnswers

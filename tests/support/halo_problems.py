@@ -8,8 +8,9 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 
 NODES = Nodes.equally_spaced(-6, 6, 0.25)
 KINDS = [

@@ -15,8 +15,9 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo, pseudo_ratings
-from raterlens.models.build import Options, build, with_known
+from raterlens.models.build import build, with_known
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.ratings.coded import Facet, KnownAnswers
 from tests.support.pairs import Order, Tie, as_pairs
 

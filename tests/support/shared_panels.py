@@ -10,8 +10,9 @@ import raterlens as rl
 from raterlens import Ratings
 from raterlens.likelihood.priors import Ridge, pseudo_ratings
 from raterlens.likelihood.shared import shared_marginal
-from raterlens.models.build import Options, build, with_known
+from raterlens.models.build import build, with_known
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 
 

@@ -9,9 +9,9 @@ from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
 from raterlens.inference.covariance import check_kind
-from raterlens.models.build import EVERY_PART, KINDS, Options
+from raterlens.models.build import EVERY_PART, KINDS
 from raterlens.models.registry import MODELS
-from raterlens.models.requested import refuse_clashes
+from raterlens.models.requested import Options, refuse_clashes
 from raterlens.models.terms.shared_bias import obstacle
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import inconsistent_raters

@@ -49,10 +49,11 @@ from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPrior
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold
-from raterlens.models.build import COVARYING, Options, build, model_options, with_known
+from raterlens.models.build import COVARYING, build, model_options, with_known
 from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import Covariates, read_covariates
 from raterlens.models.facets import FacetsModel, redundancy
+from raterlens.models.requested import Options
 from raterlens.models.terms.halo import ONCE
 from raterlens.models.terms.shared_bias import trusted_raters, untested_bias
 from raterlens.ratings.coded import Ratings

@@ -33,10 +33,11 @@ from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.anchors import anchors_from, hold
-from raterlens.models.build import Options, build
+from raterlens.models.build import build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import redundancy
 from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
 from raterlens.models.terms.draws import DRAW
 from raterlens.models.terms.rater_interactions import interacting_facets
 from raterlens.ratings.coded import Ratings, to_backend

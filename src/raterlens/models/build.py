@@ -1,16 +1,15 @@
 """From a model's name and options to a model on the data."""
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
-from raterlens.base.arrays import Array, Indices, Mask
-from raterlens.capability.links import Link, get_link
-from raterlens.config import Fair, FitConfig, GroupMeansKind, HaloKind
+from raterlens.base.arrays import Indices
+from raterlens.capability.links import get_link
+from raterlens.config import FitConfig
 from raterlens.config.fit_config import facets_of
 from raterlens.models.facets import FacetsModel
 from raterlens.models.marks import Marks
-from raterlens.models.registry import MODELS, Spec
-from raterlens.models.requested import PARTS
+from raterlens.models.registry import MODELS
+from raterlens.models.requested import PARTS, Options, Setting
 from raterlens.models.responses import Adjacent, Capped, Graded, Linked, Response
 from raterlens.models.term import Contexts, Term
 from raterlens.models.terms.difficulties import Difficulties, FacetLevels
@@ -36,60 +35,10 @@ from raterlens.models.terms.thresholds import Thresholds
 from raterlens.ratings.coded import Ratings
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """A user's choices about a facets model."""
-
-    spec: Spec
-    link: Link
-    scale: str = "rating scale"
-    """How ordered scores get their thresholds: `rating scale`, `partial credit` or `graded`; no matter with two
-    categories. Marks on a `continuous` scale have none."""
-    item_slopes: bool = False
-    covariates: Array | None = None
-    """(raters, columns), a column of ones first: slopes and severities are explained by them."""
-    halo: HaloKind = "none"
-    """Whether the scores of a reading share more than ability: in logits, as much by every rater (`common`) or not
-    (`rater`), or on the scale of ability."""
-    smooth: bool = False
-    """Whether the shape of the students' distribution is estimated, or taken for normal."""
-    pieces: bool = False
-    """Whether a student's pieces of work differ."""
-    interactions: tuple[str, ...] = ()
-    """Facets that raters interact with, `item` among them."""
-    groups: GroupMeansKind = "none"
-    """Whether groups of students have means, and by what."""
-    fair: Fair = "within"
-    """Whether abilities rest on what a student's group says."""
-    rater_thresholds: Literal["none", "drawn", "free"] = "none"
-    """Whether raters have thresholds of their own around those of all, from a distribution or each by itself."""
-    draws: Mask | None = None
-    """(raters,): whose answers to the same question share more than ability; None: nobody's."""
-    population: bool = False
-    """Whether students are of another population than the one that the scale was made for."""
-    biased: bool = False
-    """Whether raters share a second ability."""
-    marks: Marks | None = None
-    """The scale of marks, where it is continuous and that of an earlier fit; else it is that of the ratings."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Setting:
-    """All that terms are made from."""
-
-    rows: Contexts
-    """Those of ratings, or any others."""
-    response: Response
-    options: Options
-    known_highest: Indices | None = None
-    """(items,): the highest score of each, as far as it is known beside the rows."""
-    ratings: Ratings | None = None
-    """Those that the rows are of, if any."""
-
-    @property
-    def model(self) -> FacetsModel:
-        terms = [term for kind in KINDS for term in kind.asked_by(self)]
-        return FacetsModel(self.rows, tuple(terms), self.response.lever)
+def model_of(at: Setting) -> FacetsModel:
+    """The model with all terms that its options ask for."""
+    terms = [term for kind in KINDS for term in kind.asked_by(at)]
+    return FacetsModel(at.rows, tuple(terms), at.response.lever)
 
 
 def build(
@@ -104,7 +53,7 @@ def build(
     is known to have higher scores.
     """
     response = response_of(n_categories or ratings.n_categories, ratings.score_step, options)
-    return Setting(Contexts.of(ratings), response, options, known_highest, ratings).model, response
+    return model_of(Setting(Contexts.of(ratings), response, options, known_highest, ratings)), response
 
 
 KINDS: tuple[type[Term], ...] = (

@@ -17,11 +17,12 @@ from raterlens.capability.curves import Curve, curve_of
 from raterlens.capability.index import NEARBY, OwnCurves
 from raterlens.capability.links import get_link
 from raterlens.config import Fair, GroupMeansKind
-from raterlens.models.build import COVARYING, KINDS, Options, Setting, response_of
+from raterlens.models.build import COVARYING, KINDS, model_of, response_of
 from raterlens.models.facets import FacetsModel
 from raterlens.models.marks import Marks
 from raterlens.models.panel import Panel, PanelSpread, Rows, SlopeLimits
 from raterlens.models.registry import MODELS, own_slopes
+from raterlens.models.requested import Options, Setting
 from raterlens.models.responses import Linked, Response
 from raterlens.models.term import Contexts
 from raterlens.models.terms.halo import in_logits
@@ -153,7 +154,7 @@ class Calibration:
         """The model on these rows, by the codes of the fit, with its parameters."""
         options = self.options(population=False)
         response = response_of(len(self.scores), self.score_step, options)
-        model = Setting(rows, response, options, self._highest).model
+        model = model_of(Setting(rows, response, options, self._highest))
         parameters = [term.parameters(self.effects[term.name]) for term in model.terms]
         return model, response, np.concatenate(parameters)
 

@@ -1,4 +1,4 @@
-"""Parts of a request, which of them do not go together, and terms that ratings may show.
+"""Parts of a request, which of them do not go together, options of a model, and terms that ratings may show.
 
 A term says in its own file which part of a request it is and what it does not go with (`Part`), and what ratings that
 show it look like (`Candidate`); what is here is about methods, links, errors and raters.
@@ -6,12 +6,20 @@ show it look like (`Candidate`); what is here is about methods, links, errors an
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.config import FitConfig
+from raterlens.capability.links import Link
+from raterlens.config import Fair, FitConfig, GroupMeansKind, HaloKind
 from raterlens.ratings.coded import Ratings
+
+if TYPE_CHECKING:
+    from raterlens.models.marks import Marks
+    from raterlens.models.registry import Spec
+    from raterlens.models.responses import Response
+    from raterlens.models.term import Contexts
 
 WITHOUT = ...
 """The value of a part that messages name without one."""
@@ -95,6 +103,57 @@ def refuse_clashes(parts: Iterable[Part], config: FitConfig, ratings: Ratings | 
                 value=asked.value if found.value is WITHOUT else found.value,
                 option=found.name,
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A user's choices about a facets model."""
+
+    spec: "Spec"
+    link: Link
+    scale: str = "rating scale"
+    """How ordered scores get their thresholds: `rating scale`, `partial credit` or `graded`; no matter with two
+    categories. Marks on a `continuous` scale have none."""
+    item_slopes: bool = False
+    covariates: Array | None = None
+    """(raters, columns), a column of ones first: slopes and severities are explained by them."""
+    halo: HaloKind = "none"
+    """Whether the scores of a reading share more than ability: in logits, as much by every rater (`common`) or not
+    (`rater`), or on the scale of ability."""
+    smooth: bool = False
+    """Whether the shape of the students' distribution is estimated, or taken for normal."""
+    pieces: bool = False
+    """Whether a student's pieces of work differ."""
+    interactions: tuple[str, ...] = ()
+    """Facets that raters interact with, `item` among them."""
+    groups: GroupMeansKind = "none"
+    """Whether groups of students have means, and by what."""
+    fair: Fair = "within"
+    """Whether abilities rest on what a student's group says."""
+    rater_thresholds: Literal["none", "drawn", "free"] = "none"
+    """Whether raters have thresholds of their own around those of all, from a distribution or each by itself."""
+    draws: Mask | None = None
+    """(raters,): whose answers to the same question share more than ability; None: nobody's."""
+    population: bool = False
+    """Whether students are of another population than the one that the scale was made for."""
+    biased: bool = False
+    """Whether raters share a second ability."""
+    marks: "Marks | None" = None
+    """The scale of marks, where it is continuous and that of an earlier fit; else it is that of the ratings."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """All that terms are made from."""
+
+    rows: "Contexts"
+    """Those of ratings, or any others."""
+    response: "Response"
+    options: Options
+    known_highest: Indices | None = None
+    """(items,): the highest score of each, as far as it is known beside the rows."""
+    ratings: Ratings | None = None
+    """Those that the rows are of, if any."""
 
 
 CLEAR = 0.001

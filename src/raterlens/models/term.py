@@ -33,9 +33,8 @@ from raterlens.ratings.coded import Codes, Ratings
 
 if TYPE_CHECKING:
     from raterlens.config import FitConfig
-    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
-    from raterlens.models.requested import Part
+    from raterlens.models.requested import Part, Setting
 
 
 PredictorName = Literal[

@@ -197,7 +197,7 @@ class Assignment:
     student: Indices
     rater: Indices
     kind: NDArray[np.int8]
-    """What it is, as a place in KINDS"""
+    """Kind, as a place in KINDS"""
 
     def loads(self, n_raters: int) -> NDArray[np.int64]:
         return np.bincount(self.rater, minlength=n_raters)

@@ -44,9 +44,9 @@ class Spreads:
     severity_spread: float = 0.7
     difficulty_spread: float = 1.0
     threshold_spread: float = 0.0
-    """Of each rater's own thresholds around those of all."""
+    """Spread of each rater's own thresholds around those of all."""
     group_spread: float = 0.7
-    """Of mean abilities of groups of students."""
+    """Spread of mean abilities of groups of students."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

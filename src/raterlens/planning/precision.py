@@ -253,7 +253,7 @@ def _quadrature(tables: ReadingTables, slope: Array, raters: NDArray[np.int64]) 
 def _reckoned(
     tables: ReadingTables, raters: NDArray[np.int64], outcomes: _Outcomes, cut: float
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Of each student information, variance of abilities, second and first moments of how their estimates move with
+    """Each student's information, variance of abilities, second and first moments of how their estimates move with
     the parameters, and accuracy."""
     t = tables.nodes.points
     readings, chance, posterior = raters.shape[1], outcomes.chance, outcomes.posterior

@@ -8,11 +8,11 @@ import numpy as np
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.capability.links import Link
+from raterlens.models.requested import Setting
 from raterlens.models.term import Beginning, Contexts, Designs, PredictorName, Term, one_per_row
 from raterlens.ratings.coded import Tally
 
 if TYPE_CHECKING:
-    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 DIFFICULTY = "difficulty"
@@ -29,7 +29,7 @@ class Difficulties(Term):
     levels = ("item",)
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         yield cls(at.rows.n_items, at.options.spec.difficulty_on_ability_scale)
 
     @property
@@ -73,7 +73,7 @@ class FacetLevels(Difficulties):
     covarying = False
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         on_ability = at.options.spec.difficulty_on_ability_scale
         for place, (facet, size) in enumerate(at.rows.facet_sizes.items()):
             yield cls(size, on_ability, facet_name(facet), place)

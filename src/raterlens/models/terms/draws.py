@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raterlens.base.arrays import Array, Mask
-from raterlens.models.requested import Part, of_ratings
+from raterlens.models.requested import Part, Setting, of_ratings
 from raterlens.models.term import RATING_INFORMATION, Contexts, Designs, Term, rows_of
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 from raterlens.ratings.groupings import inconsistent_raters
 
 if TYPE_CHECKING:
-    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 DRAW = "draw"
@@ -52,7 +51,7 @@ class Draws(RaterTerm):
     )
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         some = at.options.draws
         if some is not None and some.any():
             yield cls.of(some, FLATTENING[at.options.link.name])

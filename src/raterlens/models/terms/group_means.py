@@ -19,14 +19,13 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, listed
 from raterlens.config import FitConfig, GroupMeansKind
 from raterlens.config.limits import ADAPTED_SETS, STUDENTS_PER_SET
-from raterlens.models.requested import NEAR, Candidate, Part, of_ratings, unsaid
+from raterlens.models.requested import NEAR, Candidate, Part, Setting, of_ratings, unsaid
 from raterlens.models.term import People, Term
 from raterlens.ratings.coded import Facet, Ratings
 from raterlens.ratings.design import components
 from raterlens.ratings.groupings import with_sets_of_raters
 
 if TYPE_CHECKING:
-    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 GROUP_MEAN = "group"
@@ -66,7 +65,7 @@ class GroupMeans(Term):
     )
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         if at.options.groups != "none" and at.ratings is not None:
             yield cls.of(at.ratings, at.options.groups, across=at.options.fair == "across")
 

@@ -18,7 +18,7 @@ from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig
-from raterlens.models.requested import PROMISING, Candidate, Part, of_ratings, says
+from raterlens.models.requested import PROMISING, Candidate, Part, Setting, of_ratings, says
 from raterlens.models.term import RATING_INFORMATION, Contexts, Designs, Term, rows_of
 from raterlens.models.terms.group_means import has_groups
 from raterlens.models.terms.per_rater import Effect, RaterTerm
@@ -27,7 +27,6 @@ from raterlens.ratings.groupings import one_each, read_once, readings_in, readin
 from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
-    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 HALO, IMPRESSION, PIECE = "halo", "impression", "piece"
@@ -98,7 +97,7 @@ class Halo(RaterTerm):
     )
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         n, kind = at.rows.n_raters, at.options.halo
         if kind in ("common", "rater"):
             yield cls(Effect.common(n) if kind == "common" else Effect.each(n))

@@ -11,7 +11,7 @@ from raterlens.base.arrays import Array
 from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE
 from raterlens.config import FitConfig
 from raterlens.config.limits import COMPARED_ITEMS
-from raterlens.models.requested import Candidate, Part, says
+from raterlens.models.requested import Candidate, Part, Setting, says
 from raterlens.models.term import Contexts, Designs, Term, one_per_row
 from raterlens.models.terms.halo import ON_ABILITY
 from raterlens.models.terms.rater_interactions import RATER_ITEM
@@ -19,7 +19,6 @@ from raterlens.models.terms.thresholds import CREDIT
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 ITEM_SLOPE = "item_slope"
@@ -40,7 +39,7 @@ class ItemSlopes(Term):
     parts = (Part("item slopes", "item_slopes", says("item_slopes", True)),)
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         if at.options.item_slopes:
             yield cls(at.rows.n_items)
 

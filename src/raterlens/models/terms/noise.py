@@ -9,12 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array
-from raterlens.models.requested import Part, says
+from raterlens.models.requested import Part, Setting, says
 from raterlens.models.term import Contexts, Designs, Term, one_per_row
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 
 if TYPE_CHECKING:
-    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 NOISE = "noise"
@@ -57,7 +56,7 @@ class Noise(RaterTerm):
     )
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         n, least = at.rows.n_raters, at.response.least_noise
         if least:
             common = at.options.spec.slopes(n, None).size == 1

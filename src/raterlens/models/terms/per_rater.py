@@ -3,19 +3,15 @@ apart, and severities, how much lower than others it scores."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE, LARGEST_SLOPE
-from raterlens.models.requested import Candidate, unsaid
+from raterlens.models.requested import Candidate, Setting, unsaid
 from raterlens.models.term import START_SLOPE, Beginning, Contexts, Designs, Offsets, Term, rows_of
 from raterlens.models.terms.difficulties import pass_rates, through
-
-if TYPE_CHECKING:
-    from raterlens.models.build import Setting
 
 SLOPE, SEVERITY = "slope", "severity"
 SMALLEST_COMMON_SLOPE = 0.01
@@ -119,7 +115,7 @@ class Severities(RaterTerm):
     covarying = True
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         n, covariates = at.rows.n_raters, at.options.covariates
         yield cls(Effect.each(n) if covariates is None else Effect.explained(covariates))
 
@@ -141,7 +137,7 @@ class Slopes(RaterTerm):
     covarying = True
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         yield cls(at.options.spec.slopes(at.rows.n_raters, at.options.covariates))
 
     @property

@@ -6,7 +6,6 @@ would tell these from the rater's severity and the level's difficulty.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,14 +15,11 @@ from raterlens.base.text import Message, Option, counted
 from raterlens.config import FitConfig
 from raterlens.config.fit_config import facets_of
 from raterlens.config.limits import ADAPTED_PARAMETERS, INTERACTION_CELLS
-from raterlens.models.requested import Candidate, Part, says, unsaid
+from raterlens.models.requested import Candidate, Part, Setting, says, unsaid
 from raterlens.models.term import Contexts, Designs, Term, one_per_row
 from raterlens.models.terms.difficulties import facet_name
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import components
-
-if TYPE_CHECKING:
-    from raterlens.models.build import Setting
 
 ITEM = "item"
 _BLOCK = "interaction "
@@ -55,7 +51,7 @@ class Interaction(Term):
     )
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         for facet in at.options.interactions:
             yield cls.of(at.rows, facet)
 

@@ -16,12 +16,11 @@ from scipy import linalg, sparse
 from raterlens.base.arrays import Array
 from raterlens.config import FitConfig
 from raterlens.config.limits import ADAPTED_PARAMETERS
-from raterlens.models.requested import Candidate, unsaid
+from raterlens.models.requested import Candidate, Setting, unsaid
 from raterlens.models.term import Contexts, Designs, Term, one_per_row
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 RATER_THRESHOLD = "rater threshold"
@@ -41,7 +40,7 @@ class RaterThresholds(Term):
     asks = (("rater_thresholds", "drawn"),)
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         n_steps, kind = at.response.n_categories - 1, at.options.rater_thresholds
         if kind != "none" and n_steps > 1:
             yield cls(at.rows.n_raters, n_steps, at.options.scale == "graded", kind == "drawn")

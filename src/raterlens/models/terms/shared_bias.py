@@ -8,7 +8,6 @@ only relabel a_r. Of zeta's two directions the one is taken in which most raters
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -18,14 +17,11 @@ from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.config import FitConfig
-from raterlens.models.requested import Part, says
+from raterlens.models.requested import Part, Setting, says
 from raterlens.models.term import Contexts, Designs, Term, rows_of
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
-
-if TYPE_CHECKING:
-    from raterlens.models.build import Setting
 
 BIAS = "bias"
 ENOUGH_KNOWN = 20
@@ -57,7 +53,7 @@ class SharedBias(RaterTerm):
     )
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         if at.options.biased:
             yield cls.of(np.ones(at.rows.n_raters, dtype=bool))
 

@@ -19,13 +19,12 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import InputError
 from raterlens.capability.yardstick import LARGEST_EFFECT
-from raterlens.models.requested import Candidate, unsaid
+from raterlens.models.requested import Candidate, Setting, unsaid
 from raterlens.models.term import Beginning, Contexts, Designs, Term, at_answers
 from raterlens.models.terms.difficulties import through
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
-    from raterlens.models.build import Setting
     from raterlens.models.facets import FacetsModel
 
 THRESHOLD = "threshold"
@@ -47,7 +46,7 @@ class Thresholds(Term):
     name = THRESHOLD
 
     @classmethod
-    def asked_by(cls, at: "Setting") -> Iterator[Term]:
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
         n_steps, scale = at.response.n_categories - 1, at.options.scale
         if n_steps < 2 or at.response.least_noise:
             return
