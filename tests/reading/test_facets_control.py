@@ -125,18 +125,18 @@ LINE = Line(6, "Models = ...", "study.txt")
 @pytest.mark.parametrize(
     ("text", "scored", "own_thresholds", "unused", "bounds"),
     [
-        ("?,?,?,R3", ("R", 3), (), (), []),
-        ("?,?,#,R", ("R", 9), (2,), (), []),
-        ("?,X,1-3,D", ("D", 1), (), (1,), [(2, range(1, 4))]),
-        ("?B,2#,?B,D2", ("D", 2), (1,), (), [(1, range(2, 3))]),
-        ("?,?,?,M", ("M", 1), (), (), []),
+        ("?,?,?,R3", ("R", 3), [], [], []),
+        ("?,?,#,R", ("R", 9), [2], [], []),
+        ("?,X,1-3,D", ("D", 1), [], [1], [(2, range(1, 4))]),
+        ("?B,2#,?B,D2", ("D", 2), [1], [], [(1, range(2, 3))]),
+        ("?,?,?,M", ("M", 1), [], [], []),
     ],
 )
-def test_a_model(text: str, scored: tuple, own_thresholds: tuple, unused: tuple, bounds: list) -> None:
+def test_a_model(text: str, scored: tuple, own_thresholds: list, unused: list, bounds: list) -> None:
     model = read_model(LINE, text)
     assert model.scored({}) == scored
-    assert (model.own_thresholds, model.unused, model.bounds()) == (own_thresholds, unused, bounds)
-    assert model.interactions == tuple(place for place, sign in enumerate(text.split(",")) if "B" in sign)
+    assert (model.signed("#"), model.unused, model.bounds()) == (own_thresholds, unused, bounds)
+    assert model.signed("B") == [place for place, sign in enumerate(text.split(",")) if "B" in sign]
 
 
 @pytest.mark.parametrize(

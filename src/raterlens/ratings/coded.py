@@ -203,6 +203,12 @@ class Ratings:
         aside = (self.piece, self.draw, self.group)
         return (*self.facets, *(facet for facet in aside if facet is not None), *self.beside)
 
+    def with_each_facet(self, change: Callable[[Facet], Facet]) -> dict[str, Any]:
+        """All columns besides student, rater and item, changed, by their fields."""
+        aside = {"piece": self.piece, "draw": self.draw, "group": self.group}
+        found: dict[str, Any] = {role: change(facet) for role, facet in aside.items() if facet is not None}
+        return found | {name: tuple(map(change, getattr(self, name))) for name in ("facets", "beside")}
+
     @property
     def student_groups(self) -> Codes | None:
         """(students,): the code of each student's group; None without groups."""
@@ -320,9 +326,6 @@ class Ratings:
         rater, raters = left(self.rater, self.raters)
         item, items = left(self.item, self.items)
 
-        def chosen(facet: Facet | None) -> Facet | None:
-            return facet and Facet(facet.name, *left(facet.codes, facet.labels))
-
         there = set(raters.cast(pl.String)) if self.trusted else ()
         known = self.known
         if known is not None:
@@ -338,12 +341,8 @@ class Ratings:
             items=items,
             notes=self.notes,
             backend=self.backend,
-            facets=tuple(Facet(facet.name, *left(facet.codes, facet.labels)) for facet in self.facets),
-            beside=tuple(Facet(facet.name, *left(facet.codes, facet.labels)) for facet in self.beside),
             known=known,
-            piece=chosen(self.piece),
-            draw=chosen(self.draw),
-            group=chosen(self.group),
+            **self.with_each_facet(lambda facet: Facet(facet.name, *left(facet.codes, facet.labels))),
             trusted=tuple(rater for rater in self.trusted if rater in there),
             score_step=self.score_step,
         )
@@ -454,9 +453,10 @@ def joined(parts: Sequence[Ratings]) -> Ratings:
         return first
     before = np.cumsum([0, *(part.n_students for part in parts)], dtype=np.int32)
 
-    def together(facets: Sequence[Facet | None]) -> Facet | None:
-        own = [facet for facet in facets if facet is not None]
-        return replace(own[0], codes=np.concatenate([facet.codes for facet in own])) if own else None
+    codes = {
+        own[0].name: np.concatenate([facet.codes for facet in own])
+        for own in zip(*(part.further for part in parts), strict=True)
+    }
 
     return replace(
         first,
@@ -465,17 +465,7 @@ def joined(parts: Sequence[Ratings]) -> Ratings:
         item=np.concatenate([part.item for part in parts]),
         score=np.concatenate([part.score for part in parts]),
         students=pl.concat([part.students for part in parts]),
-        facets=tuple(
-            replace(facet, codes=np.concatenate([part.facets[f].codes for part in parts]))
-            for f, facet in enumerate(first.facets)
-        ),
-        beside=tuple(
-            replace(facet, codes=np.concatenate([part.beside[f].codes for part in parts]))
-            for f, facet in enumerate(first.beside)
-        ),
-        piece=together([part.piece for part in parts]),
-        draw=together([part.draw for part in parts]),
-        group=together([part.group for part in parts]),
+        **first.with_each_facet(lambda facet: replace(facet, codes=codes[facet.name])),
         known=joined_answers([(int(n), part.known) for n, part in zip(before[:-1], parts, strict=True)]),
     )
 

@@ -1,5 +1,6 @@
 """A FACETS control file: syntax, labels, models and specifications."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -55,6 +56,16 @@ class Line:
 
     def refuse(self, what: str, advice: str) -> NoReturn:
         raise InputError(f"{self.file!r}, line {self.number:,}: {what}", advice, value=self.text)
+
+    def real(self, text: str, what: str, advice: str) -> float:
+        """A finite number."""
+        try:
+            value = float(text)
+        except ValueError:
+            self.refuse(f"{what} {shortened(text)} is not a number", advice)
+        if not math.isfinite(value):
+            self.refuse(f"{what} {shortened(text)} is not a finite number", "correct it")
+        return value
 
 
 def lines_of(text: str, file: str) -> Iterator[Line]:
@@ -206,14 +217,7 @@ def _elements(facet: FacetLabels, line: Line) -> None:
         line.refuse(f"{shortened(numbers)} is not an element number", "write an element as in: 7 = Ann")
     if weight not in ("", "1", "1.0") or target:
         line.refuse("weights and merged elements are not supported", "take them out, or prepare the data so")
-    try:
-        value = float(measure) if measure else None
-    except ValueError:
-        line.refuse(
-            f"the measure {shortened(measure)} is not a number", "write an element as in: 7 = Ann, 0.5"
-        )
-    if value is not None and not abs(value) < float("inf"):
-        line.refuse(f"the measure {shortened(measure)} is not a finite number", "correct it")
+    value = line.real(measure, "the measure", "write an element as in: 7 = Ann, 0.5") if measure else None
     if len(covered) > MOST:
         line.refuse(
             f"{shortened(numbers)} are {len(covered):,} elements", f"name at most {MOST:,} in one range"
@@ -280,19 +284,13 @@ class Model:
         return kind, int(size) if size else HIGHEST if kind == "R" else 1
 
     @property
-    def own_thresholds(self) -> tuple[int, ...]:
-        """The places of facets each of whose elements has thresholds of its own."""
-        return tuple(place for place, control in enumerate(self.places) if "#" in control)
-
-    @property
-    def unused(self) -> tuple[int, ...]:
+    def unused(self) -> list[int]:
         """The places of facets that the model leaves out."""
-        return tuple(place for place, control in enumerate(self.places) if control.upper() in ("", "X"))
+        return [place for place, control in enumerate(self.places) if control.upper() in ("", "X")]
 
-    @property
-    def interactions(self) -> tuple[int, ...]:
-        """The places of facets whose interaction is a term of the model."""
-        return tuple(place for place, control in enumerate(self.places) if "B" in control.upper())
+    def signed(self, sign: str) -> list[int]:
+        """The places of facets with a sign: # where each element has thresholds of its own, B for an interaction."""
+        return [place for place, control in enumerate(self.places) if sign in control.upper()]
 
     def bounds(self) -> list[tuple[int, range]]:
         """The places of facets of which the model takes some elements only, and these."""
@@ -315,13 +313,8 @@ def read_model(line: Line, text: str) -> Model:
             f"a facet is turned round in {shortened(text)}",
             "use Positive= for that; Raterlens has no such model",
         )
-    try:
-        if weight and float(weight) != 1:
-            line.refuse(
-                f"the model has the weight {weight}", "Raterlens weighs all ratings alike: take it out"
-            )
-    except ValueError:
-        line.refuse(f"the weight {shortened(weight)} is not a number", "take it out")
+    if weight and line.real(weight, "the weight", "take it out") != 1:
+        line.refuse(f"the model has the weight {weight}", "Raterlens weighs all ratings alike: take it out")
     return Model(places, scale, line)
 
 
@@ -338,13 +331,8 @@ def read_scale(line: Line, value: str, lines: Iterator[Line]) -> RatingScale:
         if not number.isdigit():
             row.refuse(f"{shortened(number)} is not a category", "write it as in: 2 = good")
         if anchored.upper().startswith("A") and threshold:
-            try:
-                scale.thresholds[int(number)] = float(threshold)
-            except ValueError:
-                row.refuse(
-                    f"the threshold {shortened(threshold)} is not a number",
-                    "write it as in: 2 = good, 0.4, A",
-                )
+            held = row.real(threshold, "the threshold", "write it as in: 2 = good, 0.4, A")
+            scale.thresholds[int(number)] = held
     return scale
 
 

@@ -104,12 +104,7 @@ def _replicated(control: Control, line: Line, fields: list[str]) -> tuple[int, l
         return 1, fields
     if control.by_label and not first[1:].replace(".", "").isdigit():
         return 1, fields
-    try:
-        times = float(first[1:])
-    except ValueError:
-        line.refuse(
-            f"{shortened(first)} is not a number of times", "write R3 before a rating that counts three times"
-        )
+    times = line.real(first[1:], "the weight", "write R3 before a rating that counts three times")
     if not times.is_integer() or times < 0:
         line.refuse(
             f"the weight {times:g} is not supported",
@@ -278,7 +273,7 @@ def _notes(control: Control, found: Observations) -> tuple[str, ...]:
         notes.append(
             f"not used, as they concern how FACETS iterates and reports: {listed(control.ignored, 6)}"
         )
-    if any(model.interactions for model in control.models):
+    if any(model.signed("B") for model in control.models):
         notes.append(TERMS_ONLY)
     dummies = [facet.name for facet in control.facets.values() if facet.dummy]
     if dummies:
@@ -455,7 +450,7 @@ def _scale(control: Control, roles: Roles, ratings: Ratings) -> str:
     }
     own = set()
     for model in control.models:
-        for facet in (control.places[place] for place in model.own_thresholds):
+        for facet in (control.places[place] for place in model.signed("#")):
             if facet not in known:
                 model.line.refuse(
                     f"each element of facet {facet} ({control.name(facet)}) has its own thresholds (#)",
@@ -475,7 +470,7 @@ def _interactions(control: Control, roles: Roles) -> tuple[tuple[str, ...], tupl
     known = {control.named(names[0]).number: part for part, names in parts.items() if len(names) == 1}
     terms, notes = [], []
     for model in control.models:
-        numbers = [control.places[place] for place in model.interactions]
+        numbers = [control.places[place] for place in model.signed("B")]
         pair = sorted((known.get(number, "") for number in numbers), key=lambda part: part != "rater")
         if len(pair) == 2 and pair[0] == "rater" and pair[1]:
             terms.append(":".join(pair))
@@ -492,7 +487,7 @@ def _thresholds(control: Control) -> tuple[float, ...] | None:
     if not anchored:
         return None
     scale = anchored[0]
-    if len(anchored) > 1 or any(model.own_thresholds for model in control.models):
+    if len(anchored) > 1 or any(model.signed("#") for model in control.models):
         scale.line.refuse(
             "thresholds of several scales are anchored", "Raterlens holds those of one shared scale"
         )

@@ -223,7 +223,7 @@ def _column(frame: pl.DataFrame, role: str) -> Codes:
 
 def _stream(query: _Query, path: Path, chunk: int) -> None:
     """Write a draft, chunk by chunk, and check it as a whole."""
-    roles, asked = query.roles, query.plan.asked
+    asked = query.plan.asked
     given = {role: np.zeros(len(labels), dtype=np.int64) for role, labels in query.labels.items()}
     seen = np.zeros(HIGHEST + 1, dtype=np.int64)
     found, scratch, kept = RowCounts(0, 0, 0, 0, 0), Scratch(path.parent), []
@@ -245,15 +245,13 @@ def _stream(query: _Query, path: Path, chunk: int) -> None:
         def with_codes(facet: Facet) -> Facet:
             return replace(facet, codes=taken(_facet(facet.name)))
 
-        aside: dict[str, Any] = {role: with_codes(getattr(header, role)) for role in roles.aside}
         return replace(
             header,
             student=taken("student"),
             rater=taken("rater"),
             item=taken("item"),
             score=scores.astype(np.int16),
-            facets=tuple(map(with_codes, header.facets)),
-            **aside,
+            **header.with_each_facet(with_codes),
         )
 
     per_student = given["student"][given["student"] > 0]

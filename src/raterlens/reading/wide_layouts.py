@@ -41,18 +41,8 @@ FEWEST_ROUNDED = 10
 """Rows in which a column must be the rounded mean of the others to be nothing else."""
 _NUMBER = re.compile(r"'?\d+(,\d+)?\s*[%/]?")
 FIELDS = (RATER, ITEM)
-_SEPARATORS = ("_", " ", ".", "-", ":", "/", "|")
 Split = dict[str, tuple[str, ...]]
 """Labels of each column that matches, in the order of the fields."""
-
-
-def likely_pattern(columns: Sequence[str]) -> str | None:
-    """A pattern that several columns fit as a grid of raters and items, to be suggested."""
-    for separator in _SEPARATORS:
-        pattern = f"{{rater}}{separator}{{item}}"
-        if is_grid(split_names(pattern, FIELDS, columns)):
-            return pattern
-    return None
 
 
 def split_names(pattern: str, fields: Sequence[str], columns: Sequence[str]) -> Split:
@@ -252,6 +242,14 @@ def numbered(table: Table) -> Table:
 
 
 _JOINTS = ("_", " ", ".", "-", ":", "/", "|", " - ", "__")
+
+
+def likely_pattern(columns: Sequence[str]) -> str | None:
+    """A pattern that several columns fit as a grid of raters and items, to be suggested."""
+    patterns = (f"{{rater}}{joint}{{item}}" for joint in _JOINTS)
+    return next((pattern for pattern in patterns if is_grid(split_names(pattern, FIELDS, columns))), None)
+
+
 _FRAMES = ("{} ({})", "{} [{}]")
 
 
@@ -427,9 +425,9 @@ def _raters_only(scores: Sequence[str], look: ColumnSample, findings: list[Findi
         return Spread()  # criteria of whom?
     if any(plain(name) in known("score, first") - {"y"} for name in scores):
         return Spread()  # no rater is called "score"
-    pattern, certain = _within_paths(scores), True
-    if not all(map(like_rater, scores)) and pattern == "{rater}":
-        pattern, certain = _affixed(scores)
+    pattern, certain = _shared_pattern(scores, paths=True)[0], True
+    if not all(map(like_rater, scores)) and pattern == RATER:
+        pattern, certain = _shared_pattern(scores, paths=False)
         certain &= not any(map(like_item, scores)) and _comparable(scores, look)
     called = [label for (label,) in split_names(pattern, (RATER,), scores).values()]
     if 2 * sum(map(like_item, called)) > len(called):
@@ -469,34 +467,20 @@ def _turned(pattern: str) -> bool:
     return pattern.index("{rater}") > pattern.index("{item}")
 
 
-def _within_paths(names: Sequence[str]) -> str:
-    """The pattern of names that are the same but for one part: "scores.gpt-4", "gpt-4/value"."""
-    start, end = (
-        _shared_start(names) if re.match(r"[\w ]+[./:]", names[0]) else "",
-        _shared_start([name[::-1] for name in names])[::-1],
-    )
-    start = start if start.endswith((".", "/", ": ")) else ""
-    spoken = end.startswith((".", "/", ": ")) or (end[:1] == "_" and tier(end[1:], "score") is not None)
-    end = end if spoken else ""
-    if (
-        not start + end
-        or any(len(name) <= len(start) + len(end) for name in names)
-        or {"{", "}"} & set(start + end)
-    ):
-        return "{rater}"
-    return f"{start}{{rater}}{end}"
-
-
-def _affixed(names: Sequence[str]) -> tuple[str, bool]:
-    """The pattern of names that share a beginning or an end ("Mark Ann", "Mark Bob"), and whether it is certain."""
+def _shared_pattern(names: Sequence[str], *, paths: bool) -> tuple[str, bool]:
+    """The pattern of names that are the same but for one part ("scores.gpt-4", "gpt-4/value", or, not only paths, "Mark
+    Ann"), and whether what they share says that they are scores, or nothing is shared."""
     start, end = _shared_start(names), _shared_start([name[::-1] for name in names])[::-1]
-    if not start and not end:
-        return "{rater}", True
-    if any(len(name) <= len(start) + len(end) for name in names) or {"{", "}"} & set(start + end):
-        return "{rater}", True
-    words = {word for word in plain(f"{start} {end}").split("_") if word}
+    words = {*plain(f"{start} {end}").split("_")}
     scored = bool(words & names_of("score")) or tier(start.strip(" _-:."), "rater") is not None
-    return f"{start}{{rater}}{end}", scored
+    if paths:
+        within = re.match(r"[\w ]+[./:]", names[0]) and start.endswith((".", "/", ": "))
+        spoken = end.startswith((".", "/", ": ")) or (end[:1] == "_" and tier(end[1:], "score") is not None)
+        start, end = start if within else "", end if spoken else ""
+    short = any(len(name) <= len(start) + len(end) for name in names)
+    if not start + end or short or {"{", "}"} & set(start + end):
+        return RATER, True
+    return f"{start}{RATER}{end}", scored
 
 
 def _shared_start(names: Sequence[str]) -> str:
