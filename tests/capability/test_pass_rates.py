@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from raterlens.capability.curves import AdjacentCurve
-from raterlens.capability.integrals import pass_and_fail
+from raterlens.capability.integrals import Grid, averages, pass_and_fail
 from raterlens.capability.links import LINKS, get_link
 
 # Adaptive quadrature is good to about 1e-12, relative to the share.
@@ -59,3 +59,24 @@ def test_steps_of_ordered_scores_are_averages_over_students():
     np.testing.assert_allclose(
         np.tensordot(curve.step_weights, curve.cumulative(s)[0], 1), curve.mean(s), rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("slope", [20.0, 80.0, 1e3, 1e7])
+def test_steep_slopes_are_averaged_over_what_lies_beyond_the_nodes(slope):
+    """Rates do not vanish at the ends of the nodes: of a slope of 10^7 nodes would have to reach to 10^9."""
+
+    def rate(x, rows):
+        return special.expit(x)[None]
+
+    at = slope * np.array([0.0, 0.7, -1.5])
+    found = averages(rate, np.full(3, slope), at, Grid(0.35, -40.0, 40.0), order=2)[:, 0]
+    for k in range(3):
+        for place, eta in enumerate(at):
+            wanted, _ = integrate.quad(
+                lambda t, k=k, eta=eta: special.expit(slope * t - eta) * t**k * stats.norm.pdf(t),
+                *(-12, 12),
+                points=[eta / slope + away / slope for away in (-40, 0, 40)],
+                limit=400,
+                epsabs=1e-13,
+            )
+            np.testing.assert_allclose(found[k, place], wanted, atol=1e-10)

@@ -42,6 +42,8 @@ _PER_ROW = 4_000
 _REST = 1e-16
 """Rest of functions that vanish."""
 _STEEPEST = 16.0
+_DENSE = 0.01
+"""Step of nodes, in standard deviations, below which sums beyond them are integrals to 1e-11."""
 """Slopes beyond it are left to readable code: compiled code goes over nodes beyond the grid, too."""
 
 
@@ -172,8 +174,12 @@ def _in_predictor(tables: Array, x: Array, a: Array, eta: Array, order: int) -> 
     as that of an exponential moves."""
     step, wide = x[1] - x[0], (_ABILITY_END + np.minimum(a, _STEEPEST)) * a
     eta = np.clip(eta, -x[-1] - wide, -x[0] + wide)
+    # Where nodes are dense, what lies beyond them is an integral: a slope of 10^6 would need 10^8 nodes.
+    dense = step < _DENSE * a
     before, after = (
-        int(np.ceil(max(beyond.max(), 0.0) / step)) if np.any(np.abs(tables[..., end]) > _REST) else 0
+        int(np.ceil(max(np.where(dense, 0.0, beyond).max(), 0.0) / step))
+        if np.any(np.abs(tables[..., end]) > _REST)
+        else 0
         for beyond, end in ((x[0] + eta + wide, 0), (wide - eta - x[-1], -1))
     )
     x = x[0] + step * np.arange(-before, len(x) + after)
@@ -181,7 +187,22 @@ def _in_predictor(tables: Array, x: Array, a: Array, eta: Array, order: int) -> 
     t = (x[:, None] + eta[:, None]) / a[:, None]
     phi = np.exp(-0.5 * t * t)
     found = [tables @ (phi * t**k if k else phi) for k in range(order + 1)]
-    return np.asarray(np.moveaxis(np.stack(found), 1, 2) * (step / (ROOT_2PI * a)))
+    sums = np.moveaxis(np.stack(found), 1, 2) * (step / (ROOT_2PI * a))
+    if dense.any():
+        for end, side in ((0, -1.0), (-1, 1.0)):
+            rest = _beyond((x[end] + side * step / 2 + eta) / a, step / a, side, order)
+            sums += tables[..., end].T[..., None] * np.where(dense, rest, 0.0)[:, None]
+    return np.asarray(sums)
+
+
+def _beyond(t: Array, step: Array, side: float, order: int) -> Array:
+    """(order + 1, ...): sums of t^k φ(t) over the nodes of this step below t (`side` -1) or above it (1), of which t is
+    half a step away: the integral and the first term of Euler and Maclaurin."""
+    phi, found = _normal(t), [special.ndtr(-side * t)]
+    for k in range(1, order + 1):
+        found.append(side * t ** (k - 1) * phi + ((k - 1) * found[k - 2] if k > 1 else 0.0))
+    rise = [(k * t ** (k - 1) if k else 0.0) - t ** (k + 1) for k in range(order + 1)]
+    return np.stack([one + side * step**2 / 24 * each * phi for one, each in zip(found, rise, strict=True)])
 
 
 def blocks(index: NDArray[np.intp], each: int = 64) -> Iterator[NDArray[np.intp]]:
