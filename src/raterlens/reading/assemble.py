@@ -36,6 +36,7 @@ from raterlens.reading.truth_columns import (
     answers_note,
     known_coding,
     one_answer_per_cell,
+    rows_that_differ,
     table_answers,
     trusted_raters,
 )
@@ -389,21 +390,15 @@ def label_notes(labels: Mapping[str, pl.Series]) -> list[str]:
 
 def check_groups(students: Levels, groups: Levels, kept: Mask, place: Callable[[int], str]) -> None:
     """Raise where a student is in two groups."""
-    rows = np.flatnonzero(kept)
-    student, group = students.codes[rows], groups.codes[rows]
-    first = np.zeros(len(students.labels), dtype=np.int32)
-    first[student[::-1]] = group[::-1]
-    other = np.flatnonzero(first[student] != group)
-    if not len(other):
+    if (rows := rows_that_differ(students.codes, groups.codes, np.flatnonzero(kept))) is None:
         return
-    row = int(other[0])
-    before = int(np.flatnonzero(student == student[row])[0])
-    who = shortened(students.labels[int(student[row])])
-    there, here = (shortened(groups.labels[int(group[at])]) for at in (before, row))
+    who = shortened(students.labels[int(students.codes[rows[0]])])
+    there, here = (groups.labels[int(groups.codes[row])] for row in rows)
     raise InputError(
-        f"student {who} is in group {there} at {place(int(rows[before]))}, but in {here} at {place(int(rows[row]))}",
+        f"student {who} is in group {shortened(there)} at {place(rows[0])}, but in {shortened(here)} at "
+        f"{place(rows[1])}",
         TWO_GROUPS,
-        value=groups.labels[int(group[row])],
+        value=here,
         option="group",
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,6 +22,16 @@ from raterlens.reading.vocabulary import VERDICTS, is_missing
 from raterlens.reading.wide_layouts import name_columns
 
 Place = Callable[[int], str]
+
+
+def rows_that_differ(
+    owner: NDArray[np.integer], value: NDArray[Any], rows: NDArray[np.intp]
+) -> tuple[int, int] | None:
+    """The first of these rows whose owner has another value before, after that one; None where each has one value."""
+    first = np.zeros(int(owner[rows].max(initial=0)) + 1, dtype=np.intp)
+    first[owner[rows[::-1]]] = rows[::-1]
+    other = rows[value[rows] != value[first[owner[rows]]]]
+    return (int(first[owner[other[0]]]), int(other[0])) if len(other) else None
 
 
 def known_coding(column: pl.Series, ratings: Ratings, coding: ScoreCoding, config: ReadConfig) -> ScoreCoding:
@@ -133,23 +144,21 @@ def one_answer_per_cell(
             "fill in the right score where it is known, and leave the others blank",
             option="known",
         )
-    key = student[rows].astype(np.int64) * ratings.n_items + item[rows]
-    order = np.argsort(key, kind="stable")
-    rows, key = rows[order], key[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    settled = np.repeat(answer[rows[first]], np.diff(first, append=len(rows)))
-    if (other := np.flatnonzero(answer[rows] != settled)).size:
-        row = int(rows[other].min())
-        at = int(np.flatnonzero(rows == row)[0])
+    student, item, answer = student[rows], item[rows], answer[rows]
+    key = student.astype(np.int64) * ratings.n_items + item
+    cells, first, cell = np.unique(key, return_index=True, return_inverse=True)
+    if (torn := rows_that_differ(cell, answer, np.arange(len(rows)))) is not None:
+        before, row = torn
         who = shortened(ratings.students[int(student[row])])
         on = f" on item {shortened(ratings.items[int(item[row])])}" if ratings.n_items > 1 else ""
         raise InputError(
-            f"the known answer for student {who}{on} is {answer[row]} at {place(row)}, but {settled[at]} elsewhere",
+            f"the known answer for student {who}{on} is {answer[row]} at {place(int(rows[row]))}, but "
+            f"{answer[before]} elsewhere",
             "give one answer for all rows of a student and item, or leave it blank",
             value=int(answer[row]),
             option="known",
         )
-    found = answer[rows[first]]
+    found = answer[first]
     if (found == found[0]).all():
         raise InputError(
             f"all {counted(len(found), 'known answer')} are {found[0]}",
@@ -157,7 +166,7 @@ def one_answer_per_cell(
             value=int(found[0]),
             option="known",
         )
-    student, item = np.divmod(key[first], ratings.n_items)
+    student, item = np.divmod(cells, ratings.n_items)
     return KnownAnswers(student.astype(np.int32), item.astype(np.int32), found.astype(np.int16))
 
 
@@ -184,13 +193,12 @@ def trusted_raters(
             option="trusted_column",
         )
     rater = raters.codes[rows]
-    n = len(raters.labels)
-    yes, of_all = np.bincount(rater, trusted[rows], n), np.bincount(rater, minlength=n)
-    if (torn := np.flatnonzero((yes > 0) & (yes < of_all))).size:
-        own = rows[rater == torn[0]]
-        first, other = int(own[0]), int(own[trusted[own] != trusted[own[0]]][0])
+    yes = np.bincount(rater, trusted[rows], len(raters.labels))
+    if (torn := rows_that_differ(raters.codes, trusted, rows)) is not None:
+        first, other = torn
         raise InputError(
-            f"rater {shortened(raters.labels[int(torn[0])])} is {_word(trusted[first])} at {place(first)}, but "
+            f"rater {shortened(raters.labels[int(rater[rows == first][0])])} is {_word(trusted[first])} at "
+            f"{place(first)}, but "
             f"{_word(trusted[other])} at {place(other)} (column {shortened(column.name)})",
             "say the same in all rows of a rater",
             value=column[other],
