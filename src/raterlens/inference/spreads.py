@@ -360,8 +360,8 @@ def _further(spreads: Array, following: Array, step: Array, before: Array) -> Ar
     divides a spread by the same number."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip(step / before, 0.0, _CLOSEST)
-    jump = np.clip(step / (1 - share), -_JUMP, _JUMP)
-    steady = np.isfinite(jump) & (before != 0) & (step * before > 0)
+        jump = np.clip(step / (1 - share), -_JUMP, _JUMP)
+        steady = np.isfinite(jump) & (before != 0) & (step * before > 0)  # a spread of 0 has infinite steps
     found = np.where(steady, spreads * np.exp(np.where(steady, jump, 0.0)), following)
     return np.where(found < LEAST_SPREAD, 0.0, np.minimum(found, LARGEST_SPREAD))
 
