@@ -196,7 +196,7 @@ def test_templates_use_words_that_exist_and_every_word_is_used() -> None:
     for section, word in used:
         assert isinstance(TABLE[section][word], str), (section, word)
     used |= {("progress", word) for source in sources for word in re.findall(r"\bwords\.(\w+)\b", source)}
-    lists = {"states", "roles", "spread", "fields", "choices", "stages", "result"}
+    lists = {"states", "roles", "spread", "fields", "choices", "stages", "files"}
     known = {
         (section, word)
         for section, words in TABLE.items()

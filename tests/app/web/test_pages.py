@@ -16,12 +16,14 @@ from openpyxl import Workbook
 
 from raterlens.app.cli.main import main
 from raterlens.app.web.form import read_config
+from raterlens.app.web.pages import FILES
 from raterlens.app.web.server import make_app
 from raterlens.app.web.settings import Settings
 from raterlens.app.web.tasks import check, preview
 from raterlens.app.web.tasks import fit as fit_table
 from raterlens.fitting.api import load
 from raterlens.fitting.fit import Fit
+from raterlens.output import folder
 from tests.support.web_clients import LONG, ORIGIN, send, visiting
 
 RATINGS = [line.split(",") for line in LONG.splitlines()]
@@ -137,6 +139,15 @@ def root(client) -> Path:
 
 def files(client) -> list[str]:
     return sorted(path.name for path in root(client).rglob("*") if path.is_file())
+
+
+def test_every_file_of_results_can_be_downloaded():
+    beside = {
+        "change.csv",
+        "drift.csv",
+        "alarms.csv",
+    }  # of a time or an earlier fit, which the app does not take
+    assert {*FILES} == {*folder.FILES, *folder.DIAGNOSED, *folder.DECIDED, folder.WORKBOOK} - beside
 
 
 def test_a_table_is_kept_under_a_name_of_ours(client):

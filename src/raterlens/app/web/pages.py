@@ -66,50 +66,35 @@ async def error_page(request: Request, error: PageError) -> Response:
     return HTMLResponse(content, error.status)
 
 
-async def _refuse(request: Request, error: Exception) -> Response:
-    assert isinstance(error, PageError)
-    return await error_page(request, error)
-
-
 async def _explain(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RaterlensError)
-    return await error_page(request, page_error(error))
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=400)  # which nobody reads
+    return await error_page(request, _in_words(request, error))
 
 
-async def _unknown(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    words = {
-        400: f"the upload was incomplete ({error.detail}); try again",
-        404: f"there is no page {request.url.path[:80]!r}; go to the start page",
-        405: "this address cannot be opened directly; go to the start page",
-    }
-    return await error_page(request, PageError(words.get(error.status_code, error.detail), error.status_code))
-
-
-async def _disconnected(request: Request, error: Exception) -> Response:
-    return Response(status_code=400)  # which nobody reads
-
-
-async def _bug(request: Request, error: Exception) -> Response:
+def _in_words(request: Request, error: Exception) -> PageError:
+    if isinstance(error, PageError):
+        return error
+    if isinstance(error, RaterlensError):
+        return page_error(error)
+    if isinstance(error, HTTPException):
+        words = {
+            400: f"the upload was incomplete ({error.detail}); try again",
+            404: f"there is no page {request.url.path[:80]!r}; go to the start page",
+            405: "this address cannot be opened directly; go to the start page",
+        }
+        return PageError(words.get(error.status_code, error.detail), error.status_code)
     print(f"raterlens: {type(error).__name__}: {error}", file=sys.stderr)
-    return await error_page(
-        request,
-        PageError(
-            f"unexpected error ({type(error).__name__}). This is a bug in Raterlens, not in your data; go back and try "
-            "again",
-            500,
-        ),
+    return PageError(
+        f"unexpected error ({type(error).__name__}). This is a bug in Raterlens, not in your data; go back and try "
+        "again",
+        500,
     )
 
 
-HANDLERS: dict[Any, Any] = {
-    PageError: _refuse,
-    RaterlensError: _explain,
-    ClientDisconnect: _disconnected,
-    HTTPException: _unknown,
-    Exception: _bug,
-}
-"""The page that answers each kind of error."""
+HANDLERS: dict[Any, Any] = dict.fromkeys(
+    (PageError, RaterlensError, ClientDisconnect, HTTPException, Exception), _explain
+)
 
 
 TAKEN = (
@@ -303,19 +288,8 @@ def _opened(request: Request, state: AppState, table: Table) -> Response:
     return state.remember(answer, session)
 
 
-FILES = {
-    "report": "report.html",
-    "xlsx": "results.xlsx",
-    "raters": "raters.csv",
-    "items": "items.csv",
-    "students": "students.csv",
-    "flags": "flags.csv",
-    "interactions": "interactions.csv",
-    "decisions": "decisions.csv",
-    "remark": "remark.csv",
-    "fit": "fit.json",
-}
-"""Downloads by their name in the address."""
+FILES: dict[str, str] = TABLE["files"]
+"""Downloads by their name in the results folder, in words."""
 
 
 async def start(request: Request) -> Response:
@@ -334,7 +308,7 @@ async def start(request: Request) -> Response:
         "fit", session.id, **asked, fit=config.given(), decide=decide, remark=remark, folder=str(folder)
     )
     session.counted += 1
-    fitted = FitJob(folder.name, session.counted, table, config.model_name, folder, job)
+    fitted = FitJob(folder.name, session.counted, table, config.model or TABLE["models"]["default"]["short"], folder, job)
     session.fits[fitted.id] = fitted
     return RedirectResponse(f"/fits/{fitted.id}", 303)
 
@@ -345,7 +319,7 @@ async def show_fit(request: Request) -> Response:
     session, fitted = state.fitted(request)
     job = fitted.job
     if job.state is JobState.DONE:
-        found = {name: file for name, file in FILES.items() if (fitted.folder / file).exists()}
+        found = [name for name in FILES if (fitted.folder / name).exists()]
         others = _done(session) - {fitted}
         return page(request, "fit.html", fitted=fitted, files=found, others=others, report=_shown(fitted))
     if job.ended:
@@ -374,8 +348,8 @@ async def cancel(request: Request) -> Response:
 
 async def download(request: Request) -> Response:
     _, fitted = app_state(request).fitted(request)
-    file = FILES.get(request.path_params["what"])
-    if file is None or fitted.job.state is not JobState.DONE or not (fitted.folder / file).exists():
+    file = request.path_params["file"]
+    if file not in FILES or fitted.job.state is not JobState.DONE or not (fitted.folder / file).exists():
         raise PageError("this fit has no such file; go back and choose one from the list", 404)
     return FileResponse(fitted.folder / file, filename=file, content_disposition_type="attachment")
 
@@ -419,7 +393,7 @@ def progress_of(state: AppState, job: Job) -> dict[str, Any]:
 def _shown(fitted: FitJob) -> Markup:
     """Return the report without its head, for a page of the app: the same markup, style and scripts. Labels are escaped
     in it, so there is only one <main>."""
-    whole = (fitted.folder / FILES["report"]).read_text(encoding="utf-8")
+    whole = (fitted.folder / "report.html").read_text(encoding="utf-8")
     return Markup(whole.partition("<main>")[2].rpartition("</main>")[0])
 
 
@@ -447,6 +421,6 @@ ROUTES = [
     Route("/fits/{id}", show_fit),
     Route("/fits/{id}/progress", progress),
     Route("/fits/{id}/cancel", cancel, methods=["POST"]),
-    Route("/fits/{id}/files/{what}", download),
+    Route("/fits/{id}/files/{file}", download),
     Route("/compare", compare),
 ]

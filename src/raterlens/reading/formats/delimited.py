@@ -257,8 +257,8 @@ def _pieces(text: Path | bytes, size: int) -> Iterator[bytes]:
 
 
 PEEK = 1 << 16
-LONGEST = 1 << 30
-"""Bytes in a field: polars has no limit, and the rest of a file after a quote that is never closed is no surprise."""
+LONGEST = 1 << 24
+"""Characters in a field. No text that was judged is longer; the rest of a file after a quote that is never closed is."""
 Record = tuple[int, list[str]]
 """The line that a row begins on, and its fields."""
 
@@ -385,6 +385,8 @@ def _records(text: Text, name: str, separator: str, *, strict: bool = True) -> I
                 line = reader.line_num + 1
         except csv.Error as error:
             why = "a quote is not closed" if "end of data" in str(error) else str(error)
+            if "field limit" in why:
+                why = f"a field has more than {LONGEST:,} characters, or a quote is not closed"
             raise InputError(
                 f"{name!r} cannot be read from line {line:,} on: {why}",
                 "close every quote that is opened, and write a quote inside quotes twice",
