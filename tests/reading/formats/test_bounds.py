@@ -210,3 +210,14 @@ def test_labels_with_separators_survive_a_control_file(tmp_path: Path) -> None:
     table = TABLE.with_columns(rater=pl.col("rater").replace("a", "a;=b, c"))
     rl.write_facets(rl.read(table), tmp_path / "x.facets")
     assert rl.read(tmp_path / "x.facets").raters.to_list() == ["a;=b, c", "b"]
+
+
+@pytest.mark.parametrize("ending", ['",1\n', ""], ids=["closed", "never closed"])
+def test_a_cell_longer_than_any_text_is_refused(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(delimited, "LONGEST", 1000)
+    path = tmp_path / "x.csv"
+    path.write_text(f'student,rater,score\n1,a,0\n1,"{"x" * 2000}{ending}')
+    with pytest.raises(
+        InputError, match="from line 3 on: a field has more than 1,000 characters, or a quote"
+    ):
+        rl.read(path)

@@ -308,7 +308,8 @@ async def start(request: Request) -> Response:
         "fit", session.id, **asked, fit=config.given(), decide=decide, remark=remark, folder=str(folder)
     )
     session.counted += 1
-    fitted = FitJob(folder.name, session.counted, table, config.model or TABLE["models"]["default"]["short"], folder, job)
+    model = config.model or TABLE["models"]["default"]["short"]
+    fitted = FitJob(folder.name, session.counted, table, model, folder, job)
     session.fits[fitted.id] = fitted
     return RedirectResponse(f"/fits/{fitted.id}", 303)
 

@@ -258,7 +258,7 @@ def _pieces(text: Path | bytes, size: int) -> Iterator[bytes]:
 
 PEEK = 1 << 16
 LONGEST = 1 << 24
-"""Characters in a field. No text that was judged is longer; the rest of a file after a quote that is never closed is."""
+"""Characters in a field: no text that was judged has more, but what follows a quote that is never closed may have."""
 Record = tuple[int, list[str]]
 """The line that a row begins on, and its fields."""
 
