@@ -148,7 +148,8 @@ def test_names_that_make_a_grid() -> None:
     frame = pl.DataFrame({"student": ["a", "b"], **{name: [0, 1] for name in scores}})
     found = guess(frame, ReadConfig())
     assert (found.spread, found.patterns) == ("grid", known)
-    single = guess(pl.DataFrame({"student": ["a", "b"], "Mark AM": [0, 1], "Mark BE": [1, 1]}), ReadConfig())
+    marks = {"student": ["a", "b", "c", "d"], "Mark AM": [0, 1, 1, 0], "Mark BE": [1, 1, 0, 0]}
+    single = guess(pl.DataFrame(marks), ReadConfig())
     assert (single.spread, single.patterns["rater"]) == ("rater", "Mark {rater}")
 
 
