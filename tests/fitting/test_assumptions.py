@@ -54,6 +54,8 @@ def test_a_named_model_is_fitted_as_it_is_with_a_warning(halo):
     assert not any("halo" in text for text in rl.fit(halo, model="gmf", halo="none").warnings)
     ignored = rl.fit(halo, model="gmf", assumptions="ignore")
     assert not ignored.warnings
+    assert ignored.assumptions.columns == fit.assumptions.columns
+    assert ignored.assumptions.is_empty()
     assert ignored.loglik == pytest.approx(fit.loglik, abs=1e-9)
 
 

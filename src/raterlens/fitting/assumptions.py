@@ -11,7 +11,7 @@ two criteria share within a reading; the students' distribution last, since anyt
 """
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from raterlens.fitting.facets_task import FacetsTask
 from raterlens.fitting.line import carry_out, check, checked
 from raterlens.fitting.steps import Earlier, Run
 from raterlens.inference.projected_scores import ScoredFit, ScoreTest
-from raterlens.inference.result import Result, differences
+from raterlens.inference.result import ASSUMPTIONS, Result, differences
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import CLEAR, NEAR, PROMISING, Candidate
@@ -379,9 +379,7 @@ def _advice(one: Candidate, outcome: Outcome, *, alone: bool, more: bool) -> str
 
 
 def _recorded(found: Result, outcomes: list[Outcome]) -> Result:
-    kinds = (pl.String, pl.Float64, pl.Float64, pl.Boolean, pl.String)
-    schema = dict(zip((field.name for field in fields(Outcome)), kinds, strict=True))
-    table = pl.DataFrame([astuple(one) for one in outcomes], schema=schema, orient="row")
+    table = pl.DataFrame([astuple(one) for one in outcomes], schema=ASSUMPTIONS, orient="row")
     return replace(found, tables={**found.tables, "assumptions": table})
 
 

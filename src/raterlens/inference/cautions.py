@@ -25,6 +25,7 @@ from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.noise import NOISE
 from raterlens.models.terms.shape import POPULATION
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.groupings import SET_OF_RATERS
 
 # Of the mean, or of the logarithm of the standard deviation, of abilities; more where chance alone may do it.
 _SHIFTED = 0.1
@@ -98,8 +99,8 @@ def beyond_the_rest(calibration: Calibration, yardstick: Yardstick) -> Iterator[
 
 def _unlinked_groups(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
     """Groups of students whose means cannot be told from the severities of their raters."""
-    if GROUP_MEAN not in found.model or ratings.group is None:
-        return
+    if GROUP_MEAN not in found.model or ratings.group is None or ratings.group.name == SET_OF_RATERS:
+        return  # of sets of raters the design says it already
     linked = found.model.term(GROUP_MEAN, GroupMeans).linked
     parts, sizes = np.unique(linked, return_counts=True)
     if len(parts) > 1:

@@ -43,6 +43,16 @@ SURE_LABEL = 0.9
 """Probability from which on a label stands without a person."""
 
 
+ASSUMPTIONS = {
+    "assumption": pl.String,
+    "statistic": pl.Float64,
+    "p": pl.Float64,
+    "taken": pl.Boolean,
+    "words": pl.String,
+}
+"""Columns of the table of assumptions."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Result:
     """Estimates with their uncertainty, as dataframes of the kind that came in."""
@@ -129,8 +139,9 @@ class Result:
 
     @property
     def assumptions(self) -> Any:
-        """Outcomes of what was tested or added beyond the plain model: assumption, statistic, p, taken, words."""
-        return to_backend(self.table("assumptions"), self.backend)
+        """Outcomes of what was tested or added beyond the plain model: assumption, statistic, p, taken, words; no rows
+        where nothing was tested."""
+        return to_backend(self.tables.get("assumptions", pl.DataFrame(schema=ASSUMPTIONS)), self.backend)
 
     @property
     def interactions(self) -> Any:
