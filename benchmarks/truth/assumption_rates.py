@@ -1,9 +1,10 @@
 """Tests of assumptions where one thing is wrong, and where nothing is: what is said and added, and what intervals hold.
 
-`python -m benchmarks.truth.assumption_rates KIND [PANELS] [FIRST] [FILE]`: 300 students, two of 8 raters each, 4 items,
-pass/fail (scores 0-3 for `thresholds`). KIND is `plain`, or what is wrong with the plain model: `item slopes`,
-`thresholds`, `guessing`, `skewed` abilities, `halo`, `testlet` (two items on one text). For each panel the named model, which warns, and the fit that lets
-the data decide. FIRST is the number of the first panel; panels are added to FILE as they come, and all are summed up.
+`python -m benchmarks.truth.assumption_rates KIND [PANELS] [FIRST] [FILE]`: 300 students, two of 8 raters each, 4
+items, pass/fail (scores 0-3 for `thresholds`). KIND is `plain`, or what is wrong with the plain model: `item slopes`,
+`thresholds`, `guessing`, `skewed` abilities, `halo`, `testlet` (two items on one text). For each panel the named
+model, which warns, and the fit that lets the data decide. FIRST is the number of the first panel; panels are added to
+FILE as they come, and all are summed up.
 """
 
 import json

@@ -166,7 +166,7 @@ def test_what_is_said_of_raters_follows_from_their_intervals(fit):
         ]
     )
     np.testing.assert_allclose(own, np.sqrt(np.einsum("ir,rij,jr->r", by, blocks, by)), rtol=1e-4)
-    se = width.to_numpy() / (2 * 1.96)
+    se = width.to_numpy() / (2 * 1.959964)
     expected = ratings_needed(found["n"].to_numpy(), own, se, 0.04)
     np.testing.assert_allclose(found["more"].fill_null(np.inf).to_numpy(), expected)
     summed = found.filter(pl.col("p_holm") < 0.05)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
-from raterlens.inference.tables import NORMAL_95
+from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import Groups, grouped, order_of
 

@@ -34,8 +34,8 @@ from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.diagnostics.what_if import unit_of
 from raterlens.estimation.scoring import places_of
 from raterlens.inference.expected_scores import FairResults, fair_results
+from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.inference.result import Result
-from raterlens.inference.tables import NORMAL_95
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.halo import HALO, IMPRESSION
 from raterlens.ratings.coded import Backend, Ratings, to_backend

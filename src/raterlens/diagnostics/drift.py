@@ -12,7 +12,7 @@ from scipy import special
 from raterlens.base.arrays import Array, Indices
 from raterlens.diagnostics.rater_effects import adjusted, common
 from raterlens.diagnostics.residuals import Residuals
-from raterlens.inference.tables import NORMAL_95
+from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import order_of_two
 

@@ -30,8 +30,8 @@ from raterlens.diagnostics.residuals import residuals
 from raterlens.diagnostics.what_if import Levers, levers
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.expected_scores import fair_results, marks_less
+from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.inference.result import Result
-from raterlens.inference.tables import NORMAL_95
 from raterlens.ratings.design import connected_groups, in_small_group
 
 if TYPE_CHECKING:

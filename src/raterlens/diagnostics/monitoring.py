@@ -15,8 +15,8 @@ from raterlens.diagnostics.drift import in_common, stretches
 from raterlens.diagnostics.rater_effects import LEVEL, adjusted, two_sided
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.diagnostics.what_if import unit_of
+from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.inference.result import Result
-from raterlens.inference.tables import NORMAL_95
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import moment_words, time_of
 

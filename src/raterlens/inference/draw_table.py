@@ -13,13 +13,13 @@ from raterlens.capability.links import Link
 from raterlens.capability.repeats import NUMBERS, majority_capability, mean_correlation
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.inference.covariance import Covariance, in_full
+from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.models.terms.draws import DRAW, FLATTENING, Draws
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.groupings import questions
 
 NOISE = {"logit": np.pi**2 / 3, "probit": 1.0, "cloglog": np.pi**2 / 6}
 """Variance of one answer given its predictor, by link; the cauchit has none."""
-_NORMAL = 1.959964
 # More answers than this nobody asks for.
 _MOST = 1_000
 
@@ -115,7 +115,7 @@ def _spreads(
     some: Mask = term.some
     tau[some] = term.spread(x)
     if covariance is not None:
-        reach = _NORMAL * np.sqrt(np.maximum(in_full(covariance.matrix).diagonal()[at], 0.0))
+        reach = NORMAL_95 * np.sqrt(np.maximum(in_full(covariance.matrix).diagonal()[at], 0.0))
         reach = np.where(found.at_limit[at], np.nan, reach)
         most = term.bounds(allow_reversed=False)[1]
         low[some] = term.spread(np.maximum(x - reach, 0.0))
@@ -151,7 +151,7 @@ def _interval(student: Codes, agrees: Array, of: Array) -> tuple[float, float]:
         return float(0.025 ** (1 / len(pairs))), 1.0
     off = agree - share * pairs
     error = np.sqrt((off**2).sum() * len(pairs) / max(len(pairs) - 1, 1)) / pairs.sum()
-    logit, reach = np.log(share / (1 - share)) if share > 0 else -np.inf, _NORMAL * error
+    logit, reach = np.log(share / (1 - share)) if share > 0 else -np.inf, NORMAL_95 * error
     reach = reach / (share * (1 - share)) if 0 < share < 1 else 0.0
     low, high = 1 / (1 + np.exp(-(logit - reach))), 1 / (1 + np.exp(-(logit + reach)))
     return float(low), float(high)

@@ -34,6 +34,7 @@ from raterlens.estimation.latent_estimate import (
 from raterlens.inference.covariance import Covariance, covariance, in_full
 from raterlens.inference.measurement import PASSES, RATER_COLUMNS
 from raterlens.inference.panel_draws import lattice, lower_root, outer_quantiles
+from raterlens.inference.tables import rater_table
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import NO_ABILITY
 from raterlens.models.facets import Redundancy
@@ -285,21 +286,8 @@ def _raters(ratings: Ratings, found: LatentClassEstimate, errors: LatentClassErr
     }
     if found.draw_correlation is not None:
         more["draw_correlation"] = found.draw_correlation
-    table = level_table(ratings, ratings.raters, "rater", columns)
-    return table.with_columns(
-        pl.Series("flag", _flags(ratings, found), dtype=pl.String),
-        *(pl.Series(name, values) for name, values in more.items()),
-    )
-
-
-def _flags(ratings: Ratings, found: LatentClassEstimate) -> list[str]:
-    """(raters,): all pass, all fail, slope at 0, slope at limit, or nothing."""
-    tally = ratings.tally("rater")
-    flags = np.full(ratings.n_raters, "", dtype=object)
-    flags[found.of("slope") == 0] = "slope at 0"
-    flags[no_errors_seen(found)] = "slope at limit"
-    flags[tally.total == 0], flags[tally.total == tally.n] = "all fail", "all pass"
-    return list(flags)
+    table = rater_table(ratings, columns, slope, no_errors_seen(found), np.array([0.0, 1.0]))
+    return table.with_columns(pl.Series(name, values) for name, values in more.items())
 
 
 def _items(ratings: Ratings, found: LatentClassEstimate, errors: LatentClassErrors) -> pl.DataFrame:

@@ -30,7 +30,8 @@ from raterlens.models.panel import SlopeLimits
 
 Result = TypeVar("Result")
 
-TWO_SIDED = 1.96
+NORMAL_95 = 1.959964
+"""In standard errors, as far as 95 % limits are off."""
 FLATTEST = 1e-6
 """A yardstick's slope in a draw; no rater's slope matters below it."""
 _DRAWS = 1_024
@@ -212,7 +213,7 @@ def within_limits(
     z = np.divide(slopes - a, deviation, out=spare, where=deviation > 0)
     along = np.divide(joint[:, :1, 1], deviation, out=np.zeros_like(deviation), where=deviation > 0)
     low, high = np.minimum(limits.low[:, None], a), np.maximum(limits.high[:, None], a)
-    follows = np.where(z < 0, -limits.severity_low[:, None], limits.severity_high[:, None]) / TWO_SIDED
+    follows = np.where(z < 0, -limits.severity_low[:, None], limits.severity_high[:, None]) / NORMAL_95
     return np.clip(between(a, low, high, z), 0.0, LARGEST_SLOPE), severities + (follows - along) * z
 
 
@@ -223,7 +224,6 @@ _RISE = np.cosh(_PLACES) * (1 + np.sinh(_PLACES) ** 4) ** -0.25
 # Simpson's rule between slopes.
 _EVEN = np.append(0.0, np.cumsum(_RISE[:-2:2] + 4 * _RISE[1::2] + _RISE[2::2])) * (16 / 8_000 / 3)
 _EVEN -= _EVEN[len(_EVEN) // 2]
-_POINT = 1.959964
 
 
 def even(slope: Array | float) -> Array:
@@ -245,7 +245,7 @@ def between(centre: Array, low: Array, high: Array, z: Array) -> Array:
     """Slopes at standard normal z, where their 2.5 and 97.5 % points are known."""
     middle = even(centre)
     reach = np.where(z < 0, middle - even(low), even(high) - middle)
-    return uneven(middle + reach * z / _POINT)
+    return uneven(middle + reach * z / NORMAL_95)
 
 
 # Draws count whose probability is between these multiples of the tail's, and so many at least.

@@ -19,6 +19,7 @@ from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.quadrature import LARGEST_SPREAD, LEAST_SPREAD
 from raterlens.inference.covariance import Covariance, covariance, in_full
+from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
@@ -325,7 +326,7 @@ def _known_well(
 ) -> tuple[float, float | None, float | None]:
     if of_raters is None:
         return spread, None, None
-    away = np.exp(1.96 * _log_deviation(of_raters.matrix.diagonal()[block], spread))
+    away = np.exp(NORMAL_95 * _log_deviation(of_raters.matrix.diagonal()[block], spread))
     return spread, float(spread / away), float(spread * away)
 
 

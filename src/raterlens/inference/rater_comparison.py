@@ -20,7 +20,7 @@ from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.inference.covariance import dense
 from raterlens.inference.measurement import Measurement, measured_fit, symmetric_root
-from raterlens.inference.panel_draws import within_limits
+from raterlens.inference.panel_draws import NORMAL_95, within_limits
 from raterlens.models.calibration import MOST_RATERS
 from raterlens.models.panel import Panel
 from raterlens.ratings.coded import Backend, to_backend
@@ -195,7 +195,6 @@ def own_error(panel: Panel) -> Array:
 
 # A 95 % interval wider than this leaves open whether a rater is good or poor.
 _TOO_WIDE = 0.5
-_NORMAL = 1.96
 # Pairs and raters named in the summary, the clearest first.
 _NAMED = 5
 _COLUMNS = ("difference", "difference_se", "p", "p_holm", "p_fdr")
@@ -304,7 +303,7 @@ def compare_raters(fit: "Result", *, k: int | None, alpha: float, target_se: flo
     placed = ranks(where, k)
     given = table["n"].to_numpy()
     # The interval, not the delta method, knows that the estimated yardstick might not be the best rater.
-    se = (found.kappa_high - found.kappa_low) / (2 * _NORMAL)
+    se = (found.kappa_high - found.kappa_low) / (2 * NORMAL_95)
     more = ratings_needed(given, _own_se(where), se, target_se)
     verdict = np.where(
         mean.holm >= alpha,

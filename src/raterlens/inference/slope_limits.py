@@ -20,11 +20,10 @@ from raterlens.config.limits import SLOPE_LIMIT_WORK
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.inference.intervals import AT_LIMIT, AT_ZERO
-from raterlens.inference.panel_draws import even, uneven
+from raterlens.inference.panel_draws import NORMAL_95, even, uneven
 from raterlens.models.panel import SlopeLimits
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 
-FALL = 1.96
 # Of the root of the deviance, at an end of an interval.
 CLOSE, _MOST_LOOKS = 0.1, 7
 # Climbs: how long, and how many standard errors from the maximum they may end.
@@ -67,7 +66,7 @@ class _Climbs:
             )
 
         best = climb(near)
-        if self._root(best) > FALL - CLOSE:
+        if self._root(best) > NORMAL_95 - CLOSE:
             best = max(best, climb(alike), key=lambda one: one.value.objective)
         return self._root(best), best.parameters
 
@@ -167,8 +166,8 @@ def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reac
     climbs = _Climbs(found, information_scale(model, x, n_students), top)
     counted = ~found.raters_at_limit if not found.raters_at_limit.all() else np.full(len(slope), True)
     ends, unheld = np.empty((2, 2, len(slope))), []
-    falls = np.where(slope == lower, AT_ZERO, np.where(slope == LARGEST_SLOPE, AT_LIMIT, FALL))
-    ran = falls != FALL
+    falls = np.where(slope == lower, AT_ZERO, np.where(slope == LARGEST_SLOPE, AT_LIMIT, NORMAL_95))
+    ran = falls != NORMAL_95
     for which, limit in enumerate((lower, np.full(len(slope), LARGEST_SLOPE))):
         for rater, place in enumerate(range(block.start, block.stop)):
             if slope[rater] == limit[rater]:

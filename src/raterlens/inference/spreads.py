@@ -27,7 +27,8 @@ from raterlens.estimation.facets_estimate import FacetsEstimate, information_sca
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.optimiser import Curvature, News, Search, Space, maximise
 from raterlens.inference.covariance import Covariance, covariance, in_full
-from raterlens.inference.slope_limits import CLOSE, FALL, deviance_end
+from raterlens.inference.panel_draws import NORMAL_95
+from raterlens.inference.slope_limits import CLOSE, deviance_end
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
@@ -209,7 +210,7 @@ class _Terms:
             return 0.0, float("nan")
         centre = float(np.log(at.spreads[j]))
         # Were all parameters known alike, that of the logarithm would have this error.
-        reach = FALL * float(np.sqrt(self.model.blocks.sizes[self.model.drawn[j].name] / 2)) / freedom
+        reach = NORMAL_95 * float(np.sqrt(self.model.blocks.sizes[self.model.drawn[j].name] / 2)) / freedom
 
         def look(logarithm: float, near: _At) -> tuple[float, _At]:
             spreads = at.spreads.copy()
@@ -218,10 +219,12 @@ class _Terms:
             return float(np.sqrt(2 * max(at.loglik - there.loglik, 0.0))), there
 
         def end(side: int, last: float) -> float:
-            to, root, _ = deviance_end(look, centre, at, centre + side * reach, float(np.log(last)), FALL)
-            return float(np.exp(to)) if side < 0 or root > FALL - CLOSE else float("nan")
+            to, root, _ = deviance_end(
+                look, centre, at, centre + side * reach, float(np.log(last)), NORMAL_95
+            )
+            return float(np.exp(to)) if side < 0 or root > NORMAL_95 - CLOSE else float("nan")
 
-        return end(-1, LEAST_SPREAD) if statistic > FALL**2 else 0.0, end(1, LARGEST_SPREAD)
+        return end(-1, LEAST_SPREAD) if statistic > NORMAL_95**2 else 0.0, end(1, LARGEST_SPREAD)
 
     def held(self, spreads: Array) -> Mask:
         """Parameters that are not estimated: as before, except for the terms that have a spread."""

@@ -19,6 +19,7 @@ from raterlens.estimation.methods import on_scale, sharp_nodes
 from raterlens.inference.covariance import Covariance, in_full
 from raterlens.inference.intervals import RaterEstimates
 from raterlens.inference.measurement import PASSES, RATER_COLUMNS
+from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import PanelPrior
@@ -38,7 +39,6 @@ from raterlens.models.terms.thresholds import THRESHOLD, Thresholds
 from raterlens.ratings.coded import Facet, Ratings, level_table
 from raterlens.ratings.groupings import piece_tallies
 
-NORMAL_95 = 1.959964
 ANCHORED, SLOPE_AT_LIMIT = "anchored", "slope at limit"
 
 
@@ -55,8 +55,10 @@ def tabulate(
 
     `values`: the scores as the file has them.
     """
+    shown = {name: getattr(raters, name) for name in (*RATER_COLUMNS, *PASSES)}
+    table = rater_table(ratings, shown, raters.slope, found.raters_at_limit, values)
     tables = {
-        "raters": _anchored(rater_table(ratings, raters, found.raters_at_limit, values), found),
+        "raters": _anchored(table, found),
         "items": _item_table(ratings, found, spread),
         "students": level_table(
             ratings,
@@ -217,15 +219,17 @@ def _spread_around_ability(found: FacetsEstimate, name: str, spread: Covariance 
 
 
 def rater_table(
-    ratings: Ratings,
-    raters: RaterEstimates,
-    at_limit: NDArray[np.bool_],
-    values: Array,
+    ratings: Ratings, estimates: dict[str, Array], slope: Array, at_limit: NDArray[np.bool_], values: Array
 ) -> pl.DataFrame:
-    estimates = {name: getattr(raters, name) for name in (*RATER_COLUMNS, *PASSES)}
+    """A row per rater, with a flag of the estimates in a word or two, empty if there is none."""
     table = level_table(ratings, ratings.raters, "rater", estimates)
-    flags = flag_raters(table["mean_score"].to_numpy(), raters.slope, at_limit, values)
-    return table.hstack([pl.Series("flag", flags, dtype=pl.String)])
+    mean, pass_fail = table["mean_score"].to_numpy(), len(values) == 2
+    flags = np.full(len(slope), "", dtype=object)
+    flags[slope == 0] = "slope at 0"
+    flags[at_limit] = SLOPE_AT_LIMIT
+    flags[mean == values[0]] = "all fail" if pass_fail else "all lowest"
+    flags[mean == values[-1]] = "all pass" if pass_fail else "all highest"
+    return table.with_columns(pl.Series("flag", list(flags), dtype=pl.String))
 
 
 def _anchored(table: pl.DataFrame, found: FacetsEstimate) -> pl.DataFrame:
@@ -240,17 +244,6 @@ def _anchored_raters(found: FacetsEstimate) -> NDArray[np.bool_]:
         return np.zeros(found.model.n_raters, dtype=bool)
     slope, severity = held[blocks["slope"]], held[blocks["severity"]]
     return np.broadcast_to(slope if len(slope) == len(severity) else slope.any(), severity.shape) & severity
-
-
-def flag_raters(mean: Array, slope: Array, at_limit: NDArray[np.bool_], values: Array) -> list[str]:
-    """Flag of a rater's estimates, in a word or two; empty if there is none."""
-    pass_fail = len(values) == 2
-    flags = np.full(len(slope), "", dtype=object)
-    flags[slope == 0] = "slope at 0"
-    flags[at_limit] = SLOPE_AT_LIMIT
-    flags[mean == values[0]] = "all fail" if pass_fail else "all lowest"
-    flags[mean == values[-1]] = "all pass" if pass_fail else "all highest"
-    return list(flags)
 
 
 def _item_flags(found: FacetsEstimate) -> NDArray[np.object_]:

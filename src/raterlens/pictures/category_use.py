@@ -17,7 +17,7 @@ from raterlens.base.style import Align, mark
 from raterlens.base.text import counted, printable
 from raterlens.diagnostics.categories import EVERY_ITEM, category_shares, score_names
 from raterlens.diagnostics.predictions import of_abilities
-from raterlens.inference.tables import NORMAL_95
+from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model
 
 if TYPE_CHECKING:

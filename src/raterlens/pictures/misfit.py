@@ -15,7 +15,7 @@ from raterlens.base.text import counted, distinct, number, printable
 from raterlens.diagnostics.diagnosis import Diagnosis
 from raterlens.diagnostics.fit_statistics import curves, rater_fit
 from raterlens.diagnostics.residuals import Residuals, residuals
-from raterlens.inference.tables import NORMAL_95
+from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model, with_words
 
 if TYPE_CHECKING:
