@@ -279,7 +279,7 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
     spread = one_per_rater(free if score is None else [*free, score], look, two_headers=table.two_headers)
     if spread.wide is not None:
         return _one_row_per_rating(replace(draft, found=others), look, spread)
-    if score is not None and not look[score].scored:
+    if score is not None and not look[score].scored and look[score].kind != "numbers":
         found = others
     return replace(draft, found=rater_by_content(table.columns, found, look))
 
@@ -381,6 +381,7 @@ def rater_by_content(columns: Sequence[str], found: DetectedRoles, look: ColumnS
     student = guessed.get("student") or found.roles.get("student")
     labels = [name for name in labels if 1 < look[name].distinct <= FEW * look[name].filled]
     labels = [name for name in labels if student is None or not depends(look.frame, name, [student])]
+    labels = [name for name in labels if not stems(name) & known("occasions", "draws")]
     people = [name for name in labels if _of_raters(name, look)]
     candidates = people or labels
     if not candidates:

@@ -548,7 +548,14 @@ def tell_repeats_apart(
     others = variants or [
         name for name in free if name not in keys and _is_shared(name, [*student, *own["rater"]], look)
     ]
-    others = [name for name in others if not look.frame.select(*keys, name).is_duplicated().any()]
+    visits = [name for name in columns if name not in keys and stems(name) & known("occasions", "draws")]
+    if look.frame.select(*keys, *visits).is_duplicated().any():
+        keys = [*keys, *visits]
+    others = [
+        name
+        for name in others
+        if name not in keys and not look.frame.select(*keys, name).is_duplicated().any()
+    ]
     if len(others) != 1:
         return found
     work = bool(variants) or tier(others[0], "student") is not None

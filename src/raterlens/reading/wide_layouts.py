@@ -283,6 +283,8 @@ def score_columns(columns: Sequence[str], look: ColumnSample) -> tuple[list[str]
     own = [name for name in own if look[name].distinct > 1 or 2 * look[name].filled >= look.frame.height]
     scores = [name for name in own if not is_total(name)] or own
     numeric = [name for name in scores if look[name].highest is not None]
+    if numeric:  # a remark that is always "good"
+        scores = [name for name in scores if name in numeric or look[name].distinct > 1]
     spoken = [
         name
         for name in scores
@@ -373,6 +375,9 @@ def one_per_student(columns: Sequence[str], raters: Sequence[str], look: ColumnS
 def one_per_rater(columns: Sequence[str], look: ColumnSample, *, two_headers: bool) -> Spread:
     """Where there is no rater: the names of score columns say whose they are."""
     scores, findings = score_columns(columns, look)
+    spoken = [name for name in columns if like_rater(name) and look[name].kind == "labels"]
+    if len(scores) < 2 <= len(spoken) and all(look[name].distinct <= MOST_WORDS for name in spoken):
+        scores = [name for name in columns if name in spoken or (name in scores and like_rater(name))]
     if len(scores) < 2:
         return Spread()
     grid = _grid(scores, two_headers=two_headers)

@@ -50,6 +50,21 @@ def a_sheet_per_class(folder: Path) -> Path:
     return folder / "classi.xlsx"
 
 
+def a_sheet_per_week(folder: Path) -> Path:
+    sheets = {
+        f"Week {week}": [
+            ["Student", "Steward", "Score"],
+            *([s, m, score(n, r, week)] for s, m, n, r in CRITERIA),
+        ]
+        for week in (1, 2)
+    }
+    workbook(folder / "weekly.xlsx", sheets)
+    return folder / "weekly.xlsx"
+
+
+WEEKS: Rows = sorted((s, m, "all", score(n, r, week)) for s, m, n, r in CRITERIA for week in (1, 2))
+
+
 def a_folder_per_model(folder: Path) -> Path:
     """As lm-evaluation-harness logs its samples: files of the same name."""
     for m, model in enumerate(("llama", "mistral")):
@@ -337,5 +352,37 @@ FIFTH = [
         ),
         None,
         refusal="compare two answers",
+    ),
+    Habit(
+        "visits and items, both of a word of their own",
+        csv_file(
+            ["patient_id", "visit", "clinician", "UPDRS_item", "severity_0_4"],
+            [
+                [s, visit, m, item, score(n, r, i + 5 * visit)]
+                for visit in (1, 2)
+                for s, m, n, r in CRITERIA
+                for i, item in enumerate(("gait", "speech"))
+            ],
+        ),
+        sorted(
+            (s, m, item, score(n, r, i + 5 * visit))
+            for visit in (1, 2)
+            for s, m, n, r in CRITERIA
+            for i, item in enumerate(("gait", "speech"))
+        ),
+        asks=True,
+    ),
+    Habit("a sheet per week with the raters in a column", a_sheet_per_week, WEEKS, asks=True),
+    Habit(
+        "words of one's own, a column per rater",
+        csv_file(
+            ["Statement", *(f"Expert {r + 1}" for r in range(4)), "CVI"],
+            [
+                [s, *(["unclear", "partly clear", "clear"][score(n, r, top=2)] for r in range(4)), 0.5]
+                for n, s in enumerate(SCRIPTS)
+            ],
+        ),
+        None,
+        refusal="clear=.,partly clear=.,unclear=.",
     ),
 ]

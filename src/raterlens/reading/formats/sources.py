@@ -463,7 +463,8 @@ def _sheets_together(alike: dict[str, Table], file: str) -> Table | None:
     options: tuple[Option, ...] = (Option("table", ALL_SHEETS),)
     seen = f"{len(alike)} sheets laid out alike ({listed(alike)})"
     together = same_students(alike, columns)
-    if "rater" in roles or ("student" in roles and not together):
+    again = "item" not in roles and not _one_row_each(alike, columns)
+    if "rater" in roles or ("student" in roles and (again or not together)):
         finding = Finding(
             seen, "read together", options, alternative=Option("table", next(iter(alike))), certain=False
         )
@@ -492,10 +493,22 @@ def _roles(columns: Sequence[str]) -> set[str]:
     return found
 
 
+def _one_row_each(alike: Mapping[str, Table], columns: Sequence[str]) -> bool:
+    """Whether no sheet has two rows of a student: its name can say who rated."""
+    column = _naming(columns)
+    labels = (table.take([column]).frame[column].drop_nulls() for table in alike.values())
+    return all(len(label) == label.n_unique() for label in labels)
+
+
+def _naming(columns: Sequence[str]) -> str:
+    """The first column that names students, else the first of all."""
+    named = (name for name in columns if tier(name, "student") is not None or is_identifier(name))
+    return next(named, columns[0])
+
+
 def same_students(alike: Mapping[str, Table], columns: Sequence[str]) -> bool:
     """Whether the sheets are about the same people, by the first column that names them."""
-    named = [name for name in columns if tier(name, "student") is not None or is_identifier(name)]
-    column = (named or list(columns))[0]
+    column = _naming(columns)
     first, *others = (
         set(table.take([column]).frame[column].drop_nulls().cast(pl.String).str.strip_chars())
         for table in alike.values()
