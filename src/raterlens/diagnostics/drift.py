@@ -65,9 +65,9 @@ def change(found: Residuals, time: NDArray[np.integer], labels: pl.Series) -> pl
     line = _timeline(ratings.rater, n, time, len(labels))
     stretch = stretches(time, len(labels))
     severity, sharpness = _paths(found, line, stretch, in_common(found, stretch))
-    typical = float(np.median(found.slopes))
+    typical = float(np.median(found.model.slopes))
     slope = sharpness.found(typical if typical > 0 else np.nan)
-    own = found.slopes / typical if typical > 0 else np.full(n, np.nan)
+    own = found.model.slopes / typical if typical > 0 else np.full(n, np.nan)
     before = sharpness.share[np.arange(n), slope["since"]]
     slope |= {
         "before": own - (1 - before) * slope["shift"],
@@ -177,9 +177,9 @@ class _Path:
 def _sums(found: Residuals, cell: Indices, size: int, stretch: Indices, common: Array) -> Array:
     """(5, size): of the ratings in each cell the information, with ability and with its square, and the scores in
     severity and slope, without what raters have `common` in a stretch of time: a shift and a stretch of abilities."""
-    info, theta = found.information, found.ability.mean[found.judged]
+    info, theta = found.information, found.theta
     level, scale = common[:, stretch]
-    taken = info * found.slopes[found.ratings.rater] * (level + scale * theta)
+    taken = info * found.model.slopes[found.ratings.rater] * (level + scale * theta)
     parts = info, info * theta, info * theta**2, found.score - taken, found.tilt - theta * taken
     return np.stack([np.bincount(cell, part, size) for part in parts])
 
@@ -198,7 +198,7 @@ def in_common(found: Residuals, stretch: Indices) -> Array:
     cell, size = found.ratings.rater.astype(np.int64) * _STRETCHES + stretch, n * _STRETCHES
     sums = _sums(found, cell, size, stretch, np.zeros((2, _STRETCHES)))
     # A shift of abilities acts through the rater's slope.
-    slope, of_level = np.repeat(found.slopes, _STRETCHES), np.arange(size) % _STRETCHES
+    slope, of_level = np.repeat(found.model.slopes, _STRETCHES), np.arange(size) % _STRETCHES
     a, b, c = sums[:3] * slope**2
     score, tilt = sums[3:] * slope
     every = np.maximum(np.bincount(of_level, a, _STRETCHES), 1e-12)

@@ -43,24 +43,26 @@ def sums_of_contexts(found: Residuals) -> dict[str, Array]:
     parts |= {"infit": infit, "outfit": outfit, "infit_squared": infit**2, "outfit_squared": outfit**2}
     parts |= {"x": x, "y": y, "m": m, "xx": x * x, "yy": y * y, "mm": m * m, "xy": x * y, "xm": x * m}
     parts |= {"noise": found.foreseen_variance, "n": np.ones(len(y))}
-    size = len(found.contexts)
+    size = len(found.model.contexts)
     return {name: np.bincount(found.context, part, size).astype(np.float64) for name, part in parts.items()}
 
 
 def rater_fit(found: Residuals, sums: dict[str, Array] | None = None) -> pl.DataFrame:
     """A row per rater: mean squares with standardised values, and correlation with the other raters' view."""
     ratings, pairs = found.ratings, found.pairs
-    of = _folded(sums or sums_of_contexts(found), found.contexts.rater, ratings.n_raters)
+    of = _folded(sums or sums_of_contexts(found), found.model.contexts.rater, ratings.n_raters)
     infit = rater_moment(found, pairs.sums(found.squared - found.variance))
     outfit = rater_moment(found, pairs.sums(found.standardised - 1))
     table = pl.DataFrame({"rater": ratings.raters, **_statistics(of, infit.z, outfit.z)})
     # Two error rates per rater fit mean squares of 1 exactly, whatever the rater does: they say nothing.
-    return table.with_columns(pl.lit(float("nan")).alias(name) for name in _MEAN_SQUARES * found.categories)
+    return table.with_columns(
+        pl.lit(float("nan")).alias(name) for name in _MEAN_SQUARES * found.model.categories
+    )
 
 
 def item_fit(found: Residuals, sums: dict[str, Array]) -> pl.DataFrame:
     """A row per item, with the columns of `rater_fit`."""
-    of = _folded(sums, found.contexts.item, found.ratings.n_items)
+    of = _folded(sums, found.model.contexts.item, found.ratings.n_items)
     infit_z, outfit_z = (
         of[name] / np.sqrt(np.maximum(of[f"{name}_squared"], 1e-300)) for name in ("infit", "outfit")
     )
@@ -246,7 +248,7 @@ def fair_shares(found: Residuals, raters: pl.DataFrame) -> tuple[Fair, Fair]:
     sensitivity, specificity = (raters[name].to_numpy()[place] for name in ("sensitivity", "specificity"))
     overall = float(deserved.mean())
     student = np.empty(len(deserved), np.int64)
-    student[found.judged] = ratings.student
+    student[found.model.judged] = ratings.student
     count = np.bincount(student, minlength=ratings.n_students)
     share = np.bincount(student, deserved, ratings.n_students) / count
     doubt = np.bincount(student, found.ability.sd**2, ratings.n_students)

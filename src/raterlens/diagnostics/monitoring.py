@@ -183,7 +183,7 @@ def streams(found: Residuals, time: NDArray[np.integer], n_times: int) -> list[S
     """The stream of every rater. A reading has the time of its last rating."""
     pairs, stretch = found.pairs, stretches(time, n_times)
     level, scale = in_common(found, stretch)[:, stretch]
-    theta, slope = found.ability.mean[found.judged], found.slopes[found.ratings.rater]
+    theta, slope = found.theta, found.model.slopes[found.ratings.rater]
     score = pairs.sums(found.score - found.information * slope * (level + scale * theta))
     information = pairs.sums(found.information) - found.lost
     # Where ratings vary more than the model says (a halo, say), what is seen counts.

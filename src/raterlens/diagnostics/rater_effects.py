@@ -54,7 +54,7 @@ class Moment:
 def rater_moment(found: Residuals, of_pair: Array) -> Moment:
     """Sum a moment of pairs for every rater, severity and slope projected out."""
     pairs, n = found.pairs, found.ratings.n_raters
-    nuisance = [found.score_of_pair, found.tilt_of_pair] if found.own_slopes else [found.score_of_pair]
+    nuisance = [found.score_of_pair, found.tilt_of_pair] if found.model.own_slopes else [found.score_of_pair]
     cross = np.stack([_by_rater(found, of_pair * part) for part in nuisance], axis=1)
     inner = np.stack([[_by_rater(found, one * two) for two in nuisance] for one in nuisance]).transpose(
         2, 0, 1
@@ -155,7 +155,7 @@ class _Own:
 
     @staticmethod
     def of(found: Residuals) -> "_Own":
-        contexts, pairs, n_raters = found.contexts, found.pairs, found.ratings.n_raters
+        contexts, pairs, n_raters = found.model.contexts, found.pairs, found.ratings.n_raters
         score = np.arange(contexts.given.shape[1], dtype=np.float64)
         cell, size = contexts.rater * contexts.n_items + contexts.item, n_raters * contexts.n_items
         n, total, squares = (
@@ -282,7 +282,7 @@ def _centrality(found: Residuals) -> tuple[Array, Array]:
     moment = rater_moment(found, found.pairs.sums(found.centrality))
     # The sampling variance of the score is also its information.
     information = np.where(moment.sd > 0, moment.sd**2, np.nan)
-    top = (found.n_categories - 1) // 2 * (found.n_categories // 2)
+    top = (found.model.response.n_categories - 1) // 2 * (found.model.response.n_categories // 2)
     return top * moment.sum / information, top * moment.sd / information
 
 
@@ -365,7 +365,7 @@ def _on_levels(found: Residuals, level: NDArray[np.integer], n_levels: int) -> _
     ratings, pairs, whole = found.ratings, found.pairs, found.score_of_pair
     n_raters, n_cells = ratings.n_raters, ratings.n_raters * n_levels
     cell_of_rating = ratings.rater.astype(np.int64) * n_levels + level
-    info, theta, ability = found.information, found.ability.mean[found.judged], found.ability_of_pair
+    info, theta, ability = found.information, found.theta, found.ability_of_pair
     # The ratings of a pair on one level, and their Cov(residual, ability) over the posterior; that of a whole pair.
     part = grouped(pairs.of_rating, len(pairs), level, n_levels)
     pair, cell = pairs.of_rating[part.example], cell_of_rating[part.example]
@@ -387,7 +387,7 @@ def _on_levels(found: Residuals, level: NDArray[np.integer], n_levels: int) -> _
     own, score = on_cells(info, lean_part**2 / width[pair]), on_cells(found.score)
     a, b, c = (of_rater(info * theta**k, lost * ability**k) for k in range(3))
     with_severity, with_slope = on_cells(info, missing), on_cells(info * theta, missing * ability[pair])
-    explained = _explained(with_severity, with_slope, a, b, c, found.own_slopes)
+    explained = _explained(with_severity, with_slope, a, b, c, found.model.own_slopes)
     every = np.repeat(np.bincount(pairs.rater, whole**2, n_raters), n_levels)
     shared = np.bincount(cell, score_part * whole[pair], n_cells)
     sampled = np.bincount(cell, score_part**2, n_cells) - shared**2 / np.maximum(every, 1e-12)

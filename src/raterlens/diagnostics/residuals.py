@@ -16,7 +16,6 @@ from raterlens.estimation.scoring import Placed
 from raterlens.inference.result import Result
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.responses import Predictor, Response
-from raterlens.models.term import Contexts
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import Groups, grouped, large
@@ -355,17 +354,8 @@ class Residuals:
 
     ratings: Ratings
     """With each score's place among those of the fit."""
-    n_categories: int
-    own_slopes: bool
-    """Every rater has a slope of their own, which the fit has adapted to their ratings"""
     own_thresholds: bool
     """Every rater uses the scores in their own way, which the model has"""
-    slopes: Array
-    """(raters,)"""
-    categories: bool
-    """Whether a true category is judged rather than an ability"""
-    judged: NDArray[np.integer]
-    """(ratings,) what each rating judges: the student, or the student's work on the item"""
     pairs: Pairs
     expected: Array
     """(ratings,) expected score"""
@@ -406,7 +396,6 @@ class Residuals:
     """(pairs,) its uncertainty; 1 where there are no other raters"""
     ability: Moments
     """(judged) of the student; of work, the probability that it deserves to pass"""
-    contexts: Contexts
     context: NDArray[np.integer]
     """(ratings,) the context of each rating: its rater, item and further facets"""
     units: Groups | None
@@ -415,6 +404,11 @@ class Residuals:
     """Every two of these, with the probability that they are the same; None also where there are too many"""
     model: Expectation
     """The predictions that all of this comes from"""
+
+    @property
+    def theta(self) -> Array:
+        """(ratings,) mean ability of the student"""
+        return np.asarray(self.ability.mean[self.model.judged])
 
     @property
     def ability_of_pair(self) -> Array:
@@ -456,16 +450,10 @@ def residuals(
     found, pairs = work.found(), Pairs(work.judged, work.rater, model.pairs)
     return Residuals(
         ratings=coded,
-        n_categories=model.response.n_categories,
-        slopes=model.slopes,
-        own_slopes=model.own_slopes,
         own_thresholds=known is not None and RATER_THRESHOLD in known.effects,
-        categories=model.categories,
-        judged=model.judged,
         model=model,
         pairs=pairs,
         ability=Moments(*work.of_judged),
-        contexts=model.contexts,
         context=context,
         units=units,
         paired=paired and replace(paired, expected=work.agreeing),
