@@ -166,7 +166,7 @@ def test_a_named_scale_that_items_do_not_share_is_said():
     ratings = rl.read(pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row"))
     fit = rl.fit(ratings, model="gmf", standard_errors=False)
     assert any("scale='partial credit'" in text for text in fit.warnings)
-    assert "partial credit" in str(outcome(fit, "ability shape")["words"])  # which would look like it
+    assert "artial credit" in str(outcome(fit, "ability shape")["words"])  # which would look like it
     assert outcome(fit, "ability shape")["p"] is None
 
 
@@ -194,8 +194,14 @@ def test_item_slopes_are_advised_alone_for_pass_or_fail_only(monkeypatch):
     assert said.endswith("Use assumptions='adapt' to let the data decide")
     shared = rl.fit(ordered, model="gmf", scale="rating scale", standard_errors=False)
     assert shared.warnings == ()
-    assert outcome(shared, "item slopes")["words"] == "Not tested: partial credit would look like it."
-    assert outcome(shared, "ability shape")["words"] == "Not tested: item slopes would look like it."
+    assert (
+        outcome(shared, "item slopes")["words"]
+        == "Not tested: item slopes. Partial credit would look like it."
+    )
+    assert (
+        outcome(shared, "ability shape")["words"]
+        == "Not tested: ability shape. Item slopes would look like it."
+    )
     monkeypatch.setattr(assumptions, "ADAPTED_RATINGS", 100)
     (said,) = rl.fit(ordered, scale="partial credit", standard_errors=False).warnings
     assert said.endswith("that show it best")  # since nothing can be added

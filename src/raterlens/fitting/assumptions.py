@@ -78,6 +78,12 @@ class Outcome:
         return Outcome(one.name, statistic, p, taken, words)
 
     @staticmethod
+    def hidden(one: Candidate, by: list[str]) -> "Outcome":
+        return Outcome.untested(
+            one.name, f"Not tested: {one.name}. {_and(by).capitalize()} would look like it."
+        )
+
+    @staticmethod
     def untested(name: str, words: str, *, taken: bool = False) -> "Outcome":
         return Outcome(name, None, None, taken, words)
 
@@ -157,7 +163,7 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
             check_terms(ratings, with_it)
             spreads.append(one)
         except RaterlensError as reason:
-            left_out.append(Outcome.untested(one.name, f"Left out: {reason}"))
+            left_out.append(Outcome.untested(one.name, f"Left out: {one.name}, since {reason}"))
     # Tests are made with thresholds that raters share: their own have a spread. The yardstick may follow from errors;
     # and to compare a fit with a larger one that begins there takes one start.
     scale = CREDIT.options["scale"] if CREDIT in spreads else config.scale
@@ -223,9 +229,7 @@ class _Walk:
             if not _testable(found, self.ratings) or not one.applies(self.ratings, found.config):
                 continue
             if one.last and self._wrong:
-                self.outcomes.append(
-                    Outcome.untested(one.name, f"Not tested: {_and(self._wrong)} would look like it.")
-                )
+                self.outcomes.append(Outcome.hidden(one, self._wrong))
                 continue
             at = at or self._scored(found)
             score = at.test(one.term)
@@ -268,7 +272,7 @@ class _Walk:
         adds = self.add and bool(one.options)
         blocking = self._blocking(one, found, adds=adds) if p < PROMISING else []
         if blocking and not adds:
-            return Outcome.untested(one.name, f"Not tested: {_and(blocking)} would look like it."), None
+            return Outcome.hidden(one, blocking), None
         if blocking:
             outcome = Outcome.of(one, statistic, p)
             why = f" It is added only beside {_and(blocking)}, which the model does not have."
