@@ -62,16 +62,19 @@ def _locked(folder: Path) -> Iterator[bool]:
         yield False
         return
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            alone = True
-        except BlockingIOError:
-            alone = False
-        except OSError:
-            alone = True  # a file system without locks
-        yield alone
+        yield _lock(handle)
     finally:
         os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Lock a file or folder until it is closed; return whether nobody else has it."""
+    with suppress(OSError):  # a file system without locks
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 @contextmanager
@@ -83,17 +86,13 @@ def lock_folder(out: Path) -> Iterator[None]:
         yield
         return
     with open(os.open(lock, os.O_RDWR | os.O_CREAT, 0o666), "r+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _lock(file.fileno()):
             raise OptionError(
                 f"cannot write results to '{out}': process {file.read().strip() or '(starting)'} is writing there",
                 "wait until it is done, or give another folder",
                 value=str(out),
                 option="out",
-            ) from None
-        except OSError:  # a file system without locks
-            pass
+            )
         try:
             file.write(str(os.getpid()))
             file.flush()

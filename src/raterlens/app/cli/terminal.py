@@ -133,8 +133,7 @@ class Terminal:
         """Print whether all raters passed, and who did not."""
         answer, *rest = gate.summary().splitlines()
         self._line(answer, style="bold green" if gate.passed else "bold red")
-        for line in (*rest, *gate.changed):  # they begin with a rater's name
-            self._item(printable(line.strip()))
+        self._list(line.strip() for line in (*rest, *gate.changed))  # they begin with a rater's name
         self._items(gate.notes)
 
     def judges(self, found: "JudgeReport") -> None:
@@ -148,12 +147,10 @@ class Terminal:
             for line in found.rates.lines():
                 self._line(printable(line))
         self._heading("Besides")
-        for text in found.sentences():  # they may begin with a judge's name
-            self._item(printable(text))
+        self._list(found.sentences())  # they may begin with a judge's name
         if found.changed:
             self._heading("Since the last run")
-        for text in found.changed or ():
-            self._item(printable(text))
+        self._list(found.changed or ())
 
     def _table(self, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -203,8 +200,7 @@ class Terminal:
             steps.setdefault((label(it), next_step(it)), []).append(it.rater)
         if steps:
             self._heading("What would help")
-        for (verdict, step), names in steps.items():
-            self._item(f"{verdict} ({listed(names, NAMED)}): {step}")
+        self._list(f"{verdict} ({listed(names, NAMED)}): {step}" for (verdict, step), names in steps.items())
 
     def _bullets(self, heading: str, items: Iterable[str]) -> None:
         items = list(items)
@@ -213,17 +209,18 @@ class Terminal:
         self._items(items)
 
     def _items(self, texts: Iterable[str]) -> None:
-        for text in texts:
-            self._item(sentence(printable(worded(text, as_flag))))
+        self._list(sentence(printable(worded(text, as_flag))) for text in texts)
 
     def _heading(self, text: str) -> None:
         self._console.print()
         self._line(text, style="bold")
 
-    def _item(self, text: str) -> None:
+    def _list(self, texts: Iterable[str]) -> None:
         grid = Table.grid(padding=(0, 1, 0, 0))
-        grid.add_row(self._text(" •"), Text(self._text(text), overflow="fold"))
-        self._console.print(grid)
+        for text in texts:
+            grid.add_row(self._text(" •"), Text(self._text(printable(text)), overflow="fold"))
+        if grid.rows:
+            self._console.print(grid)
 
     def _line(self, text: str, style: str = "") -> None:
         self._console.print(Text(self._text(text), style=style, overflow="fold"))
