@@ -5,6 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from raterlens.base.errors import InputError
 from raterlens.base.text import Option
 from raterlens.config import ReadConfig
 from raterlens.reading.columns import rater_by_content
@@ -193,3 +194,10 @@ def test_a_school_noted_at_random_does_not_name_the_student():
     rows = [(f"S{n}", (n + r) % 3, f"R{r}", (n * r) % 2) for n in range(9) for r in range(3)]
     table = pl.DataFrame(rows, schema=["student", "school", "rater", "score"], orient="row")
     assert read(table).n_students == 9
+
+
+@pytest.mark.parametrize("wrong", ["nope", False])
+def test_a_student_column_that_is_not_there_is_refused(wrong):
+    table = {"student": ["a", "b", "a", "b"], "rater": ["x", "x", "y", "y"], "item": ["i"] * 4}
+    with pytest.raises(InputError, match=f"no column '{wrong}' for student"):
+        read(pl.DataFrame(table | {"score": [0, 1, 1, 0]}), student=wrong)

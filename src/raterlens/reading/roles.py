@@ -251,7 +251,7 @@ def detect_roles(columns: Sequence[str], config: ReadConfig, look: ColumnSample)
         free = [name for name in rest if name not in found.roles.values()]
         found = _whatever_is_rated(free, look, found)
     if "student" not in open_roles:
-        return _without_twin(config.names("student"), look, found)
+        return _without_twin([name for name in config.names("student") if name in columns], look, found)
     found = _seen_again(rest, look, _people_and_works(rest, look, found))
     return _without_twin([found.roles[role] for role in ("student",) if role in found.roles], look, found)
 
