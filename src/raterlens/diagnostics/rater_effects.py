@@ -231,12 +231,16 @@ def _successive(found: Residuals, level: Array, centre: Array) -> tuple[Array, A
     less = _less(ratings, level)
     side = np.sign(found.rest[pair] - centre[ratings.rater])
     first = np.append(0, np.cumsum(np.bincount(ratings.rater, minlength=ratings.n_raters)))[:-1]
-    by_rater = order_of(ratings.rater, ratings.n_raters)
-    by_item = order_of(_cell(ratings), len(level))
+    cell = _cell(ratings)
+    orders = [
+        (order, np.diff(group[order], append=-1) == 0)
+        for order, group in (
+            (order_of(ratings.rater, ratings.n_raters), ratings.rater),
+            (order_of(cell, len(level)), cell),
+        )
+    ]
     looks = [
-        _lag(values[order], np.diff(group[order], append=-1) == 0, first)
-        for values in (less, less * side)
-        for order, group in ((by_rater, ratings.rater), (by_item, _cell(ratings)))
+        _lag(values[order], followed, first) for values in (less, less * side) for order, followed in orders
     ]
     correlation, n = (np.stack(part) for part in zip(*looks, strict=True))
     return correlation, n
