@@ -12,10 +12,12 @@ from raterlens import Ratings
 from raterlens.capability.links import get_link
 from raterlens.estimation.facets_estimate import starting_values
 from raterlens.likelihood.priors import pseudo_ratings
-from raterlens.models.build import build, with_known
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
-from raterlens.models.requested import Options
+from raterlens.models.requested import Options, Setting
+from raterlens.models.term import Contexts
 from raterlens.models.terms.known import KNOWN
+from raterlens.models.terms.known import KnownAnswers as Known
 from raterlens.models.terms.shape import Population
 from raterlens.ratings.coded import Facet, KnownAnswers
 
@@ -47,7 +49,12 @@ def with_some_known(ratings: Ratings) -> Ratings:
 def make(ratings: Ratings, kind: str):
     if kind.startswith("known "):
         model, response = make(ratings, kind.removeprefix("known "))
-        return with_known(model, response, ratings_of(ratings, kind), 6.0), response
+        whole = ratings_of(ratings, kind)
+        rows = Contexts.with_answers(whole, whole.with_answers())
+        asked = Options(MODELS["gmf"], get_link("logit"), "graded" * ("graded" in kind), known_slope=6.0)
+        return model.plus(
+            *Known.asked_by(Setting(rows, response, asked, None, whole)), contexts=rows
+        ), response
     logit, probit = get_link("logit"), get_link("probit")
     gmf, tfm, noisy = (MODELS[name] for name in ("gmf", "tfm", "probit"))
     return {

@@ -15,7 +15,7 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo, pseudo_ratings
-from raterlens.models.build import build, with_known
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options
 from raterlens.ratings.coded import Facet, KnownAnswers
@@ -135,10 +135,9 @@ def problem_of(
 ) -> tuple[FacetsMarginal, Array]:
     """The likelihood of the ratings, and parameters somewhere."""
     asked = {name: value for name, value in known.options if name not in ("known", "pairs")}
-    options = Options(MODELS[known.model], get_link(known.link), known.scale, **asked)
+    slope = None if ratings.known is None else ANSWERS
+    options = Options(MODELS[known.model], get_link(known.link), known.scale, known_slope=slope, **asked)
     model, response = build(ratings, options, known.categories)
-    if ratings.known is not None:
-        model = with_known(model, response, ratings, ANSWERS)
     if known.asked.get("pairs"):
         model = as_pairs(model, PAIRS, Order(), *([Tie()] if known.categories > 2 else []))
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))

@@ -10,7 +10,7 @@ import raterlens as rl
 from raterlens import Ratings
 from raterlens.likelihood.priors import Ridge, pseudo_ratings
 from raterlens.likelihood.shared import shared_marginal
-from raterlens.models.build import build, with_known
+from raterlens.models.build import build
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
@@ -56,8 +56,7 @@ def panel(
 
 def problem_on(ratings: Ratings, link, scale: str = "rating scale", model: str = "gmf"):
     """A shared dimension on ratings with known answers, one rater trusted, and parameters somewhere."""
-    facets, response = build(ratings, Options(MODELS[model], link, scale))
-    known = with_known(facets, response, ratings, 6.0)
+    known, response = build(ratings, Options(MODELS[model], link, scale, known_slope=6.0))
     free = np.ones(ratings.n_raters, dtype=bool)
     free[1] = False
     shared = known.plus(SharedBias.of(free))

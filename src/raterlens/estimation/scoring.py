@@ -14,7 +14,7 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Moments, Nodes, first_nodes, nested, nodes_for
 from raterlens.likelihood.priors import Pseudo
-from raterlens.models.build import build, with_known
+from raterlens.models.build import build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.registry import MODELS
@@ -90,12 +90,11 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
             "the fit has a mean ability for each group of students, and these ratings name no groups",
             Message("read them with ", Option("group")),
         )
-    options = calibration.options(draws=_drawing(calibration, coded))
+    slope = None if coded.known is None else calibration.known_slope
+    options = calibration.options(draws=_drawing(calibration, coded), known_slope=slope)
     if as_fitted:
         options = replace(options, spec=MODELS[calibration.model])
     model, response = build(coded, options, len(scores), known_highest(calibration, coded))
-    if coded.known is not None and (slope := calibration.known_slope) is not None:
-        model = with_known(model, response, coded, slope)
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     return Placed(every, marginal(coded, model, response, nobody), _parameters(calibration, coded, model))
 

@@ -49,7 +49,7 @@ from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPrior
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold
-from raterlens.models.build import COVARYING, build, model_options, with_known
+from raterlens.models.build import COVARYING, build, model_options
 from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import Covariates, read_covariates
 from raterlens.models.facets import FacetsModel, redundancy
@@ -138,9 +138,6 @@ class FacetsTask:
         if anchors is not None:
             model, held = anchor(anchors, self.coded, model)
         begin = self._begin(model) if start is None else start
-        if self.coded.known is not None:
-            model = with_known(model, response, self.coded, self.config.known_slope)
-            held, begin = _lengthened(held, model.blocks.size), _lengthened(begin, model.blocks.size)
         if model.drawn:
             held = np.full(model.blocks.size, np.nan) if held is None else held
             held[model.of_drawn] = 0.0
@@ -371,11 +368,6 @@ def _of_effects(model: FacetsModel, parameters: Array, matrix: Matrix) -> Matrix
     through = model.effect_jacobian(parameters, *COVARYING)
     spread = through @ (through @ matrix).T
     return averaged(spread) if isinstance(spread, np.ndarray) else (spread + spread.T) / 2
-
-
-def _lengthened(values: Array | None, size: int) -> Array | None:
-    """With NaN for the parameters that come after."""
-    return None if values is None else np.append(values, np.full(size - len(values), np.nan))
 
 
 def _extreme(ratings: Ratings) -> Mask:

@@ -53,7 +53,9 @@ def build(
     is known to have higher scores.
     """
     response = response_of(n_categories or ratings.n_categories, ratings.score_step, options)
-    return model_of(Setting(Contexts.of(ratings), response, options, known_highest, ratings)), response
+    answered = options.known_slope is not None
+    rows = Contexts.with_answers(ratings, ratings.with_answers()) if answered else Contexts.of(ratings)
+    return model_of(Setting(rows, response, options, known_highest, ratings)), response
 
 
 KINDS: tuple[type[Term], ...] = (
@@ -100,14 +102,10 @@ def model_options(config: FitConfig, ratings: Ratings | None = None) -> Options:
     )
     if ratings is None:
         return options
-    return replace(options, pieces=pieces_differ(ratings), groups=means_of(ratings, config))
-
-
-def with_known(model: FacetsModel, response: Response, ratings: Ratings, slope: float) -> FacetsModel:
-    """The model with the known answers of its ratings, seen through a rater of this slope."""
-    graded = model.thresholds is not None and model.thresholds.graded
-    term = KnownAnswers.of(ratings, response.n_categories - 1, slope, graded=graded)
-    return model.plus(term, contexts=Contexts.with_answers(ratings, ratings.with_answers()))
+    known_slope = None if ratings.known is None else config.known_slope
+    return replace(
+        options, pieces=pieces_differ(ratings), groups=means_of(ratings, config), known_slope=known_slope
+    )
 
 
 def as_modelled(ratings: Ratings, model: FacetsModel) -> Ratings:

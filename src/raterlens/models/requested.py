@@ -136,6 +136,8 @@ class Options:
     """(raters,): whose answers to the same question share more than ability; None: nobody's."""
     population: bool = False
     """Whether students are of another population than the one that the scale was made for."""
+    known_slope: float | None = None
+    """Slope of known answers, where the ratings have some."""
     biased: bool = False
     """Whether raters share a second ability."""
     marks: "Marks | None" = None

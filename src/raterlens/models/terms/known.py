@@ -9,6 +9,7 @@ To an engine these are contexts like the others, which come last (`Contexts.n_ra
 not a rater's, and their levels are beyond those of raters, items and facets.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, listed
 from raterlens.capability.yardstick import LARGEST_EFFECT
 from raterlens.config import FitConfig
-from raterlens.models.requested import WITHOUT, Part, of_ratings
+from raterlens.models.requested import WITHOUT, Part, Setting, of_ratings
 from raterlens.models.term import Beginning, Contexts, Designs, Offsets, Term, at_answers
 from raterlens.models.terms.thresholds import Thresholds, step_sums
 from raterlens.ratings.coded import Ratings
@@ -60,12 +61,14 @@ class KnownAnswers(Term):
                 option="known",
             )
 
-    @staticmethod
-    def of(ratings: Ratings, n_steps: int, slope: float, *, graded: bool) -> "KnownAnswers":
-        assert ratings.known is not None
-        items = ratings.known.items
+    @classmethod
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
+        slope, n_steps = at.options.known_slope, at.response.n_categories - 1
+        if slope is None or at.ratings is None or at.ratings.known is None:
+            return
+        items, graded = at.ratings.known.items, n_steps > 1 and at.options.scale == "graded"
         scales = Thresholds("item", n_steps, graded, np.full(len(items), n_steps))
-        return KnownAnswers(items, ratings.n_items, scales, slope)
+        yield cls(items, at.rows.n_items, scales, slope)
 
     @property
     def size(self) -> int:
