@@ -46,7 +46,7 @@ def test_the_likelihood_against_a_very_fine_grid_over_both_abilities() -> None:
         for rater, y in enumerate(given):
             found = found * special.expit((2 * y - 1) * (a[rater] * t + b[rater] * z - severity[rater]))
         whole += np.log(found.sum())
-    assert problem.value(x, problem.settled_nodes(x)).loglik == pytest.approx(whole, rel=ACCURACY)
+    assert problem.value(x, problem.own_nodes(x)).loglik == pytest.approx(whole, rel=ACCURACY)
 
 
 @pytest.mark.parametrize(

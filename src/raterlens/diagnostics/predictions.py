@@ -15,7 +15,6 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.scoring import Placed, place, places_of
 from raterlens.inference.result import Result
 from raterlens.likelihood.nodes import Moments, Nodes, nodes_for
-from raterlens.likelihood.shared import SharedMarginal
 from raterlens.likelihood.true_category import NO_ABILITY, as_known, known_categories
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
@@ -93,8 +92,9 @@ def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], G
     """`pairs`: what returns those of a student and a rater, which are being put together."""
     coded, model, response = placed.ratings, placed.problem.model.single, placed.problem.response.single
     known, predictor = model.known_slope, model.predictor(placed.parameters)
-    if isinstance(placed.problem, SharedMarginal):
-        nodes: Nodes = placed.problem.settled_nodes(placed.parameters)
+    own_nodes = placed.problem.own_nodes(placed.parameters)
+    if own_nodes is not None:
+        nodes = own_nodes
         response, predictor = (
             placed.problem.response.on(nodes.z),
             placed.problem.model.predictor(placed.parameters),

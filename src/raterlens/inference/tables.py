@@ -21,9 +21,7 @@ from raterlens.inference.intervals import RaterEstimates
 from raterlens.inference.measurement import PASSES, RATER_COLUMNS
 from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.likelihood.marginal import FacetsMarginal
-from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import PanelPrior
-from raterlens.likelihood.shared import SharedMarginal
 from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import redundancy
@@ -341,8 +339,6 @@ def misled(found: FacetsEstimate) -> dict[str, Array]:
     """Each student's place on the dimension that raters share, and how much that raises the mean score, as a share of
     the highest, that the raters who are not trusted would give it, all of them."""
     problem, nodes = found.problem, found.nodes
-    assert isinstance(problem, SharedMarginal)
-    assert isinstance(nodes, ProductNodes)
     model, x = problem.model.single, found.parameters
     loading = model.design("loading")
     shared = problem.shared_moments(x, nodes)

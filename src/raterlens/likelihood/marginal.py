@@ -135,6 +135,10 @@ class FacetsMarginal:
         """Means and standard deviations of the students' abilities, or of what their pieces of work are worth."""
         return self.engine.moments(self.tables(parameters, nodes), nodes, pieces=pieces)
 
+    def shared_moments(self, parameters: Array, nodes: Nodes) -> Moments:
+        """Moments of each student on the dimension that raters share, where there is one."""
+        return self.engine.moments(self.tables(parameters, nodes), nodes.turned())
+
     # -- up: log-probabilities of cells -----------------------------------------------------------------------
 
     def up(self, parameters: Array, nodes: Nodes) -> Up:

@@ -84,6 +84,11 @@ class Nodes:
         """Posteriors of less are too narrow for the nodes."""
         return (NARROWEST * self.step) ** 2
 
+    def turned(self) -> "Nodes":
+        """With the other ability in the first place: an engine's moments are then of that one."""
+        assert self.z is not None
+        return Nodes(self.z, self.log_weights, z=self.points)
+
     def fine(self) -> "Nodes":
         """The nodes of narrow posteriors."""
         if self.parts == 1:
@@ -160,10 +165,6 @@ class ProductNodes(Nodes):
     @property
     def reach(self) -> float:
         return float(np.sqrt(np.max(self.points**2 + self.z**2)))
-
-    def turned(self) -> "ProductNodes":
-        """With the other ability in the first place: an engine's moments are then of that one."""
-        return replace(self, points=self.z, z=self.points, steps=self.steps[::-1])
 
     def finer(self) -> "ProductNodes":
         """Half the steps, and wider: what a grid is checked against."""

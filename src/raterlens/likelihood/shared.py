@@ -141,14 +141,6 @@ class SharedMarginal(FacetsMarginal):
     def nests(self) -> bool:
         return False
 
-    def own_nodes(self, parameters: Array) -> ProductNodes:
-        """A grid of both abilities that a finer one changes nothing of."""
-        return self.settled_nodes(parameters)
-
-    def shared_moments(self, parameters: Array, nodes: ProductNodes) -> Moments:
-        """Moments of each student on the shared dimension."""
-        return self.engine.moments(self.tables(parameters, nodes), nodes.turned())
-
     def rough_nodes(self) -> ProductNodes:
         known = self.model.known_slope
         step = _ROUGH if known is None else min(_ROUGH, _STEEP / known)
@@ -168,7 +160,7 @@ class SharedMarginal(FacetsMarginal):
         steep = np.inf if known is None else _STEEP / known
         return ProductNodes.of((min(steps[0], steep), steps[1]), _REACH)
 
-    def settled_nodes(self, parameters: Array) -> ProductNodes:
+    def own_nodes(self, parameters: Array) -> ProductNodes:
         """A grid that a finer one changes nothing of."""
         nodes = self.nodes_at(parameters, self.rough_nodes())
         loglik = self.engine.evaluate(self.tables(parameters, nodes), nodes).loglik
