@@ -11,6 +11,7 @@ from raterlens.estimation.scoring import place
 from raterlens.inference.resampling import redrawn, resampled
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.terms.shape import SHAPE, SHAPE_RIDGE
+from raterlens.ratings.groupings import with_sets_of_raters
 from tests.support.facets_models import make, ordered, somewhere
 from tests.support.piece_ratings import ratings_of as pieces_of
 from tests.support.shared_panels import panel
@@ -96,3 +97,17 @@ def test_gradients_vanish_on_average_over_ratings_drawn_from_the_model(kind):
     assert np.abs(z).max() < 4
     assert np.mean(z**2) < 2
     assert blocks
+
+
+def test_students_are_redrawn_around_the_mean_of_the_raters_that_they_have():
+    ratings = rl.simulate(students=60, raters=5, items=1, raters_per_student=3, seed=4).ratings
+    fit = rl.fit(ratings, model="gmf", group_means="raters", standard_errors=False, assumptions="ignore")
+    at = place(fit.calibrated("it has no common scale"), ratings)
+    assert at.ratings.group is None
+    model, random = at.problem.model, np.random.default_rng(0)
+    x = at.parameters.copy()
+    x[model.blocks["group"]] = 40.0 * np.where(np.arange(model.n_groups) == 0, 1, -1)
+    again = redrawn(at.ratings, model, at.problem.response, x, random)
+    first = np.asarray(with_sets_of_raters(ratings).student_groups) == 0
+    passed = again.score[first[again.student]].mean()
+    assert passed > 0.9 > 0.1 > again.score[~first[again.student]].mean()

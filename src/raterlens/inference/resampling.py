@@ -34,7 +34,7 @@ from raterlens.models.terms.known import KNOWN
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Ratings, renumbered, to_backend
-from raterlens.ratings.groupings import by_piece, questions, readings_of
+from raterlens.ratings.groupings import by_piece, questions, readings_of, with_sets_of_raters
 from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def _scores(
         ability = model.shape(parameters).at(special.ndtr(ability))
     if GROUP_MEAN in model:
         means = model.term(GROUP_MEAN, GroupMeans).design @ parameters[model.blocks[GROUP_MEAN]]
-        ability = ability + means[ratings.student_groups]
+        grouped = with_sets_of_raters(ratings) if ratings.group is None else ratings
+        ability = ability + means[grouped.student_groups]
     predictor = model.predictor(parameters)
     score = np.empty(ratings.n_ratings, dtype=np.int16)
     contexts = model.contexts.places(ratings)
