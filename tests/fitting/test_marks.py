@@ -62,7 +62,8 @@ def fit(ratings: Ratings) -> rl.Fit:
 def normal_loglik(ratings: Ratings, marks: Marks, x: np.ndarray) -> float:
     """Each student's marks are multivariate normal."""
     n, items = ratings.n_raters, ratings.n_items
-    slope, severity, difficulty, log_noise = np.split(x, [n, 2 * n, 2 * n + items])
+    slope, severity, difficulty, usual, own = np.split(x, [n, 2 * n, 2 * n + items, 2 * n + items + 1])
+    log_noise = usual + own
     value, total = marks.values[ratings.score], 0.0
     for student in range(ratings.n_students):
         rows = ratings.student == student
@@ -79,10 +80,10 @@ def small() -> Ratings:
 
 
 def test_likelihood_gradient_and_information_are_those_of_a_normal_distribution(small: Ratings) -> None:
-    model, response = build(small, Options(MODELS["gmf"], get_link("logit"), "continuous"))
+    model, response = build(small, Options(MODELS["gmf"], get_link("logit"), "continuous", own_noise=True))
     assert isinstance(response, Marks)
     random = np.random.default_rng(0)
-    noise = np.log(random.uniform(0.3, 0.6, RATERS))
+    noise = np.append(np.log(0.4), random.normal(0, 0.3, RATERS))
     x = np.concatenate([random.uniform(0.5, 1.2, RATERS), random.normal(0, 0.3, RATERS), [0.1, -0.1], noise])
     nobody = Pseudo(np.zeros((len(model.contexts), response.n_categories)))
     problem, nodes = marginal(small, model, response, nobody), Nodes.equally_spaced(-8, 8, 0.05)

@@ -22,7 +22,7 @@ from raterlens.likelihood.nodes import MOST_NODES
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
-from raterlens.models.terms.noise import NOISE
+from raterlens.models.terms.noise import NOISE, OWN_NOISE, Noise
 from raterlens.models.terms.shape import POPULATION
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import SET_OF_RATERS
@@ -152,6 +152,10 @@ _MANY_AT_AN_END = 0.05
 """Share of marks at one end of the scale from which on they are not taken for normal in silence."""
 
 
+_NEXT_TO_NONE = 1.5
+"""Times the noise of rounding."""
+
+
 def _at_the_ends(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
     """Marks that the ends of the scale cut off, and raters whose marks have no noise."""
     if NOISE not in found.model:
@@ -168,8 +172,11 @@ def _at_the_ends(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
                 Option("bands"),
                 ")",
             )
-    exact = found.at_limit[found.model.blocks[NOISE]]
-    if exact.any() and len(exact) == ratings.n_raters:
+    model, x = found.model, found.parameters
+    usual, own = (model.effect(name, x) if name in model else 0.0 for name in (NOISE, OWN_NOISE))
+    least = next(term.least for term in model.terms if isinstance(term, Noise))
+    exact = np.exp(usual + own) <= _NEXT_TO_NONE * least
+    if exact.any() and OWN_NOISE in model:
         yield (
             f"the marks of {listed(ratings.raters.filter(pl.Series(exact)))} follow ability without any noise but "
             "rounding: their ratings are too few to tell, or copy others'"

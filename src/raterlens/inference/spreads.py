@@ -34,7 +34,7 @@ from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import DrawnPrior, Spread
 from raterlens.models.facets import FacetsModel, Redundancy, centre, redundancy
-from raterlens.models.terms.noise import NOISE
+from raterlens.models.terms.noise import NOISE, OWN_NOISE
 from raterlens.models.terms.rater_interactions import ITEM
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 
@@ -409,6 +409,9 @@ def curve_covariance(model: FacetsModel, parameters: Array, known: Covariance) -
     if name not in model:
         return None
     n, whole = model.n_raters, model.effect_jacobian(parameters, "slope", "severity", name)
+    if OWN_NOISE in model:  # beside what is usual
+        moved = model.effect_jacobian(parameters, OWN_NOISE)
+        whole = sparse.csr_array(sparse.vstack([whole[: 2 * n], whole[2 * n :] + moved]))
     contrasts = 2 * n + np.arange(whole.shape[0] - 2 * n).reshape(n, -1)
     own = (whole[[rater, n + rater, *contrasts[rater]]] for rater in range(n))
     return np.stack([rows @ (rows @ in_full(known.matrix)).T for rows in own])

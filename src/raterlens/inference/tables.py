@@ -29,7 +29,7 @@ from raterlens.models.terms.difficulties import DIFFICULTY, facet_name
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.halo import HALO, IMPRESSION, LARGEST_HALO, PIECE, Halo
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
-from raterlens.models.terms.noise import NOISE
+from raterlens.models.terms.noise import OWN_NOISE, log_noise
 from raterlens.models.terms.rater_interactions import ITEM, Interaction
 from raterlens.models.terms.shape import POPULATION, SHAPE
 from raterlens.models.terms.shared_bias import BIAS
@@ -108,15 +108,16 @@ def estimates(found: FacetsEstimate, spread: Covariance | None, name: str) -> tu
 def in_marks(tables: dict[str, pl.DataFrame], known: Calibration) -> dict[str, pl.DataFrame]:
     """Tables of a fit of marks with severities and difficulties in marks, and with each rater's noise."""
     units = ("eta", "delta", "effect", "severity", "spread", "low", "high")
+    unit, logarithm = known.unit, pl.col("term") == OWN_NOISE
     found = {
         name: table.with_columns(
-            pl.col(column) * known.unit
+            pl.col(column) * (unit if name != "spreads" else pl.when(logarithm).then(1.0).otherwise(unit))
             for column in table.columns
             if column.removesuffix("_se") in units and name in _IN_UNITS
         )
         for name, table in tables.items()
     }
-    noise = known.unit * np.exp(known.effects[NOISE])
+    noise = known.unit * np.exp(log_noise(known.effects))
     error = np.full_like(noise, np.nan)
     if known.curve_covariance is not None:
         error = noise * np.sqrt(np.maximum(known.curve_covariance[:, 2, 2], 0.0))

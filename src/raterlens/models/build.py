@@ -8,7 +8,7 @@ from raterlens.config import FitConfig
 from raterlens.config.fit_config import facets_of
 from raterlens.models.facets import FacetsModel
 from raterlens.models.marks import Marks
-from raterlens.models.registry import MODELS
+from raterlens.models.registry import MODELS, own_slopes
 from raterlens.models.requested import PARTS, Options, Setting
 from raterlens.models.responses import Adjacent, Capped, Graded, Linked, Response
 from raterlens.models.term import Contexts, Term
@@ -25,7 +25,7 @@ from raterlens.models.terms.halo import (
 )
 from raterlens.models.terms.item_slopes import ItemSlopes
 from raterlens.models.terms.known import KNOWN, KnownAnswers
-from raterlens.models.terms.noise import Noise
+from raterlens.models.terms.noise import Noise, OwnNoise
 from raterlens.models.terms.per_rater import Severities, Slopes
 from raterlens.models.terms.rater_interactions import Interaction
 from raterlens.models.terms.rater_thresholds import RaterThresholds
@@ -73,6 +73,7 @@ KINDS: tuple[type[Term], ...] = (
     Pieces,
     Interaction,
     RaterThresholds,
+    OwnNoise,
     Draws,
     Population,
     KnownAnswers,
@@ -99,6 +100,7 @@ def model_options(config: FitConfig, ratings: Ratings | None = None) -> Options:
         smooth=config.ability == "smooth",
         interactions=facets_of(config.interactions),
         rater_thresholds=config.rater_thresholds,
+        own_noise=spec.slopes is own_slopes,
     )
     if ratings is None:
         return options

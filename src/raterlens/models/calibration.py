@@ -26,7 +26,7 @@ from raterlens.models.requested import Options, Setting
 from raterlens.models.responses import Linked, Response
 from raterlens.models.term import Contexts
 from raterlens.models.terms.halo import in_logits
-from raterlens.models.terms.noise import NOISE
+from raterlens.models.terms.noise import log_noise
 from raterlens.models.terms.rater_interactions import block_of, interacting_facets
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD, RaterThresholds
 from raterlens.models.terms.shared_bias import BIAS
@@ -262,7 +262,7 @@ class Calibration:
     def _use(self) -> "_Use | None":
         """Each rater's own use of the scale: thresholds around those of all, or the logarithm of its noise."""
         if self.marks is not None:
-            return _Use(self.effects[NOISE][:, None], np.ones((1, 1)))
+            return _Use(log_noise(self.effects)[:, None], np.ones((1, 1)))
         moved = self.effects.get(RATER_THRESHOLD)
         if moved is None:
             return None
@@ -273,7 +273,7 @@ class Calibration:
         """With an own use of the scale, (numbers,) or (raters, numbers), or that of all."""
         if (marks := self.marks) is not None:
             if own is None:
-                own = self.effects[NOISE].mean(keepdims=True)
+                own = log_noise(self.effects).mean(keepdims=True)
             return marks.curve(float(np.exp(own[0])) if own.ndim == 1 else np.exp(own))
         thresholds = self.effects.get(THRESHOLD)
         if thresholds is not None and item is not None and len(thresholds) > 1:

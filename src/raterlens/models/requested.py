@@ -132,6 +132,8 @@ class Options:
     """Whether abilities rest on what a student's group says."""
     rater_thresholds: Literal["none", "drawn", "free"] = "none"
     """Whether raters have thresholds of their own around those of all, from a distribution or each by itself."""
+    own_noise: bool = False
+    """Whether raters' marks have noise of their own around what is usual."""
     draws: Mask | None = None
     """(raters,): whose answers to the same question share more than ability; None: nobody's."""
     population: bool = False

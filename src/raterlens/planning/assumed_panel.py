@@ -12,7 +12,6 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -181,10 +180,10 @@ def estimated(fit: "Result", raters: pl.Series | None) -> tuple[AssumedPanel, pl
         thresholds,
         known.model == "tfm",
     )
-    if (own := known.effects.get(RATER_THRESHOLD)) is not None and own.any():
+    if (own := known.effects.get("rater threshold")) is not None and own.any():
         rows = np.where(at[:, None] < 0, 0.0, own[at])
         spreads = fit.table("spreads")
-        spread = spreads.filter(pl.col("term") == RATER_THRESHOLD)["spread"].item()
+        spread = spreads.filter(pl.col("term") == "rater threshold")["spread"].item()
         panel = replace(panel, own=rows, own_spread=spread)
     return panel, raters
 

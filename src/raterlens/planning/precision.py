@@ -16,7 +16,6 @@ from raterlens.inference.measurement import measured
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import Redundancy
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.planning.assumed_panel import AssumedPanel, ReadingTables, reading_tables, sum_variance
 
 # ------------------------------------------------------------------------------------------ expected information
@@ -427,7 +426,7 @@ def _rater_errors(panel: AssumedPanel, spread: Array, n: int, reference: Referen
         effects["threshold"] = panel.thresholds
     curves = None
     if panel.own is not None:
-        effects[RATER_THRESHOLD] = panel.own[:n]
+        effects["rater threshold"] = panel.own[:n]
         contrasts = panel.at("own").reshape(total, -1)[:n]
         of_rater = np.concatenate([np.arange(n)[:, None], total + np.arange(n)[:, None], contrasts], axis=1)
         curves = spread[of_rater[:, :, None], of_rater[:, None]]

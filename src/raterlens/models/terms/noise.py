@@ -1,9 +1,14 @@
-"""Noise of marks on a fine scale: how far a rater's marks scatter around what the student can do."""
+"""Noise of marks on a fine scale: how far a rater's marks scatter around what the student can do.
+
+    log s_r = m + e_r,      e_r ~ N(0, s²)
+
+A rater with few marks is drawn to the others: its own marks alone could not tell noise from what students differ by.
+"""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +21,7 @@ from raterlens.models.terms.per_rater import Effect, RaterTerm
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
 
-NOISE = "noise"
+NOISE, OWN_NOISE = "noise", "rater noise"
 LARGEST_NOISE = 10.0
 """Standard deviation, in units of the model, of which there are six on the scale of marks."""
 # Of what marks vary, so much is noise at the start.
@@ -25,14 +30,14 @@ _START = 0.7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noise(RaterTerm):
-    """log s_r, the logarithm of the standard deviation: each rater's own, or one for all."""
+    """m, the logarithm of the standard deviation that is usual."""
 
     effect: Effect
     least: float
     """Standard deviation of marks that are exact but for rounding."""
     name = NOISE
     begin = math.log(_START)
-    parts = (
+    parts: ClassVar[tuple[Part, ...]] = (
         Part(
             "marks",
             "scale",
@@ -59,8 +64,7 @@ class Noise(RaterTerm):
     def asked_by(cls, at: Setting) -> Iterator[Term]:
         n, least = at.rows.n_raters, at.response.least_noise
         if least:
-            common = at.options.spec.slopes(n, None).size == 1
-            yield cls(Effect.common(n) if common else Effect.each(n), least)
+            yield cls(Effect.common(n), least)
 
     def designs(self, rows: Contexts) -> Designs:
         """It is the second intercept; the first is a mark's mean."""
@@ -75,3 +79,25 @@ class Noise(RaterTerm):
     @property
     def bound(self) -> tuple[float, float]:  # type: ignore[override]  # of this scale
         return math.log(self.least), math.log(LARGEST_NOISE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnNoise(Noise):
+    """e_r, how far the logarithm of a rater's noise is from what is usual."""
+
+    name = OWN_NOISE
+    begin = 0.0
+    drawn = True
+    parts: ClassVar[tuple[Part, ...]] = ()
+    asks = (("own_noise", True),)
+    bound = (-math.log(LARGEST_NOISE), math.log(LARGEST_NOISE))
+
+    @classmethod
+    def asked_by(cls, at: Setting) -> Iterator[Term]:
+        if at.options.own_noise and at.response.least_noise:
+            yield cls(Effect.each(at.rows.n_raters), at.response.least_noise)
+
+
+def log_noise(effects: Mapping[str, Array]) -> Array:
+    """(raters,): from a fit's effects by name."""
+    return np.asarray(effects[NOISE] + effects.get(OWN_NOISE, 0.0))
