@@ -112,9 +112,11 @@ class _Panel:
         at_bound = (found.parameters <= lower) | (found.parameters >= upper)
         self.held: Mask = found.held | found.at_limit | at_bound
         self.plain = replace(found.problem, prior=None)
-        # Groups of students by their own alone: a spread that raters who differ have left to them is no fair judge.
+        # Groups of students by their own alone, where they differ: a spread that raters who differ have left to them is
+        # no fair judge.
         self._tested, self._untested = self.plain, self.held
-        if GROUP_MEAN in found.model and found.model.of_drawn[own := found.model.blocks[GROUP_MEAN]].any():
+        own = found.model.blocks[GROUP_MEAN] if GROUP_MEAN in found.model else slice(0)
+        if found.model.of_drawn[own].any() and not found.held[own].all():
             others = None if found.problem.drawn is None else found.problem.drawn.without(own)
             self._tested = replace(self.plain, drawn=others)
             self._untested = self.held.copy()
