@@ -251,5 +251,5 @@ def test_a_spread_of_raters_known_well_has_the_error_of_a_standard_deviation():
     assert panel_posterior._log_deviation(np.full(50, 9.0), 0.7) == pytest.approx(2.0)
     known = Covariance(np.diag(np.r_[np.full(3, 9.0), np.zeros(50)]), np.empty(0, np.int64))
     found = panel_posterior._known_well(0.7, known, slice(3, 53))
-    assert found == pytest.approx((0.7, 0.7 * np.exp(-0.196), 0.7 * np.exp(0.196)))
+    assert found == pytest.approx((0.7, 0.7 * np.exp(-0.1959964), 0.7 * np.exp(0.1959964)))
     assert panel_posterior._known_well(0.7, None, slice(3, 53)) == (0.7, None, None)
