@@ -20,6 +20,7 @@ from raterlens.models.facets import centre, redundancy
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options
 from raterlens.models.terms.group_means import GroupMeans
+from raterlens.ratings.groupings import with_sets_of_raters
 from tests.support.facets_models import assert_gradient, by_differences, somewhere
 
 PLAIN = {"halo": "none", "ability": "normal"}
@@ -303,3 +304,17 @@ def test_many_groups_are_drawn_unless_they_are_large() -> None:
     assert GroupMeans.of(small).drawn
     assert not GroupMeans.of(large).drawn
     assert GroupMeans.of(large, "raters").drawn
+
+
+def test_large_sets_of_raters_are_told_apart_by_a_checksum() -> None:
+    rows = [
+        (student, f"r{rater}", 1) for student in "ab" for rater in range(8) if student == "a" or rater != 6
+    ]
+    table = pl.DataFrame(rows, schema=["student", "rater", "score"], orient="row")
+    found = with_sets_of_raters(rl.read(table.with_columns(score=pl.int_range(pl.len()) % 2)))
+    first, second = found.group.labels
+    assert first != second
+    assert {label[: label.index(" (")] for label in (first, second)} == {
+        "r0 + r1 + r2 + 5 more",
+        "r0 + r1 + r2 + 4 more",
+    }

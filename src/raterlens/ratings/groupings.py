@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,7 +102,7 @@ def with_sets_of_raters(ratings: Ratings) -> Ratings:
     _, shown_by, of_student = np.unique(key, return_index=True, return_inverse=True)
     begin = np.searchsorted(student, [shown_by, shown_by + 1])
     names = ratings.raters.cast(pl.String).to_list()
-    labels = [" + ".join(names[each] for each in rater[first:end]) for first, end in begin.T]
+    labels = [_label_of_set([names[each] for each in rater[first:end]]) for first, end in begin.T]
     order = np.argsort(labels)
     place = np.argsort(order).astype(np.int32)[of_student]
     group = Facet(SET_OF_RATERS, place[ratings.student], pl.Series([labels[each] for each in order]))
@@ -109,6 +110,15 @@ def with_sets_of_raters(ratings: Ratings) -> Ratings:
 
 
 SET_OF_RATERS = "set of raters"
+_NAMED = 4
+
+
+def _label_of_set(names: list[str]) -> str:
+    """The names of a set's raters; of many the first, and a checksum of all that tells the set from others."""
+    if len(names) <= _NAMED:
+        return " + ".join(names)
+    checksum = sha256("\0".join(names).encode(errors="surrogatepass")).hexdigest()[:8]
+    return f"{' + '.join(names[: _NAMED - 1])} + {len(names) - _NAMED + 1} more ({checksum})"
 
 
 class Questions(NamedTuple):

@@ -127,7 +127,9 @@ def _of_fit(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, pl.DataFr
     found = {"items": items, "students": students}
     if "draws" in fit.tables:
         found["draws"] = fit.table("draws")
-    if "groups" in fit.tables:
+    if (
+        "groups" in fit.tables and fit.config.group_means != "raters"
+    ):  # sets of raters only say who marked whom
         found["groups"] = fit.table("groups").rename(
             {"n": "students", "mean": "theta", "mean_se": "theta_se"}
         )
