@@ -198,6 +198,39 @@ def test_probabilities_are_taken_as_log_odds() -> None:
     assert results["fair"].is_between(0, 1).all()
 
 
+@pytest.mark.parametrize(("odds", "step"), [(False, 1.0), (False, 0.5), (True, 0.01), (True, 0.002)])
+def test_residuals_are_those_of_the_model(odds: bool, step: float) -> None:
+    random = np.random.default_rng(7)
+    student, rater = np.repeat(np.arange(400), 3), np.tile(np.arange(3), 400)
+    slope, ease, noise = np.array([[1.2, 0.9, 1.1], [-0.4, 0.1, 0.3], [0.4, 0.6, 0.8]])
+    ability = random.standard_normal(400)
+    predictor = slope[rater] * ((ability - ability.mean()) / ability.std())[student] + ease[rater]
+    predictor += noise[rater] * random.standard_normal(1200)
+    mark = 1 / (1 + np.exp(-predictor)) if odds else np.clip(50 + 14 * predictor, 0, 100)
+    rows = {"student": student, "rater": rater, "mark": step * np.round(mark / step)}
+    fit = rl.fit(rl.read(pl.DataFrame(rows), score="mark"), model="gmf", assumptions="ignore")
+    tables = fit.diagnose().tables
+    raters, surprises = tables["raters"], tables["unexpected"]
+    for name in ("infit", "outfit"):
+        assert raters[name].to_numpy() == pytest.approx(1, abs=0.12), name
+        assert raters[f"{name}_z"].abs().max() < 2.5, name
+    assert raters["correlation"].to_numpy() == pytest.approx(
+        raters["correlation_expected"].to_numpy(), abs=0.05
+    )
+    # One in twenty, give or take three standard errors.
+    assert 60 - 3 * 57**0.5 < len(surprises) < 60 + 3 * 57**0.5
+    off = (surprises["score"] - surprises["expected"]).to_numpy()
+    assert (np.sign(off) == np.sign(surprises["z"].to_numpy())).all()
+    assert surprises["z"].abs().min() > 1.2
+    luck = noise[:, None] * random.standard_normal(20_000)
+    usual = np.mean(1 / (1 + np.exp(-ease[:, None] - luck)), axis=1) if odds else 50 + 14 * ease
+    assert raters["fair_average"].to_numpy() == pytest.approx(usual, abs=0.03 if odds else 2)
+    # Means of 400 marks by each rater.
+    spread = np.std(rows["mark"]) / 20
+    assert (raters["fair_average_se"].to_numpy() < spread).all()
+    assert (raters["fair_average_se"].to_numpy() > spread / 8).all()
+
+
 @pytest.mark.parametrize("odds", [False, True])
 def test_the_index_of_marks_against_brute_force(odds: bool) -> None:
     random = np.random.default_rng(4)

@@ -91,7 +91,8 @@ def student_fit(found: Residuals) -> pl.DataFrame:
 
 def unexpected(found: Residuals, labels: dict[str, pl.Series]) -> pl.DataFrame:
     """Ratings whose score had a probability of at most 5 % according to the student's other raters, the least probable
-    first: at most 1,000. In a panel without fault a few of every hundred ratings are among them."""
+    first: at most 1,000; of marks on a fine scale, a mark as far out on either side had it. In a panel without fault a
+    few of every hundred ratings are among them."""
     ratings = found.ratings
     p = found.probability
     candidates = np.flatnonzero(p <= UNEXPECTED)
@@ -221,7 +222,7 @@ def fair_raters(calibration: Calibration, raters: pl.DataFrame) -> Fair:
     own = places_of(raters["rater"], calibration.labels["rater"], "raters")
     harsher = {**calibration.effects, "severity": calibration.effects["severity"] + _STEP}
     average, less = (rater_scores(each)[own] for each in (calibration, replace(calibration, effects=harsher)))
-    fall = (average - less) / _STEP
+    fall = (average - less) / (_STEP * calibration.unit)
     return Fair(average, np.abs(fall) * raters["eta_se"].cast(pl.Float64).to_numpy())
 
 
@@ -236,7 +237,7 @@ def fair_items(calibration: Calibration, items: pl.DataFrame) -> Fair:
         return np.asarray(rows.chances(mean, harder)[:, :, 0] @ calibration.values)
 
     found = scores(0.0)
-    fall = (found - scores(_STEP)) / _STEP
+    fall = (found - scores(_STEP)) / (_STEP * calibration.unit)
     return Fair(found, np.abs(fall) * items["delta_se"].cast(pl.Float64).to_numpy())
 
 

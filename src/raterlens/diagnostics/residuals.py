@@ -45,6 +45,9 @@ class Tables:
     """(cells, nodes)"""
     prob: Array
     """(contexts, categories, nodes)"""
+    surprise: Array
+    """(contexts, categories, nodes): `prob`; of marks on a fine scale, each of which is improbable, the probability of
+    a lower one and half that of the same"""
     standardised: Array
     """(cells, nodes): (y - mean)^2 / variance"""
     mean: Array
@@ -66,7 +69,9 @@ def tables_of(response: Response, predictor: Predictor, nodes: Nodes) -> Tables:
     log_prob = response.log_prob(predictor, nodes.points)
     k, size = response.n_categories, len(nodes.points)
     y = np.arange(k, dtype=np.float64)
-    p = np.exp(log_prob)
+    # Marks on a fine scale have densities, per log-odds where they are probabilities.
+    marks = response.least_noise > 0
+    p = response.chances(predictor, nodes.points) if marks else np.exp(log_prob)
     mean = np.einsum("ckq,k->cq", p, y)
     away = (y[:, None] - mean[:, None]) ** 2
     variance = np.maximum(np.einsum("ckq,ckq->cq", p, away), _LEAST_VARIANCE)
@@ -83,6 +88,7 @@ def tables_of(response: Response, predictor: Predictor, nodes: Nodes) -> Tables:
     return Tables(
         log_prob=log_prob.reshape(-1, size),
         prob=p,
+        surprise=np.cumsum(p, axis=1) - p / 2 if marks else p,
         standardised=(away / variance[:, None]).reshape(-1, size),
         mean=mean,
         variance=variance,
@@ -148,6 +154,8 @@ class Pass:
         """All of it by name."""
         named = ((OF_RATING, self.of_rating), (OF_PAIR, self.of_pair))
         found = {name: row for names, rows in named for name, row in zip(names, rows, strict=True)}
+        if self.tables.surprise is not self.tables.prob:
+            found["probability"] = 2 * np.minimum(found["probability"], 1 - found["probability"])
         # Where the score is the residual.
         return found | {"information": found["variance"]} | self.further
 
@@ -242,7 +250,7 @@ def sweep(work: Pass, block: Block) -> Array:
         over(posterior, mine, tables.kurtosis[context]),
         y - expected,
         y * ability[mine] - over(posterior * t, mine, mean),
-        over(cavity, pair, tables.prob.reshape(-1, len(t))[cell]),
+        over(cavity, pair, tables.surprise.reshape(-1, len(t))[cell]),
         foreseen,
         over(cavity, pair, second) - foreseen**2,
     )
@@ -260,7 +268,12 @@ def _compiled(work: Pass) -> "residual_sweep.Sweep":
     return residual_sweep.Sweep(
         residual_sweep.Grouped(work.first_pair, work.first_rating, work.order, work.context, work.given),
         residual_sweep.Tables(
-            tables.log_prob, tables.prob, tables.standardised, tables.mean, tables.variance, tables.kurtosis
+            tables.log_prob,
+            tables.surprise,
+            tables.standardised,
+            tables.mean,
+            tables.variance,
+            tables.kurtosis,
         ),
         work.nodes.points,
         (work.prior, work.prior_apart),
@@ -374,7 +387,8 @@ class Residuals:
     information: Array
     """(ratings,) expected square of `score`, given ability"""
     probability: Array
-    """(ratings,) of the score that was given, according to the other raters of the student"""
+    """(ratings,) of the score that was given, according to the other raters of the student; of a mark on a fine scale,
+    of one as far out on either side"""
     foreseen: Array
     """(ratings,) expected score according to the other raters"""
     foreseen_variance: Array
