@@ -607,8 +607,9 @@ def _is_shared(name: str, keys: Sequence[str], look: ColumnSample) -> bool:
     if (is_other(name) and not stems(name) & known("turns")) or stems(name) & known("draws", "occasions"):
         return False
     *student, rater = keys
-    # A column that is given for both is refused later.
-    seen = look.frame.select(*dict.fromkeys([*student, rater, name])).drop_nulls().unique()
+    if rater in student:  # refused where roles are assigned
+        return False
+    seen = look.frame.select(*student, rater, name).drop_nulls().unique()
     if look[name].kind == "scores":
         return seen.height == look[name].distinct * seen.select(*student, rater).n_unique()
     return (
