@@ -231,6 +231,46 @@ def test_residuals_are_those_of_the_model(odds: bool, step: float) -> None:
     assert (raters["fair_average_se"].to_numpy() > spread / 8).all()
 
 
+@pytest.fixture(scope="module")
+def drifting() -> pl.DataFrame:
+    """R0 takes off 12 marks on Q0, and R1 15 in the second half of the students."""
+    rows = table(400, items=2).with_columns(order=pl.col("student"))
+    biased = (pl.col("rater") == "R0") & (pl.col("item") == "Q0")
+    late = (pl.col("rater") == "R1") & (pl.col("order") >= 200)
+    less = pl.when(biased).then(12).when(late).then(15).otherwise(0)
+    return rows.with_columns(mark=(pl.col("mark") - less).clip(0, 100))
+
+
+def test_bias_and_drift_are_in_marks(drifting: pl.DataFrame) -> None:
+    ratings = rl.read(drifting, score="mark", beside=["order"])
+    fit = rl.fit(ratings, model="gmf", assumptions="ignore")
+    tables = fit.diagnose(time="order").tables
+    bias = tables["bias item"].filter(rater="R0", item="Q0").row(0, named=True)
+    assert bias["severity"] == pytest.approx(12, abs=4 * bias["severity_se"])
+    assert bias["severity_se"] < 3
+    drift = tables["change"].filter(rater="R1").row(0, named=True)
+    assert drift["shift"] == pytest.approx(15, abs=4 * drift["shift_se"])
+    assert drift["shift_se"] < 3
+    flags = tables["flags"]
+    (biased,) = flags.filter(pl.col("rater") == "R0", pl.col("effect").str.ends_with("on item"))["evidence"]
+    assert f"{bias['severity']:.1f} marks more" in biased
+    (drifted,) = flags.filter(rater="R1", effect="drift")["evidence"]
+    assert f"{drift['shift']:.1f} marks more severe" in drifted
+    alarm = fit.monitor(time="order").alarms.filter(rater="R1").row(0, named=True)
+    assert alarm["alarm"]
+    assert alarm["shift"] == pytest.approx(15, abs=4 * alarm["shift_se"])
+
+
+def test_an_earlier_fit_tells_of_drift_in_marks(drifting: pl.DataFrame) -> None:
+    first, second = (
+        rl.fit(rl.read(part.drop("order"), score="mark"), model="gmf", assumptions="ignore")
+        for part in (drifting.filter(pl.col("order") < 200), drifting.filter(pl.col("order") >= 200))
+    )
+    alarm = second.monitor(previous=first).alarms.filter(rater="R1").row(0, named=True)
+    assert alarm["alarm"]
+    assert alarm["shift"] == pytest.approx(15, abs=4 * alarm["shift_se"] + 2)
+
+
 @pytest.mark.parametrize("odds", [False, True])
 def test_the_index_of_marks_against_brute_force(odds: bool) -> None:
     random = np.random.default_rng(4)

@@ -235,7 +235,7 @@ def _diagnose(
     interactions = {name: _in_file(table, fit.calibration) for name, table in interactions.items()}
     changes = periods = None
     if moment is not None:
-        changes = tables["change"] = change(found, *moment)
+        changes = tables["change"] = _in_file(change(found, *moment), fit.calibration)
         period, names = periods_of(*moment)
         tables["bias period"] = _in_file(interaction(found, period, names, "period"), fit.calibration)
         periods = Periods(fit, ratings, period, names)
@@ -249,6 +249,7 @@ def _diagnose(
         use = [of_fit[place] for place in places_of(found.ratings.raters, known.labels["rater"], "raters")]
     found_flags = flags(
         *(tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link)),
+        marks=1.0 if known is None else known.unit,
         allowed_for=halo,
         use=use,
     )
@@ -299,14 +300,16 @@ class TablesOnDemand(Mapping[str, pl.DataFrame]):
 
 
 def _in_file(table: pl.DataFrame, known: Calibration | None) -> pl.DataFrame:
-    """Scores as the file counts them, where the model counts from 0."""
+    """Scores as the file counts them, where the model counts from 0, and severities as the fit reports them."""
     if known is None:
         return table
     means = [name for name in ("score", "mean_score", "observed", "expected") if name in table.columns]
     spreads = [name for name in ("difference", "se") if name in table.columns]
+    severities = [name for name in ("severity", "severity_se", "shift", "shift_se") if name in table.columns]
     return table.with_columns(
         *(pl.Series(name, known.in_file(table[name].to_numpy())) for name in means),
         *(pl.col(name) * known.score_step for name in spreads),
+        *(pl.col(name) * known.unit for name in severities),
     )
 
 

@@ -73,11 +73,13 @@ def flags(
     changes: pl.DataFrame | None,
     unit: str = "logits",
     *,
+    marks: float = 1.0,
     allowed_for: bool = False,
     use: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """All flags, those of the gravest kind first. `unit`: what severities are measured in; `allowed_for`: intervals
-    allow for halo; `use`: how each rater uses the scale, in words, where the model says."""
+    """All flags, those of the gravest kind first. `unit`: what severities are measured in; `marks`: these per unit of
+    the model, for marks on a fine scale; `allowed_for`: intervals allow for halo; `use`: how each rater uses the
+    scale, in words, where the model says."""
     measured = pl.concat([raters.select("infit", "infit_z"), effects], how="horizontal")
     labels = raters["rater"].cast(pl.String).to_list()
     gravest = [*_alternating(labels, measured), *_reversed(labels, measured)]
@@ -89,8 +91,8 @@ def flags(
         *_central(labels, measured),
         *_using(labels, use),
         *_halo(labels, measured, allowed_for),
-        *(flag for name, table in interactions.items() for flag in _biased(name, table, unit)),
-        *(() if changes is None else (*_drifting(changes, unit), *_changing(changes))),
+        *(flag for name, table in interactions.items() for flag in _biased(name, table, unit, marks)),
+        *(() if changes is None else (*_drifting(changes, unit, marks), *_changing(changes))),
     ]
     rows = [*gravest, *(flag for flag in others if flag.rater not in known)]
     return _table(rows)
@@ -238,9 +240,9 @@ def _halo(labels: list[str], measured: pl.DataFrame, allowed_for: bool) -> Itera
     return _of_each(labels, (p <= LEVEL) & (size >= MATTERS["halo"]), size, se, p, say)
 
 
-def _biased(name: str, table: pl.DataFrame, unit: str) -> Iterator[Flag]:
+def _biased(name: str, table: pl.DataFrame, unit: str, marks: float) -> Iterator[Flag]:
     """For every rater the level with the clearest bias; the table has them all."""
-    clear = table.filter(pl.col("p_adjusted") <= LEVEL, pl.col("severity").abs() >= MATTERS["bias"])
+    clear = table.filter(pl.col("p_adjusted") <= LEVEL, pl.col("severity").abs() >= marks * MATTERS["bias"])
     clear = clear.sort(pl.col("z").abs(), descending=True, maintain_order=True)
     for row in clear.unique("rater", keep="first", maintain_order=True).iter_rows(named=True):
         side, level = "severe" if row["severity"] > 0 else "lenient", f"{name} {shortened(row[name])}"
@@ -255,8 +257,8 @@ def _biased(name: str, table: pl.DataFrame, unit: str) -> Iterator[Flag]:
         )
 
 
-def _drifting(changes: pl.DataFrame, unit: str) -> Iterator[Flag]:
-    for row in _clear(changes, "", "drift"):
+def _drifting(changes: pl.DataFrame, unit: str, marks: float) -> Iterator[Flag]:
+    for row in _clear(changes, "", marks * MATTERS["drift"]):
         size = f"{abs(row['shift']):.1f} {unit} more {'severe' if row['shift'] > 0 else 'lenient'}"
         yield Flag(
             DRIFT,
@@ -271,7 +273,7 @@ def _drifting(changes: pl.DataFrame, unit: str) -> Iterator[Flag]:
 
 
 def _changing(changes: pl.DataFrame) -> Iterator[Flag]:
-    for row in _clear(changes, "slope_", "drift in discrimination"):
+    for row in _clear(changes, "slope_", MATTERS["drift in discrimination"]):
         before, after = (f"{100 * max(row[f'slope_{name}'], 0.0):.0f} %" for name in ("before", "after"))
         fell = row["slope_shift"] < 0
         yield Flag(
@@ -287,9 +289,9 @@ def _changing(changes: pl.DataFrame) -> Iterator[Flag]:
         )
 
 
-def _clear(changes: pl.DataFrame, prefix: str, kind: str) -> Iterator[dict[str, Any]]:
+def _clear(changes: pl.DataFrame, prefix: str, least: float) -> Iterator[dict[str, Any]]:
     """Changes that chance does not explain and that matter."""
-    sure, large = pl.col(f"{prefix}p_adjusted") <= LEVEL, pl.col(f"{prefix}shift").abs() >= MATTERS[kind]
+    sure, large = pl.col(f"{prefix}p_adjusted") <= LEVEL, pl.col(f"{prefix}shift").abs() >= least
     return changes.filter(sure, large).iter_rows(named=True)
 
 

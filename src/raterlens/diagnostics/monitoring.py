@@ -411,11 +411,12 @@ def monitor(
         else:
             moment, labels = time_of(time, ratings)
         alarms = drift_alarms(passed or residuals(fit, ratings), moment, labels, earlier=earlier)
+        alarms = alarms.with_columns(pl.col("shift", "shift_se") * fit.calibration.unit)
     return Monitoring(found, alarms, unit_of(fit.link), time is not None, fit.ordered)
 
 
 def _earlier(fit: Result, previous: Result) -> dict[str, Earlier]:
-    """Severities of both fits counted from those of the raters they share."""
+    """Severities of both fits, in units of the model, counted from those of the raters they share."""
     columns = ("rater", "eta", "eta_se")
     then, now = (
         {str(label): (eta, error) for label, eta, error in one.table("raters").select(columns).iter_rows()}
@@ -426,4 +427,8 @@ def _earlier(fit: Result, previous: Result) -> dict[str, Earlier]:
         return {}
     apart = np.array([then[label][0] - now[label][0] for label in both])
     apart -= np.median(apart)
-    return {label: Earlier(float(gap), then[label][1] ** 2) for label, gap in zip(both, apart, strict=True)}
+    unit = 1.0 if fit.calibration is None else fit.calibration.unit
+    return {
+        label: Earlier(float(gap) / unit, (then[label][1] / unit) ** 2)
+        for label, gap in zip(both, apart, strict=True)
+    }
