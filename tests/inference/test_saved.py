@@ -124,6 +124,7 @@ def test_ordered_scores_anchored_by_a_fit_come_back(small, tmp_path):
         (("tables", "raters", "rater"), {}),
         (("tables", "raters"), {}),
         (("loglik",), "much"),
+        *((("loglik",), value) for value in (float("nan"), float("inf"), None)),
         (("n_students",), -3),
         (("calibration",), []),
         *((("calibration", name), [True]) for name in ("falling", "at_limit", "apart", "extreme")),

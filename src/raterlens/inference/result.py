@@ -395,6 +395,10 @@ def _check_types(known: dict[str, Any]) -> None:
             not isinstance(value, kind) or (isinstance(value, bool) and bool not in kind)
         ):
             raise TypeError(f"{one.name} is {shortened(value)}")
+        if (
+            isinstance(value, float) and not np.isfinite(value) and one.name != "sigma_se"
+        ):  # NaN where unknown
+            raise ValueError(f"{one.name} is {value}")
         if one.name in ("n_ratings", "n_students", "n_raters", "n_items") and value < 1:
             raise ValueError(f"{one.name} is {value}")
     choose("backend", known["backend"], get_args(Backend))
