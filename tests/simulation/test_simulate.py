@@ -150,6 +150,12 @@ def test_tfm_gives_all_raters_one_slope():
         ({"thresholds": [0.0, 1.0], "link": "probit"}, "needs scale 'graded'"),
         ({"thresholds": [1.0, 0.0], "scale": "graded"}, "must rise"),
         ({"scale": "steep"}, "unknown scale 'steep'"),
+        ({"scale": "continuous", "model": "hrm"}, "use model 'gmf' or 'tfm'"),
+        ({"scale": "continuous", "thresholds": [0.0, 1.0]}, "leave thresholds out"),
+        ({"scale": "continuous", "halo": [0.0, 1.0], "raters": 2}, "leave halo out"),
+        ({"scale": "continuous", "link": "probit"}, "leave link out"),
+        ({"scale": "continuous", "noise": 0.0}, "noise has the value 0"),
+        ({"scale": "continuous", "criterion": 1.0}, "its raters have slope, severity and noise"),
         ({"common_students": 3, "raters_per_student": 2}, "different designs"),
         ({"common_students": 501}, "more than the 500 students"),
         ({"common_students": 0, "students": 5}, "leave some of the 20 raters without one"),
@@ -312,3 +318,42 @@ def test_truth_knows_each_raters_capability():
     np.testing.assert_array_equal(truth.rho, [0.25, 1, 0.5])
     np.testing.assert_array_equal(truth.kappa, capability.gmf(rho=[0.25, 1, 0.5], eta=[-1, 0, 1], sigma=2.0))
     np.testing.assert_array_equal(simulate(raters=2, slope=0.0).truth.kappa, [0, 0])
+
+
+def test_a_fit_recovers_marks_out_of_100() -> None:
+    drawn = simulate(
+        scale="continuous",
+        students=400,
+        raters=6,
+        items=2,
+        raters_per_student=3,
+        difficulty=[-2.0, 4.0],
+        seed=2,
+    )
+    truth, fit = drawn.truth, rl.fit(drawn.ratings, model="gmf")
+    assert (fit.config.scale, fit.link) == ("continuous", truth.link)
+    raters = fit.table("raters")
+    for name, value in (("eta", truth.severity), ("noise", truth.noise), ("kappa", truth.kappa)):
+        off = (raters[name].to_numpy() - value) / raters[f"{name}_se"].to_numpy()
+        assert np.abs(off).max() < 3, name
+    slope = raters["rho"].to_numpy() * fit.sigma
+    assert slope == pytest.approx(truth.slope, rel=0.12)
+    assert fit.alpha == pytest.approx(truth.alpha, abs=2)
+    assert fit.table("items")["delta"].to_numpy() == pytest.approx(truth.difficulty, abs=0.8)
+
+
+def test_marks_have_the_mean_and_the_noise_that_are_given() -> None:
+    one = simulate(
+        scale="continuous", students=20_000, raters=2, items=1, ability=1.0, slope=[12.0, 6.0],
+        severity=[3.0, -1.0], noise=[4.0, 9.0], difficulty=0.0, alpha=40.0, seed=3,
+    )  # fmt: skip
+    by_rater = (
+        one.ratings.table().group_by("rater").agg(mean=pl.col("score").mean(), sd=pl.col("score").std())
+    )
+    by_rater = by_rater.sort("rater")
+    assert by_rater["mean"].to_numpy() == pytest.approx([49, 47], abs=0.3)
+    assert by_rater["sd"].to_numpy() == pytest.approx([4, 9], rel=0.03)
+    assert one.truth.severity.tolist() == [2.0, -2.0]
+    assert one.truth.alpha == 39.0
+    assert one.truth.kappa.tolist() == [1.0, 0.5]
+    assert (simulate(scale="continuous", alpha=99.0, items=1).ratings.score <= 100).all()

@@ -28,6 +28,9 @@ Scores = NDArray[np.int16]
 
 LATENT_CLASS = ("hrm", "dawid-skene")
 """Models in which every student-item has a true category."""
+HIGHEST_MARK = 100
+_MARKS = 10.0
+"""Marks that are drawn for what is 1 on the scale of logits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +62,8 @@ class Truth:
     """Mean ability per group of students, 0 on average over students."""
     population: Normal = field(default_factory=Normal)
     """All students together, as near as a normal distribution comes."""
+    noise: Array | None = None
+    """Per rater, of marks out of 100; slopes, severities, difficulties and alpha are then in marks, too."""
 
     @property
     def sigma(self) -> float:
@@ -85,6 +90,8 @@ class Truth:
             return capability.hrm(criterion=self.severity, slope=self.slope, link=self.link)
         if self.sigma == 0:
             return np.zeros_like(self.slope)
+        if self.noise is not None:  # mean marks are linear in ability
+            return self.rho
         students = self.population
         if self.thresholds is not None or self.halo.any() or self.group_means is not None:
             link, graded = get_link(self.link), self.scale == "graded"
@@ -102,13 +109,17 @@ class Truth:
 
 
 def facets(plan: Plan, truth: Truth, random: Generator, impressions: Generator) -> Scores:
-    """S = a_r θ_n − η_r − δ_i + α + τ_r u, passed with probability F(S); ordered where the truth has thresholds."""
+    """S = a_r θ_n − η_r − δ_i + α + τ_r u, passed with probability F(S); ordered where the truth has thresholds. A mark
+    is S with the rater's noise, rounded, within the scale."""
     student, rater, item = plan.student.codes, plan.rater.codes, plan.item.codes
     predictor = truth.slope[rater]
     predictor *= truth.ability[student]
     predictor -= truth.severity[rater]
     predictor -= (truth.difficulty - truth.alpha)[item]
     predictor += _halo(plan, truth, impressions)
+    if truth.noise is not None:
+        predictor += truth.noise[rater] * random.standard_normal(len(predictor))
+        return np.clip(np.rint(predictor), 0, HIGHEST_MARK).astype(np.int16)
     if truth.thresholds is None:
         chance = np.exp(get_link(truth.link).log_pass(predictor))
         return (random.random(len(chance)) < chance).astype(np.int16)
@@ -190,7 +201,7 @@ class Parameters:
     raters: Mapping[str, ArrayLike | None]
     """By the model's own names."""
     difficulty: ArrayLike | None
-    alpha: float
+    alpha: float | None
     ability: ArrayLike | None
     sigma: float | None
     thresholds: ArrayLike | None
@@ -204,7 +215,8 @@ class Parameters:
         choose("model", self.model, RESPONSES)
         choose("scale", self.scale, get_args(Scale))
         get_link(self.link)
-        known = _RATER_PARAMETERS[self.model]
+        self._check_marks()
+        known = (*_RATER_PARAMETERS[self.model], *(("noise",) * self.marks))
         for name, value in self.raters.items():
             if value is not None and name not in known:
                 raise _wrong(name, value, f"model {self.model!r} has no {name}", _raters_have(known))
@@ -234,11 +246,34 @@ class Parameters:
             remedy = Message("give ", Option("scale", "graded"), ", or ", Option("link", "logit"))
             raise _wrong("link", self.link, what, remedy)
 
+    @property
+    def marks(self) -> bool:
+        """Whether scores are marks out of 100, not categories."""
+        return self.scale == "continuous"
+
+    def _check_marks(self) -> None:
+        if not self.marks:
+            return
+        if self.model not in ("gmf", "tfm"):
+            what = f"scale is 'continuous', but model {self.model!r} has pass/fail ratings only"
+            raise _wrong("scale", self.scale, what, "use model 'gmf' or 'tfm'")
+        given = {
+            "link": self.link != "logit",
+            "thresholds": self.thresholds is not None,
+            "halo": np.any(np.asarray(self.halo) != 0),
+            "threshold_spread": self.threshold_spread != 0,
+        }
+        for name in (name for name, present in given.items() if present):
+            what = f"{name} is given, but marks on a continuous scale have none"
+            raise _wrong(name, getattr(self, name), what, f"leave {name} out")
+
     def truth(self, plan: Plan, streams: Sequence[Generator]) -> Truth:
         """Values for the raters, items and students of a plan; what is not given is drawn, each from its own stream."""
         n_students, n_raters, n_items = (len(part.labels) for part in (plan.student, plan.rater, plan.item))
         apart, line = self._rater_values(n_raters, streams)
-        difficulty = _values("difficulty", self.difficulty, "item", streams[2].normal(0.0, 1.0, n_items))
+        difficulty = _values(
+            "difficulty", self.difficulty, "item", streams[2].normal(0.0, self._unit, n_items)
+        )
         tau = None
         if self.thresholds is not None:
             # A fit reports thresholds of mean 0: shared ones move the intercept, an item's own its difficulty.
@@ -267,7 +302,16 @@ class Parameters:
             own_thresholds=self._own_thresholds(n_raters, tau, streams[4]),
             group_means=means,
             population=population,
+            noise=self._noise(n_raters, streams[6]) if self.marks else None,
         )
+
+    @property
+    def _unit(self) -> float:
+        return _MARKS if self.marks else 1.0
+
+    def _noise(self, n_raters: int, random: Generator) -> Array:
+        drawn = self._unit * random.uniform(0.5, 1.0, n_raters)
+        return _above_zero("noise", _values("noise", self.raters["noise"], "rater", drawn))
 
     def _own_thresholds(self, n_raters: int, shared: Array | None, random: Generator) -> Array | None:
         """Those of each rater sum to 0: anything else is severity."""
@@ -288,18 +332,19 @@ class Parameters:
 
     def _rater_values(self, n_raters: int, streams: Sequence[Generator]) -> tuple[Array, Array]:
         first, second = _RATER_PARAMETERS[self.model]
-        slopes = _drawn_slopes(self.model, n_raters, streams[0])
+        slopes = self._unit * _drawn_slopes(self.model, n_raters, streams[0])
         apart = _values(first, self.raters[first], "rater", slopes)
-        line = _values(second, self.raters[second], "rater", streams[1].normal(0.0, 0.7, n_raters))
+        line = _values(
+            second, self.raters[second], "rater", streams[1].normal(0.0, 0.7 * self._unit, n_raters)
+        )
         if self.model in LATENT_CLASS and self.raters["criterion"] is None:
             line = apart / 2 + line
         if self.model == "tfm" and np.ptp(apart) > 0:
             remedy = Message("give one number, or ", Option("model", "gmf"))
             what = f"slope is {self.raters['slope']!r}, but in the TFM all raters have one"
             raise _wrong("slope", self.raters["slope"], what, remedy)
-        if self.model == "probit" and not (apart > 0).all():
-            what = f"noise has the value {apart.min():g}"
-            raise _wrong("noise", float(apart.min()), what, "give standard deviations above 0")
+        if self.model == "probit":
+            _above_zero("noise", apart)
         return apart, line
 
     def _threshold_rows(self, n_items: int) -> Array:
@@ -325,7 +370,8 @@ class Parameters:
 
     def _centred(self, apart: Array, line: Array, delta: Array, **rest: Any) -> Truth:
         """The values as a fit reports them: difficulties (and severities) sum to 0, and their means go elsewhere."""
-        alpha = float(_values("alpha", self.alpha, "simulation", np.zeros(())))
+        usual = HIGHEST_MARK / 2 if self.marks else 0.0
+        alpha = float(_values("alpha", self.alpha, "simulation", np.array(usual)))
         mean, difficulty = float(delta.mean()), delta - delta.mean()
         if self.model == "probit":
             # (θ - δ + α - threshold) / noise: only differences from the threshold matter.
@@ -338,11 +384,19 @@ class Parameters:
                 self.model, self.link, apart, line, difficulty, alpha - mean, spread=float(spread), **rest
             )
         intercept = float(alpha - line.mean() - mean)
-        return Truth(self.model, self.link, apart, line - line.mean(), difficulty, intercept, **rest)
+        link = "identity" if self.marks else self.link
+        return Truth(self.model, link, apart, line - line.mean(), difficulty, intercept, **rest)
 
 
-def _raters_have(known: tuple[str, str]) -> str:
-    return f"its raters have {known[0]} and {known[1]}"
+def _raters_have(known: tuple[str, ...]) -> str:
+    return f"its raters have {', '.join(known[:-1])} and {known[-1]}"
+
+
+def _above_zero(name: str, values: Array) -> Array:
+    if not (values > 0).all():
+        what = f"{name} has the value {values.min():g}"
+        raise _wrong(name, float(values.min()), what, "give standard deviations above 0")
+    return values
 
 
 def _wrong(option: str, value: object, what: str, remedy: str) -> OptionError:
@@ -404,7 +458,7 @@ def simulate(
     threshold: ArrayLike | None = None,
     criterion: ArrayLike | None = None,
     difficulty: ArrayLike | None = None,
-    alpha: float = 0.0,
+    alpha: float | None = None,
     ability: ArrayLike | None = None,
     sigma: float | None = None,
     thresholds: ArrayLike | None = None,
@@ -421,6 +475,7 @@ def simulate(
         \text{gmf, tfm:}\quad & P(y_{nri} = 1) = F(a_r \theta_n - \eta_r - \delta_i + \alpha + \tau_r u_{nr}) \\
         \text{probit:}\quad & y_{nri} = 1 \text{ where } \theta_n - \delta_i + \alpha + \sigma_r \varepsilon
             > \alpha_r \\
+        \text{marks:}\quad & y_{nri} = a_r \theta_n - \eta_r - \delta_i + \alpha + s_r \varepsilon \\
         \text{hrm:}\quad & P(\xi_{ni} = 1) = \operatorname{logistic}(\sigma\theta_n - \delta_i + \alpha), \quad
             P(y_{nri} = 1) = 1 - F(c_r - a_r \xi_{ni})
 
@@ -452,19 +507,22 @@ def simulate(
         uniformly from 0.5 to 2 (1.5 in the TFM; 2 to 5 with true categories), severities from N(0, 0.7²), difficulties
         and abilities from N(0, 1).
     noise, threshold
-        Of probit raters, instead of slope and severity: drawn from 0.5 to 2 and N(0, 0.7²).
+        Of probit raters, instead of slope and severity: drawn from 0.5 to 2 and N(0, 0.7²). Raters who give marks have
+        noise, too, beside slope and severity.
     criterion
         Of raters who detect a true category, instead of severity: drawn around half the slope.
     alpha
-        The intercept. The severities and difficulties of the truth are centred, and alpha absorbs their means (for
-        probit raters, the threshold does).
+        The intercept, 0 by default; of marks 50. The severities and difficulties of the truth are centred, and alpha
+        absorbs their means (for probit raters, the threshold does).
     sigma
         HRM: how strongly the true category follows ability; 1.5 by default.
     thresholds
         For ordered scores 0 to K − 1 (GMF and TFM): K − 1 numbers, or a row of them per item.
     scale
         ``rating scale`` or ``partial credit`` (adjacent categories, thresholds common to all items or one set per
-        item), or ``graded`` (cumulative).
+        item), or ``graded`` (cumulative); or ``continuous``: whole marks out of 100 (GMF and TFM), with slopes,
+        severities, difficulties and noise in marks. What is drawn is ten times as large then, and noise is from 5 to
+        10.
     halo
         :math:`\\tau`, one for all raters or one per rater (not for the HRM): the spread of what all scores of a student
         by a rater share besides ability. Where the same item occurs again, it is of the next reading.
@@ -505,6 +563,12 @@ def simulate(
     array([0.89, 0.71, 0.45])
     >>> int(simulate(thresholds=[-1.0, 0.0, 1.0]).ratings.score.max())
     3
+
+    Marks out of 100:
+
+    >>> marks = simulate(scale="continuous", raters=3, severity=[-4, 0, 4], noise=[5, 6, 8], seed=1)
+    >>> marks.ratings.n_categories, marks.truth.severity.tolist()
+    (101, [-4.0, 0.0, 4.0])
     """
     parameters = Parameters(
         model=model,
@@ -526,12 +590,12 @@ def simulate(
         threshold_spread=threshold_spread,
         group_spread=group_spread,
     )
-    layout, *values, chance, impressions, own, means = _streams(seed)
+    layout, *values, chance, impressions, own, means, noises = _streams(seed)
     if groups is not None and design is None and common_students is None:
         plan = in_groups(students, raters, items, groups, raters_per_student or 1, crossed, layout)
     else:
         plan = _plan(design, students, raters, items, raters_per_student, common_students, layout)
-    truth = parameters.truth(plan, [*values, own, means])
+    truth = parameters.truth(plan, [*values, own, means, noises])
     ratings = Ratings(
         student=plan.student.codes,
         rater=plan.rater.codes,
@@ -572,9 +636,9 @@ def _plan(
 
 def _streams(seed: int | Sequence[int]) -> list[Generator]:
     """Independent streams: for the design, the raters' two parameters, the items, the students, the ratings, the
-    impressions, raters' own thresholds and the means of groups."""
+    impressions, raters' own thresholds, the means of groups and raters' noise."""
     try:
-        return [default_rng(child) for child in SeedSequence(seed).spawn(9)]
+        return [default_rng(child) for child in SeedSequence(seed).spawn(10)]
     except (TypeError, ValueError, OverflowError):
         raise OptionError(
             f"seed is {shortened(seed)}",

@@ -32,6 +32,14 @@ def test_ordered_scores(tmp_path: Path) -> None:
     assert rl.read(out, format="csv").n_categories == 5
 
 
+def test_marks_out_of_100_and_their_truth(tmp_path: Path) -> None:
+    out, truth = tmp_path / "marks.csv", tmp_path / "truth.csv"
+    assert main(["simulate", "--scale", "continuous", "--out", str(out), "--truth", str(truth)]) == 0
+    drawn = rl.simulate(scale="continuous")
+    assert rl.read(out).score.tolist() == drawn.ratings.score.tolist()
+    assert pl.read_csv(truth)["noise"].to_numpy() == pytest.approx(drawn.truth.noise)
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
@@ -39,6 +47,7 @@ def test_ordered_scores(tmp_path: Path) -> None:
         (["--out", "nowhere/ratings.csv"], "give a file in an existing folder"),
         (["--out", "a.csv", "--categories", "1"], "--categories 1; give 2"),
         (["--out", "a.csv", "--categories", "4", "--model", "hrm"], "leave out --categories"),
+        (["--out", "a.csv", "--categories", "4", "--scale", "continuous"], "leave out --categories"),
         (["--out", "a.csv", "--truth", "a.csv"], "a csv file of its own"),
         (["--out", "a.csv", "--truth", "a.parquet"], "a csv file of its own"),
         (["--out", "a.csv", "--students", "1"], "give a whole number of at least 2"),

@@ -89,7 +89,8 @@ Examples:
 Examples:
   raterlens simulate --out ratings.csv
   raterlens simulate --students 2000 --raters 40 --raters-per-student 2 --truth truth.csv --out ratings.parquet
-  raterlens simulate --categories 5 --seed 7 --out marks.csv""",
+  raterlens simulate --categories 5 --seed 7 --out marks.csv
+  raterlens simulate --scale continuous --out percentages.csv""",
     "convert": """Examples:
   raterlens convert ratings.xlsx --out ratings.csv
   raterlens convert essays.csv --rater rater,topic --items spe,coh,str --to facets --out study.txt""",

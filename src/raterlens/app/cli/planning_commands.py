@@ -59,6 +59,9 @@ class SimulatedDesign:
         0.0, "With several categories: standard deviation of each rater's own thresholds around those of all."
     )
     model: str = option("gmf", f"{one_of(SIMULATED)}.")
+    scale: str = option(
+        "rating scale", "Of several categories: rating scale or graded; or continuous: marks out of 100."
+    )
     link: str | None = option(None, f"{one_of(get_args(LinkName))}; the model's own by default.")
     seed: int = option(0, "The same seed gives the same ratings.")
 
@@ -81,7 +84,7 @@ def simulate(
             Message("give it a csv file of its own: ", Option("truth", "NAME.csv")),
             value=str(truth),
         )
-    _check_categories(categories, design.model)
+    _check_categories(categories, design)
     # heavy, so not before it is needed
     import numpy as np
 
@@ -95,7 +98,7 @@ def simulate(
         print(f"the raters' true discrimination, severity and capability written to {truth}")
 
 
-def _check_categories(categories: int, model: str) -> None:
+def _check_categories(categories: int, design: SimulatedDesign) -> None:
     # heavy, so not before it is needed
     from raterlens.reading.scores import HIGHEST
 
@@ -103,6 +106,12 @@ def _check_categories(categories: int, model: str) -> None:
         raise OptionError(
             Message(Option("categories", categories)), f"give 2 (pass or fail) to {HIGHEST + 1}"
         )
+    if categories > 2 and design.scale == "continuous":
+        raise OptionError(
+            Message(Option("categories", categories), " with marks out of 100, which have no categories"),
+            Message("leave out ", Option("categories")),
+        )
+    model = design.model
     if categories > 2 and model in MODELS and not MODELS[model].ordered:
         raise OptionError(
             Message(Option("categories", categories), f" with model {model!r}, which has pass or fail only"),
@@ -116,8 +125,15 @@ def _true_raters(drawn: "Simulated") -> "pl.DataFrame":
     import polars as pl
 
     truth = drawn.truth
+    noise = {} if truth.noise is None else {"noise": truth.noise}
     return pl.DataFrame(
-        {"rater": drawn.ratings.raters, "rho": truth.rho, "eta": truth.severity, "kappa": truth.kappa}
+        {
+            "rater": drawn.ratings.raters,
+            "rho": truth.rho,
+            "eta": truth.severity,
+            "kappa": truth.kappa,
+            **noise,
+        }
     )
 
 
