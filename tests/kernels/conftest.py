@@ -12,6 +12,7 @@ OPTIONS = {
     "probit": {"link": "probit"},
     "ordered": {"model": "tfm"},
     "latent": {"model": "hrm"},
+    "marks": {"scale": "continuous"},
 }
 
 
@@ -19,7 +20,13 @@ OPTIONS = {
 def fitted(request):
     thresholds = (-1.0, 0.5) if request.param == "ordered" else None
     ratings = rl.simulate(
-        students=300, raters=6, items=3, raters_per_student=3, thresholds=thresholds, seed=3
+        students=300,
+        raters=6,
+        items=3,
+        raters_per_student=3,
+        thresholds=thresholds,
+        seed=3,
+        scale=OPTIONS[request.param].get("scale", "rating scale"),
     ).ratings
     mixed = np.random.default_rng(1).permutation(ratings.n_ratings)
     parts = {name: getattr(ratings, name)[mixed] for name in ("student", "rater", "item", "score")}
