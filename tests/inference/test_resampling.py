@@ -32,6 +32,23 @@ def test_redrawn_ratings_follow_the_model(small):
         assert np.std(error) < 1.3
 
 
+@pytest.mark.parametrize("odds", [False, True])
+def test_redrawn_marks_follow_the_model(odds: bool) -> None:
+    """Marks in steps of a half, and probabilities, have the mean and the spread that each rater's have."""
+    drawn = rl.simulate(scale="continuous", students=300, raters=3, items=1, noise=[5.0, 8.0, 12.0], seed=1)
+    rows = drawn.ratings.table().with_columns(pl.col("score") / 2)
+    if odds:
+        rows = rows.with_columns((1 / (1 + (2.5 - pl.col("score") / 10).exp())).round(2))
+    ratings = rl.read(rows)
+    placed = place(rl.fit(ratings, model="gmf", assumptions="ignore").calibration, ratings)
+    given = placed.ratings, placed.problem.model, placed.problem.response, placed.parameters
+    scores = np.stack([redrawn(*given, np.random.default_rng(seed)).score for seed in range(20)])
+    for rater in range(ratings.n_raters):
+        own, again = ratings.score[ratings.rater == rater], scores[:, ratings.rater == rater]
+        assert again.mean() == pytest.approx(own.mean(), abs=0.3 * own.std())
+        assert again.std() == pytest.approx(own.std(), rel=0.1)
+
+
 def test_resampled_students_keep_their_ratings(small):
     drawn = resampled(small, np.random.default_rng(5))
     assert drawn.n_students == small.n_students

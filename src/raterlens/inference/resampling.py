@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from raterlens.inference.result import Result
 
 
-# Ratings drawn at a time.
+# Pass or fail ratings drawn at a time; fewer with more scores.
 _BLOCK = 2**20
 
 
@@ -102,12 +102,13 @@ def _scores(
         pieces = by_piece(as_modelled(ratings, model))
         own = np.sqrt(model.piece_variance(parameters)) * random.standard_normal(len(pieces.student))
         ability = ability + own[pieces.ratings.student]
-    for first in range(0, ratings.n_ratings, _BLOCK):
-        rows = slice(first, first + _BLOCK)
+    size = max(1, 2 * _BLOCK // response.n_categories)
+    for first in range(0, ratings.n_ratings, size):
+        rows = slice(first, first + size)
         context = contexts[rows]
         reach = predictor.slope[context] * ability[rows] + impression[rows]
         at = predictor.of_ratings(context, reach, response.lever)
-        chance = np.exp(response.log_prob(at, np.zeros(1))[..., 0])
+        chance = response.chances(at, np.zeros(1))[..., 0]
         passed = random.random(len(context))[:, None] > np.cumsum(chance, axis=1)[:, :-1]
         score[rows] = passed.sum(axis=1)
     return score
