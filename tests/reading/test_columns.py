@@ -80,6 +80,25 @@ def test_columns_given_are_not_noted_nor_recognised_for_another_role() -> None:
     assert ratings.notes == ("no item column: all ratings are of one item, 'all'",)
 
 
+@pytest.mark.parametrize(
+    ("more", "alternative"),
+    [({}, "items=('score', 'Global rating')"), ({"item": ["x", "y"] * 2}, "score='Global rating'")],
+)
+def test_a_second_column_of_scores_is_named(more: dict[str, list[str]], alternative: str) -> None:
+    frame = pl.DataFrame(
+        {
+            "student": [1, 1, 2, 2],
+            "rater": [*"abab"],
+            **more,
+            "score": [9, 17, 12, 4],
+            "Global rating": [2, 4, 4, 1],
+        }
+    )
+    said = f"'Global rating' could be a score, too: not used (otherwise: {alternative})"
+    assert said in map(str, read(frame).notes)
+    assert said not in map(str, read(frame, score="score").notes)
+
+
 def test_several_columns_are_their_combination() -> None:
     ratings = read(LONG, rater=["rater", "item"])
     pairs = {f"{rater}:{item}" for rater, item in zip(LONG["rater"], LONG["item"], strict=True)}

@@ -1,8 +1,11 @@
 """Meanings of columns of scores."""
 
 import polars as pl
+import pytest
 
+from raterlens.config import ReadConfig
 from raterlens.reading.formats.table import table_of
+from raterlens.reading.read import read_with_plan
 from raterlens.reading.roles import ColumnSample
 from raterlens.reading.wide_layouts import (
     one_per_item,
@@ -32,6 +35,25 @@ def test_names_of_judges_and_of_people() -> None:
         found = one_per_rater(columns, seen, two_headers=False)
         assert (found.wide, found.items) == ("{rater}", tuple(names))
         assert all(finding.certain for finding in found.findings)
+
+
+@pytest.mark.parametrize(
+    ("names", "certain"),
+    [(["Mark AM", "Mark BE"], True), (["Rater 1", "Rater 2"], True), (["AM", "BE"], False)],
+)
+@pytest.mark.parametrize("rows", [2, 3])
+def test_scores_of_few_rows_that_happen_to_number_them(names: list[str], certain: bool, rows: int) -> None:
+    frame = pl.DataFrame({"Student": [*"xyz"], names[0]: [1, 2, 3], names[1]: [2, 2, 1]}).head(rows)
+    ratings, plan = read_with_plan(frame, ReadConfig())
+    assert ratings.n_ratings == 2 * rows
+    assert ratings.n_raters == 2
+    assert bool(plan.questions) is not certain
+    assert certain or "'AM' may only number the rows" in plan.questions[0].observed
+
+
+def test_a_column_that_numbers_the_rows_is_no_score() -> None:
+    names, seen = look(row=[1, 2, 3, 4, 5], AM=[2, 2, 5, 1, 0], BE=[2, 3, 5, 1, 0])
+    assert score_columns(names, seen)[0] == ["AM", "BE"]
 
 
 def test_criteria_are_no_raters() -> None:

@@ -127,8 +127,9 @@ def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPla
     config = draft.config.changed(**said)
     roles = assign_roles(table.columns, config, found)
     plan = plan.set_options(_role_options(roles, plan.config))
-    if config.known is None and plan.config.known is None:
+    if plan.config.known is None:
         plan = plan.add(_unused_answers(opened, roles, look))
+    plan = plan.add(() if scored or table.columns != look.columns else _unused_scores(table, roles, look))
     return replace(table, notes=(*table.notes, *notes)), roles, plan
 
 
@@ -249,6 +250,17 @@ def _unused_answers(table: Table, roles: Roles, look: ColumnSample) -> list[Find
         Finding(seen.format(shortened(name)), "not used", alternative=Option("known", name))
         for name in gold[:1]
     ]
+
+
+def _unused_scores(table: Table, roles: Roles, look: ColumnSample) -> Iterator[Finding]:
+    """Name the other columns of scores, where one was recognised by its name."""
+    free = [name for name in table.columns if name not in roles.columns and not is_other(name)]
+    if roles.wide or table.large or not free:
+        return
+    if others := one_per_item(free, [roles.student, roles.rater], look).items:
+        alternative = Option("score", others[0]) if roles.item else Option("items", (*roles.scores, *others))
+        seen = f"{listed(others)} could be {'a score' if len(others) == 1 else 'scores'}, too"
+        yield Finding(seen, "not used", alternative=alternative)
 
 
 def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:

@@ -24,6 +24,7 @@ from raterlens.reading.vocabulary import (
     is_total,
     known,
     last_part,
+    like_rater,
     mentions,
     missing_among,
     plain,
@@ -370,7 +371,11 @@ def _by_part(role: str, free: Sequence[str], look: ColumnSample) -> str | None:
     fitting = [name for name in free if " " in name.strip() and mentions(name, role) and not is_total(name)]
     if sum(look[name].scored for name in fitting) > 2:  # "Rate essay 1", "Rate essay 2"
         fitting = [name for name in fitting if not look[name].scored]
-    fitting = [name for name in fitting if look[name].kind in ("labels", "numbers") or look[name].unique]
+    fitting = [
+        name
+        for name in fitting
+        if look[name].kind in ("labels", "numbers") or (look[name].unique and not like_rater(name))
+    ]
     if role == "student" and len(fitting) > 1 and len({name.partition(": ")[0] for name in fitting}) == 1:
         # First name, last name and user name under one heading: what tells most people apart.
         fitting = [max(fitting, key=lambda name: (look[name].distinct, is_key(last_part(name))))]

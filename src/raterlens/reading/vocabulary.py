@@ -107,6 +107,23 @@ def mentions(name: str, role: str) -> bool:
     return bool(words & names_of(role))
 
 
+def roles_named(columns: Iterable[str]) -> set[str]:
+    """The roles that names of columns speak of.
+
+    Examples
+    --------
+    >>> sorted(roles_named(["student_id", "rater_id", "score", "day"]))
+    ['rater', 'score', 'student']
+    """
+    names = list(columns)
+    found = {
+        role
+        for role in ("student", "rater", "item", "score")
+        if any(tier(n, role) is not None for n in names)
+    }
+    return found | {"student"} if any(is_identifier(n) or mentions(n, "student") for n in names) else found
+
+
 def last_part(name: str) -> str:
     """The end of a name that is made of several: "score" of "result.score" and of "Grading info: Score"."""
     parts = re.split(r"[./]|:\s*", name)

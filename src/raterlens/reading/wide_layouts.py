@@ -37,6 +37,8 @@ STUDENT, RATER, ITEM, SCORE = "{student}", "{rater}", "{item}", "{score}"
 N = "{n}"
 MOST_WORDS = 30
 """More different words than this are remarks."""
+FEWEST_NUMBERED = 5
+"""Rows in which a column of scores numbers the rows by chance less than one time in twenty."""
 FEWEST_ROUNDED = 10
 """Rows in which a column must be the rounded mean of the others to be nothing else."""
 _NUMBER = re.compile(r"'?\d+(,\d+)?\s*[%/]?")
@@ -275,7 +277,7 @@ def score_columns(columns: Sequence[str], look: ColumnSample) -> tuple[list[str]
     free = _under_one_heading(free)
     free += [name for name in _as_judges(columns, free, look) if name not in free]
     counted_rows = [name for name in free if look[name].consecutive]
-    if len(counted_rows) == 1 < len(free):  # several are ranks
+    if len(counted_rows) == 1 < len(free) and _numbers_rows(counted_rows[0], free, look):  # several are ranks
         free.remove(counted_rows[0])
     own = [name for name in free if not is_final(name)]
     if len(own) == 1:
@@ -309,6 +311,14 @@ def score_columns(columns: Sequence[str], look: ColumnSample) -> tuple[list[str]
         verb = "holds" if len(partly) == 1 else "hold"
         notes.append(Finding(f"{listed(partly)} {verb} numbers only in part", "not used"))
     return scores, notes
+
+
+def _numbers_rows(name: str, others: Sequence[str], look: ColumnSample) -> bool:
+    """Whether a column that could number the rows does: not in few rows, and not where its name says that it holds
+    scores ("Rater 1", or "Mark AM" beside "Mark BE")."""
+    shared = (_shared_pattern([name, other], paths=False) for other in others if other != name)
+    spoken = like_rater(name) or any(scored and pattern != RATER for pattern, scored in shared)
+    return look[name].filled >= FEWEST_NUMBERED and not spoken
 
 
 def _as_judges(columns: Sequence[str], scores: Sequence[str], look: ColumnSample) -> list[str]:
@@ -430,16 +440,19 @@ def _raters_only(scores: Sequence[str], look: ColumnSample, findings: list[Findi
         return Spread()  # criteria of whom?
     if any(plain(name) in known("score, first") - {"y"} for name in scores):
         return Spread()  # no rater is called "score"
-    pattern, certain = _shared_pattern(scores, paths=True)[0], True
+    pattern, certain, numbers = _shared_pattern(scores, paths=True)[0], True, list[str]()
     if not all(map(like_rater, scores)) and pattern == RATER:
         pattern, certain = _shared_pattern(scores, paths=False)
         certain &= not any(map(like_item, scores)) and _comparable(scores, look)
+        numbers = [name for name in scores if pattern == RATER and look[name].consecutive]
+        certain &= not numbers
     called = [label for (label,) in split_names(pattern, (RATER,), scores).values()]
     if 2 * sum(map(like_item, called)) > len(called):
         if not spoken:
             return Spread()
         certain = False
     seen = f"{len(scores)} columns of scores, {listed(scores, 6)}, and no rater column"
+    seen += f" ({listed(numbers)} may only number the rows)" if numbers else ""
     options = (Option("wide", pattern), Option("items", tuple(scores)))
     findings.append(Finding(seen, "read as one rater each", options, certain=certain))
     return Spread(tuple(scores), pattern, findings)

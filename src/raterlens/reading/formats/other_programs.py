@@ -139,10 +139,12 @@ def read_r(path: Path, config: ReadConfig) -> Table:
     if not frames:
         kinds = ", ".join(f"{name} ({type(value).__name__})" for name, value in objects.items())
         raise InputError(f"{path.name!r} holds no data frame, but {kinds or 'nothing'}", "save one in R")
-    frame = (
-        frames[path.stem] if is_rds else frames[choice("data frame", config.table, list(frames), path.name)]
+    name = (
+        path.stem
+        if is_rds
+        else choice("data frame", config.table, list(frames), path.name, lambda name: frames[name].columns)
     )
-    table = read_frame(frame)
+    table = read_frame(frames[name])
 
     def take(wanted: Sequence[str]) -> Rows:
         rows = table.take(wanted)
@@ -198,8 +200,17 @@ def read_sqlite(path: Path, config: ReadConfig) -> Table:
     _, tables = ask(
         "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
     )
-    name = choice("table", config.table, [str(row[0]) for row in tables], path.name)
-    columns, _ = ask(f"SELECT * FROM {_quoted(name)} LIMIT 0")
+
+    def columns_of(table: str) -> list[str]:
+        return ask(f"SELECT * FROM {_quoted(table)} LIMIT 0")[0]
+
+    def columns_to_look_at(table: str) -> list[str]:
+        with suppress(InputError):
+            return columns_of(table)
+        return []  # a view of tables that are gone
+
+    name = choice("table", config.table, [str(row[0]) for row in tables], path.name, columns_to_look_at)
+    columns = columns_of(name)
 
     def take(wanted: Sequence[str]) -> Rows:
         _, rows = ask(f"SELECT {', '.join(map(_quoted, wanted))} FROM {_quoted(name)}")
@@ -248,11 +259,12 @@ def read_duckdb(path: Path, config: ReadConfig) -> Table:
     """Open a table or view; its name may be left out where there is only one."""
     duckdb = require("duckdb", "duckdb", path.name)
     with refusing(path.name, duckdb.Error), duckdb.connect(str(path), read_only=True) as connection:
-        tables = connection.execute(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY ALL"
-        ).fetchall()
-        name = choice("table", config.table, [row[0] for row in tables], path.name)
-        columns = [column[0] for column in connection.execute(f"FROM {_quoted(name)} LIMIT 0").description]
+        found = connection.execute(
+            "SELECT table_name, list(column_name ORDER BY ordinal_position) FROM information_schema.columns "
+            "WHERE table_schema = 'main' GROUP BY ALL ORDER BY ALL"
+        )
+        columns = dict(found.fetchall())
+    name = choice("table", config.table, list(columns), path.name, columns.__getitem__)
 
     def take(wanted: Sequence[str]) -> Rows:
         # By way of a parquet file: quick, exact in types, and without a third library between the two.
@@ -275,7 +287,7 @@ def read_duckdb(path: Path, config: ReadConfig) -> Table:
         except duckdb.Error as error:
             raise damaged(path.name, error) from error
 
-    return Table(f"{path.name}::{name}", tuple(columns), take)
+    return Table(f"{path.name}::{name}", tuple(columns[name]), take)
 
 
 def _check_whole(path: Path) -> None:

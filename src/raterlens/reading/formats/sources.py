@@ -47,7 +47,7 @@ from raterlens.reading.vocabulary import (
     is_total,
     like_item,
     like_rater,
-    mentions,
+    roles_named,
     tier,
 )
 
@@ -365,7 +365,7 @@ def chosen_sheet(tables: Mapping[str, Table], names: Sequence[str], file: str) -
     alike = _alike(tables)
     if len(alike) > 1 and (together := _sheets_together(alike, file)) is not None:
         return together
-    known = {name: len(_roles(table.columns)) for name, table in tables.items()}
+    known = {name: len(roles_named(table.columns)) for name, table in tables.items()}
     if max(known.values()) < 2:  # names do not tell
         known = {name: _cells(table) for name, table in tables.items()}
     best = max(tables, key=lambda name: known[name])
@@ -458,7 +458,7 @@ def _summary(name: str) -> bool:
 
 def _sheets_together(alike: dict[str, Table], file: str) -> Table | None:
     columns = next(iter(alike.values())).columns
-    roles = _roles(columns)
+    roles = roles_named(columns)
     joined = joined_sheets(alike, file)
     options: tuple[Option, ...] = (Option("table", ALL_SHEETS),)
     seen = f"{len(alike)} sheets laid out alike ({listed(alike)})"
@@ -479,18 +479,6 @@ def _sheets_together(alike: dict[str, Table], file: str) -> Table | None:
         seen, f"read together, the sheet name is the {role}", (*options, Option(role, SHEET)), certain=spoken
     )
     return replace(joined, findings=(finding, *joined.findings), roles={role: SHEET})
-
-
-def _roles(columns: Sequence[str]) -> set[str]:
-    found = {
-        role
-        for role in ("student", "rater", "item", "score")
-        for name in columns
-        if tier(name, role) is not None
-    }
-    if any(is_identifier(name) or mentions(name, "student") for name in columns):
-        found.add("student")
-    return found
 
 
 def _one_row_each(alike: Mapping[str, Table], columns: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 import struct
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -22,6 +22,7 @@ from raterlens.config import ReadConfig
 from raterlens.config.limits import UNFOLDED, UNFOLDED_TIMES
 from raterlens.ratings.coded import Backend
 from raterlens.reading.read_plan import Finding
+from raterlens.reading.vocabulary import roles_named
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -157,16 +158,24 @@ def is_plain(dtype: pl.DataType) -> bool:
     return dtype.is_temporal() and not isinstance(dtype, pl.Duration)
 
 
-def choice(what: str, asked: str | None, names: Sequence[str], file: str) -> str:
-    """The name asked for, or the only one there is."""
+def choice(
+    what: str,
+    asked: str | None,
+    names: Sequence[str],
+    file: str,
+    columns: Callable[[str], Iterable[str]] = lambda name: (),
+) -> str:
+    """The name asked for, or the only one there is; of several, the one whose columns look most like ratings is
+    suggested."""
     if not names:
         raise InputError(f"{file!r} has no {what} in it", "check that it is the right file")
     if asked is not None:
         return choose(f"{what} in {file!r}", asked, names, option="table")
     if len(names) > 1:
+        likely = max(names, key=lambda name: len(roles_named(columns(name))))
         raise InputError(
             f"{file!r} has {len(names)} {what}s: {listed(names)}",
-            Message("say which, for example ", Option("table", names[0])),
+            Message("say which, for example ", Option("table", likely)),
             value=list(names),
         )
     return names[0]
