@@ -148,6 +148,8 @@ def test_what_is_certain(values: list[Any], expected: list[int]) -> None:
         (["good", "satisfactory", "bad"], "score", [1, 1, 0]),
         (["A", "B", "D"], "answer", [3, 2, 0]),
         ([-2, 0, 2], "score", [0, 2, 4]),
+        (["1+", "3", "2-", "6"], "Note", [15, 8, 10, 0]),
+        (["2+", "3", "2-", "2"], "score", [2, 3, 0, 1]),
     ],
 )
 def test_what_is_asked(values: list[Any], name: str, expected: list[int]) -> None:
@@ -227,3 +229,17 @@ def test_round_numbers() -> None:
 def test_scores_next_to_each_other_and_at_both_ends_of_what_is_a_number() -> None:
     assert suggested_cut({0.0: 1, 5e-324: 1}) == 5e-324
     assert -1.7e308 < suggested_cut({-1.7e308: 1, 0.0: 2, 1.7e308: 1}) <= 1.7e308
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        ([99999999999999999999999.0] * 4, "is too large to be a score"),
+        (["9" * 23] * 4, "is too large to be a score"),
+        ([9e22, 1.0, 2.0, 1.0], "is too large to be a score"),
+        ([1000] * 4, "all 4 scores are 1000, so nothing can be estimated"),
+    ],
+)
+def test_a_number_that_cannot_be_a_score_is_named(score: list[Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(pl.DataFrame({"student": [1, 1, 2, 2], "rater": [*"abab"], "score": score}))

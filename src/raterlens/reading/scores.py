@@ -32,6 +32,7 @@ from raterlens.reading.vocabulary import (
     plain,
     said,
     says_missing,
+    signed_numbers,
     stars,
     stems,
     verdict,
@@ -40,6 +41,8 @@ from raterlens.reading.vocabulary import (
 HIGHEST = 50
 MOST_MARKS = 1000
 """Steps of a continuous scale of marks, which has a table of each rater's probabilities."""
+LARGEST = 2**53
+"""Numbers beyond it are not exact."""
 NEED = "scores are 0/1, or whole numbers from 0"
 CUT = Message("give the lowest passing score, for example ", Option("cut", 3))
 WORDS = Message(
@@ -83,6 +86,8 @@ def parse_scores(column: pl.Series, coding: ScoreCoding, place: Place) -> NDArra
         return values.cast(pl.Int16).fill_null(-1).to_numpy() if column.null_count() else _shorts(values)
     values = _numbers(column, coding, place)
     _refuse(column, values.is_infinite(), "is infinite", f"{NEED}: correct it, or leave it blank", place)
+    large = values.abs() > LARGEST
+    _refuse(column, large, "is too large to be a score", f"{NEED}: correct it, or leave it blank", place)
     if coding.turned is not None:
         values, cut = coding.turned - values, None if cut is None else coding.turned - cut
     if cut is not None:
@@ -115,28 +120,21 @@ def _shorts(column: pl.Series) -> NDArray[np.int16]:
 
 def _numbers(column: pl.Series, coding: ScoreCoding, place: Place) -> pl.Series:
     """Return the column as Float64, null where missing."""
-    if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
-        values = column.cast(pl.Float64).fill_nan(None)
-    else:
-        text = stripped(column)
-        values = text.cast(pl.Float64, strict=False).fill_nan(None)
-        unread = text.filter(values.is_null()).drop_nulls().unique().to_list()
-        bad = [word for word in unread if word not in coding.words and not is_missing(word)]
-        if bad and values.is_not_null().any() and all(word.casefold() in VERDICTS for word in bad):
-            _refuse(column, text.is_in(bad), "stands among numbers", f"{NEED}: write one or the other", place)
-        if bad:
-            _refuse(column, text.is_in(bad), "is not a number", _words_advice(bad), place)
-        values = _exchanged(values, coding)
-        worth = {word: coding.words[word] for word in unread if coding.words.get(word) is not None}
-        if worth:
-            values = values.fill_null(text.replace_strict(worth, default=None, return_dtype=pl.Float64))
-        return values
-    return _exchanged(values, coding)
-
-
-def _exchanged(values: pl.Series, coding: ScoreCoding) -> pl.Series:
-    """Numbers by those that they stand for."""
-    return values.replace(list(coding.numbers), list(coding.numbers.values())) if coding.numbers else values
+    numeric = column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)
+    text = column if numeric else stripped(column)
+    values = text.cast(pl.Float64, strict=numeric).fill_nan(None)
+    unread = [] if numeric else text.filter(values.is_null()).drop_nulls().unique().to_list()
+    bad = [word for word in unread if word not in coding.words and not is_missing(word)]
+    if bad and values.is_not_null().any() and all(word.casefold() in VERDICTS for word in bad):
+        _refuse(column, text.is_in(bad), "stands among numbers", f"{NEED}: write one or the other", place)
+    if bad:
+        _refuse(column, text.is_in(bad), "is not a number", _words_advice(bad), place)
+    if coding.numbers:
+        values = values.replace(list(coding.numbers), list(coding.numbers.values()))
+    worth = {word: coding.words[word] for word in unread if coding.words.get(word) is not None}
+    if worth:
+        values = values.fill_null(text.replace_strict(worth, default=None, return_dtype=pl.Float64))
+    return values
 
 
 def _words_advice(words: list[str]) -> Message:
@@ -288,6 +286,8 @@ def scale_of(
     findings += found
     words = texts - set(worth) - set(numbers)
     amid = {float(key) for key in occurring if isinstance(key, float)} | {*filter(None, numbers.values())}
+    if not config.edges() and config.cut is None and (signed := _signed_grades(words, amid, names, config)):
+        return ScoreCoding(worth, by_number), [*findings, signed]
     meant, found = _worded(words, names, amid, len(columns))
     findings += found
     worth |= numbers | meant
@@ -461,8 +461,8 @@ def _stepped(
     """By what scores are multiplied to be whole; many are marks on a continuous scale; where none fits, bands to
     choose."""
     values = sorted(counts)
-    if not math.isfinite(values[0]) or not math.isfinite(values[-1]):
-        return 1, []
+    if not -LARGEST <= values[0] <= values[-1] <= LARGEST:
+        return 1, []  # for the parser to refuse, by its place
     if set(values) == {-1.0, 1.0}:
         return 1, [Finding("scores of -1 and 1", "read as fail and pass", (Option("cut", 1),))]
     if (missing := _codes_for_missing(values)) is not None:
@@ -575,6 +575,14 @@ def _stray(counts: Mapping[float, int]) -> bool:
 
 
 def _banded(counts: Mapping[float, int]) -> Finding:
+    if len(counts) == 1:
+        (value,) = counts
+        raise InputError(
+            f"all {counted(counts[value], 'score')} are {value:g}, so nothing can be estimated",
+            "check the score column",
+            value=value,
+            option="score",
+        )
     edges = suggested_bands(counts)
     text = ",".join(f"{edge:g}" for edge in edges)
     values = sorted(counts)
@@ -610,6 +618,21 @@ def _german_grades(names: Collection[str], counts: Mapping[Any, int], config: Re
 
 
 _THIRDS = (1.3, 1.7, 2.3, 2.7, 3.3, 3.7, 4.3, 4.7)
+
+
+def _signed_grades(
+    words: Collection[str], amid: Collection[float], names: Collection[str], config: ReadConfig
+) -> Finding | None:
+    """Numbers with signs: one map of them all, with signs and without, by which number is the best."""
+    german = _named_as_grades(names) and all(number in range(1, 7) for number in amid)
+    worths = [signed_numbers(words, amid, lowest_best=low) for low in (german, not german)]
+    options = [Option("map", map_text(config.worth() | worth)) for worth in worths if worth is not None]
+    if not options or config.best is not None:
+        return None
+    likely, other = options
+    best = "1 is" if german else "high numbers are"
+    seen = f"numbers with signs, such as {min(words)!r}, of which {best} probably the best"
+    return Finding(seen, f"read in their order, {best} the best", (likely,), alternative=other, certain=False)
 
 
 def _named_as_grades(names: Collection[str]) -> bool:

@@ -317,6 +317,7 @@ _GRADE = re.compile(r"([A-GU])\s*(\+{1,2}|-|−|–|\*)?")
 _LEVEL = re.compile(
     r"(level|band|grade|step|stage|stufe|niveau|nivel|livello|nível|a)\s*(\d{1,2})", re.IGNORECASE
 )
+_SIGNED = re.compile(r"(\d)\s*([+\-−–])")
 _STARS = re.compile(r"[★⭐]️?")
 
 
@@ -382,6 +383,30 @@ def letters(words: Collection[str]) -> dict[str, float] | None:
         return {word: float(step - lowest) for word, step in sorted(value.items(), key=lambda pair: pair[1])}
     ranks = {step: place for place, step in enumerate(sorted(set(value.values())))}
     return {word: float(ranks[step]) for word, step in sorted(value.items(), key=lambda pair: pair[1])}
+
+
+def signed_numbers(
+    words: Collection[str], numbers: Collection[float], *, lowest_best: bool
+) -> dict[str, float] | None:
+    """Numbers with a plus or a minus, which is better or worse than the number alone, and numbers among them, from the
+    worst as 0; None for other words. Where 1 is the best of 6, these are the points of German schools: 15 for 1+.
+
+    Examples
+    --------
+    >>> signed_numbers(["2+", "3-"], [2.0], lowest_best=False)
+    {'3-': 2.0, '2+': 1.0, '2': 0.0}
+    >>> signed_numbers(["2+", "3-"], [2.0], lowest_best=True), signed_numbers(["2+", "x"], [], lowest_best=True)
+    ({'2+': 12.0, '2': 11.0, '3-': 7.0}, None)
+    """
+    found = {word: match for word in words if (match := _SIGNED.fullmatch(word))}
+    if not found or len(found) < len(words):
+        return None
+    way = -3 if lowest_best else 3
+    place = {word: way * float(match[1]) + (1 if match[2] == "+" else -1) for word, match in found.items()}
+    place |= {f"{number:g}": way * number for number in sorted(numbers)}
+    schools = {-18, *range(-16, -1)} if lowest_best else set()  # 6, and 5- to 1+
+    steps = sorted({*place.values(), *schools})
+    return {word: float(steps.index(place[word])) for word in sorted(place, key=lambda word: -place[word])}
 
 
 def stars(words: Collection[str]) -> dict[str, float] | None:
@@ -451,6 +476,7 @@ def is_score_word(text: str) -> bool:
         folded in _all_words()
         or _GRADE.fullmatch(word) is not None
         or _LEVEL.fullmatch(word) is not None
+        or _SIGNED.fullmatch(word) is not None
         or stars([word]) is not None
         or (_LEADING.fullmatch(word) is not None and len(word) < 60)
     )
