@@ -396,6 +396,9 @@ SHARED = (CREDIT,)
 TESTED = (ASSIGNMENT, ON_ABILITY, IN_LOGITS, VARYING, DEPENDENT, SMOOTH)
 """Terms without a spread."""
 
+ADDED = {name for one in (*SPREADS, BY_RATERS, *TESTED) for name in one.options} - {"item_slopes"}
+"""Options that the policy may set, besides item slopes."""
+
 # -- likelihood ratios on request ------------------------------------------------------------------------------
 
 

@@ -9,12 +9,11 @@ from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.diagnostics.findings import PanelFindings, panel_findings
 from raterlens.fitting.api import load
-from raterlens.fitting.assumptions import SPREADS, TESTED
+from raterlens.fitting.assumptions import ADDED
 from raterlens.fitting.fit import Fit, fit_with_assumptions
 from raterlens.fitting.line import check, recorded
 from raterlens.fitting.steps import Run
 from raterlens.grading.grades import AskedDecisions
-from raterlens.models.terms.group_means import BY_RATERS
 from raterlens.output.folder import check_folder, write_results
 from raterlens.output.report.page import Document
 from raterlens.output.report.reproduce import CONTROL_FILE_OPTIONS, Reproduction, Request
@@ -23,9 +22,6 @@ from raterlens.ratings.groupings import columns_by_name
 from raterlens.reading.formats.sources import is_control_file
 from raterlens.reading.read import read
 from raterlens.reading.vocabulary import tier
-
-ADDED = {name for one in (*SPREADS, BY_RATERS, *TESTED) for name in one.options} - {"item_slopes"}
-"""Options that the policy about assumptions may set, besides item slopes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

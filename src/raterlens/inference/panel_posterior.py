@@ -201,9 +201,9 @@ class _Panel:
         return x
 
     def tests(self, prior: PanelPrior, start: Array) -> dict[str, float]:
-        """p values, without the prior, of equal slopes and of equal severities: by likelihood ratios, and for
-        severities beside means of groups of students by Rao's score. Few students may then tell raters apart, and with
-        some 40 of them the ratio is beyond its 5 % point in 12 % of panels of equal raters."""
+        """p values, without the prior, of equal slopes and of equal severities, by likelihood ratios. Beside groups of
+        students with means by their own students, of equal severities by Rao's score: few students may then tell raters
+        apart, and with some 40 the ratio is beyond its 5 % point in 12 % of panels of equal raters."""
         means = {"severity_p": (prior.severities, prior.severity_means)}
         if prior.slopes is not None:
             means["slope_p"] = (prior.slopes, prior.slope_means)
@@ -213,7 +213,7 @@ class _Panel:
             equal[block, block] = explained @ np.linalg.pinv(explained)
             freedom = prior.n_raters - explained.shape[1]
             height, there = self._highest(equal @ start, equal)
-            few = name == "severity_p" and GROUP_MEAN in self.found.model
+            few = name == "severity_p" and GROUP_MEAN in self.found.model and self._tested is self.plain
             statistic = self._score(there) if few else 2 * max(free - height, 0.0)
             found[name] = float(special.chdtrc(freedom, statistic)) if freedom else 1.0
         return found
@@ -222,8 +222,9 @@ class _Panel:
         """Rao's statistic of what is not free at `x`, a maximum among what is."""
         free, problem, nodes = ~self._untested, self._tested, self.found.nodes
         uphill = problem.value(x, nodes).gradient[free]
-        information = in_full(self._information(problem, x, nodes))[np.ix_(free, free)]
-        return float(uphill @ np.linalg.pinv(information, 1e-10, True) @ uphill)
+        values, vectors = np.linalg.eigh(in_full(self._information(problem, x, nodes))[np.ix_(free, free)])
+        known = values > _NOTHING * values[-1]
+        return float(np.sum((uphill @ vectors[:, known]) ** 2 / values[known]))
 
     def _highest(self, start: Array, among: Array) -> tuple[float, Array]:
         """The largest log-likelihood among what a projection leaves, without the prior, and where it is."""
