@@ -56,3 +56,24 @@ def test_nested_without_end(name: str, where: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(deep if name == "x.json" else f'{{"student": 1}}\n{{"student": {deep}}}\n')
     with pytest.raises(InputError, match=f"{where} has lists or records nested too deeply"):
         read(tmp_path / name)
+
+
+def test_lists_of_bare_scores_are_of_raters_by_their_place(tmp_path: Path) -> None:
+    answers = [{"question": f"q{n}", "answer": f"a{n}", "human_scores": [3, n % 2, 5]} for n in range(6)]
+    (tmp_path / "x.json").write_text(json.dumps(answers))
+    ratings = read(tmp_path / "x.json")
+    assert ratings.raters.to_list() == [1, 2, 3]
+    assert ratings.score.tolist() == [score for answer in answers for score in answer["human_scores"]]
+    assert any("lists of scores under 'human_scores'" in str(note) for note in ratings.notes)
+    nested = [{"qid": n, "answers": [{"model": m, "human_scores": [n, 1]} for m in "AB"]} for n in range(5)]
+    (tmp_path / "y.json").write_text(json.dumps(nested))
+    ratings = read(tmp_path / "y.json", student=["qid", "model"])
+    assert (ratings.n_students, ratings.n_raters, ratings.n_ratings) == (10, 2, 20)
+
+
+@pytest.mark.parametrize("more", [{}, {"rater": "AM"}])
+def test_lists_of_scores_that_nobody_can_be_told_to_have_given(more: dict[str, str], tmp_path: Path) -> None:
+    rows = [{"id": n, **more, "scores": [3, 4, 5][: 3 - (n % 2 and not more)]} for n in range(6)]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(InputError, match=r"lists of scores under 'scores' .*nothing says who"):
+        read(tmp_path / "x.jsonl")

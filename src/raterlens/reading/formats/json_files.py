@@ -13,9 +13,17 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from raterlens.base.errors import InputError
+from raterlens.base.text import listed
 from raterlens.config import ReadConfig
 from raterlens.reading.formats.delimited import encoding_of
-from raterlens.reading.formats.table import Table, check_archive, decoded, read_whole, require, table_of
+from raterlens.reading.formats.table import (
+    Table,
+    check_archive,
+    decoded,
+    read_whole,
+    require,
+    table_of,
+)
 from raterlens.reading.formats.tool_exports import (
     ANNOTATION_TOOLS,
     DOCUMENTS,
@@ -27,7 +35,8 @@ from raterlens.reading.formats.tool_exports import (
     refuse_aggregates,
 )
 from raterlens.reading.read_plan import Finding
-from raterlens.reading.vocabulary import last_part, like_rater, tier
+from raterlens.reading.roles import profile
+from raterlens.reading.vocabulary import is_identifier, last_part, like_item, like_rater, mentions, tier
 
 _TOOLS = (
     '"annotations"',
@@ -47,6 +56,8 @@ _TOOLS = (
 )
 """Fields that exports of tools have."""
 _DOCUMENTS = ('"testCases"', '"gradingResult"', '"evalId"', '"conversationalTestCases"', '"eval"')
+RATER = "rater"
+"""The column of the place of a score in its list."""
 NEED = 'each rating is a record such as {"student": 7, "rater": "AM", "score": 1}'
 
 
@@ -141,8 +152,15 @@ def _plain_table(records: list[dict[str, Any]], path: Path) -> Table:
         findings = (
             Finding(f"{len(records):,} records with {len(rows):,} judgements in them", "read one by one"),
         )
+    roles: Mapping[str, str | list[str]] = {}
+    if fields := _score_lists(rows, path):
+        places = list(range(1, 1 + len(rows[0][fields[0]])))
+        rows = [one for row in rows for one in _side_by_side({**row, RATER: places}, [*fields, RATER])]
+        done = "read as of raters 1, 2 and so on, by their place in the list"
+        findings = (*findings, Finding(f"lists of scores under {listed(fields)}", done))
+        roles = {"rater": RATER} | ({"score": fields[0].removesuffix("s")} if len(fields) == 1 else {})
     frame = _frame([dict(flattened(row)) for row in rows], path)
-    return replace(table_of(path.name, frame), findings=findings)
+    return replace(table_of(path.name, frame), findings=findings, roles=roles)
 
 
 def _exported(records: list[dict[str, Any]], name: str) -> Table | None:
@@ -375,6 +393,8 @@ def _list_of_judgements(records: Sequence[Record]) -> str | None:
             for role in ("rater", "score")
             if tier(last_part(key) or key, role) is not None
         }
+        if any(_is_score_list(*field) for value in given for one in value for field in one.items()):
+            return name
         if "score" in roles and ("rater" in roles or judged or {"name", "model", "source", "metric"} & inner):
             return name
     return None
@@ -407,6 +427,40 @@ def _parallel_lists(records: Sequence[Record]) -> list[str]:
         tier(name, "score") is not None or tier(last_part(name), "score") is not None for name in singular
     )
     return lists if rated and scored else []
+
+
+def _is_score_list(name: str, value: object) -> bool:
+    return isinstance(value, list) and len(value) > 1 and (mentions(name, "score") or like_item(name))
+
+
+def _score_lists(records: Sequence[Record], path: Path) -> list[str]:
+    """Fields that hold a list of bare scores in every record, one by each rater; raises where nothing says who gave
+    which, and nothing else could be a score."""
+    some = records[:200]
+    names = dict.fromkeys(name for record in some for name in record)
+    single = [name for name in names if not any(isinstance(one.get(name), list | Mapping) for one in some)]
+    fields = [
+        name
+        for name in names
+        if all(_is_score_list(name, one.get(name)) for one in records)
+        and profile(pl.Series([str(value) for one in some for value in one[name]])).scored
+    ]
+    if not fields:
+        return []
+    for name in single:
+        values = [str(one[name]) for one in some if one.get(name) is not None]
+        numbers = profile(pl.Series(values)).highest is not None and not is_identifier(name)
+        if numbers or tier(name, "score") == 0:
+            return []
+    lengths = {len(one[name]) for one in records for name in fields}
+    if len(lengths) == 1 and not any(tier(name, "rater") is not None for name in single):
+        return fields
+    raise InputError(
+        f"{path.name!r} has lists of scores under {listed(fields)} ({min(lengths)} to {max(lengths)} in each record), "
+        "and nothing says who gave which",
+        NEED,
+        value=fields,
+    )
 
 
 def _side_by_side(record: Record, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
