@@ -197,11 +197,7 @@ def given_pairs(markers: str, columns: Sequence[str]) -> MarkerPairs:
     """The pairs that the user names."""
     for rater, scores in marker_patterns(markers):
         start, _, end = rater.partition(N)
-        places = [
-            name[len(start) : len(name) - len(end)]
-            for name in columns
-            if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end)
-        ]
+        places = _between(start, end, columns)
         names = folded(columns)
         places = [n for n in places if all(pattern.replace(N, n).casefold() in names for pattern in scores)]
         if places:
@@ -601,13 +597,15 @@ def _templates(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
         if pattern in seen or not start + end or {"{", "}"} & set(start + end):
             continue
         seen.add(pattern)
-        fitting = [
-            name[len(start) : len(name) - len(end)]
-            for name in names
-            if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end)
-        ]
+        fitting = _between(start, end, names)
         if len(fitting) > 1:
             yield pattern, tuple(fitting)
+
+
+def _between(start: str, end: str, names: Sequence[str]) -> list[str]:
+    """The parts between the two of names that begin and end so."""
+    fitting = [name for name in names if name.startswith(start) and name.endswith(end)]
+    return [name[len(start) : len(name) - len(end)] for name in fitting if len(name) > len(start) + len(end)]
 
 
 def _alike(first: str, second: str) -> str:

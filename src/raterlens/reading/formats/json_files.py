@@ -3,7 +3,7 @@
 import json
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -386,13 +386,7 @@ def _list_of_judgements(records: Sequence[Record]) -> str | None:
         inner = {
             key for value in given for one in value if isinstance(one, Mapping) for key, _ in flattened(one)
         }
-        roles = {role for key in inner for role in ("rater", "score") if tier(key, role) is not None}
-        roles |= {
-            role
-            for key in inner
-            for role in ("rater", "score")
-            if tier(last_part(key) or key, role) is not None
-        }
+        roles = {role for role in ("rater", "score") if _any_named(role, inner)}
         if any(_is_score_list(*field) for value in given for one in value for field in one.items()):
             return name
         if "score" in roles and ("rater" in roles or judged or {"name", "model", "source", "metric"} & inner):
@@ -420,13 +414,13 @@ def _parallel_lists(records: Sequence[Record]) -> list[str]:
     if len(lists) < 2 or any(len({len(record[name]) for name in lists}) > 1 for record in records):
         return []
     singular = [name.removesuffix("s") for name in lists]
-    rated = any(
-        tier(name, "rater") is not None or tier(last_part(name), "rater") is not None for name in singular
-    )
-    scored = any(
-        tier(name, "score") is not None or tier(last_part(name), "score") is not None for name in singular
-    )
-    return lists if rated and scored else []
+    return lists if _any_named("rater", singular) and _any_named("score", singular) else []
+
+
+def _any_named(role: str, names: Iterable[str]) -> bool:
+    """Whether a name, or the end of one, is for a role."""
+    parts = (part for name in names for part in (name, last_part(name) or name))
+    return any(tier(part, role) is not None for part in parts)
 
 
 def _is_score_list(name: str, value: object) -> bool:
