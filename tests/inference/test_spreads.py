@@ -257,6 +257,7 @@ def test_sparse_factors_give_what_the_inverse_gives(monkeypatch):
     options = {"model": "gmf", "prior": "panel", "interactions": ("rater:item",), "assumptions": "ignore"}
     in_full = rl.fit(ratings, **options)
     monkeypatch.setattr(spreads, "SPARSE_PARAMETERS", 0)
+    monkeypatch.setattr(spreads, "SPARSE_SHARE", 2.0)
     by_factors = rl.fit(ratings, **options)
     assert by_factors.loglik == pytest.approx(in_full.loglik, abs=1e-4)
     for name in ("spread", "low", "high", "statistic"):

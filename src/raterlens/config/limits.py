@@ -73,8 +73,8 @@ matters little and costs much."""
 SLOPE_LIMIT_WORK = 30_000
 """Raters times ratings up to which intervals of slopes that ran to a limit come from profile likelihood: with more
 ratings hardly any slope does."""
-SPARSE_PARAMETERS = 500
+SPARSE_PARAMETERS, SPARSE_SHARE = 500, 0.05
 """Parameters up to which the information is inverted in full where spreads are estimated: of more, sparse factors take
-less time."""
+less time, unless more than this share of it is not 0."""
 INTERACTION_CELLS = 3_000
 """Cells of an interaction up to which it is estimated: their information is a matrix, inverted some thirty times."""

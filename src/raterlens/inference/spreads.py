@@ -22,7 +22,7 @@ import polars as pl
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
-from raterlens.config.limits import SPARSE_PARAMETERS
+from raterlens.config.limits import SPARSE_PARAMETERS, SPARSE_SHARE
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.optimiser import Curvature, News, Search, Space, maximise
@@ -276,7 +276,9 @@ class _Terms:
         self, prior: DrawnPrior | None, information: Matrix, x: Array, fixed: Mask
     ) -> "_Solved | _SparselySolved":
         known = information if prior is None else information + prior.information(x)
-        kind = _Solved if len(x) <= SPARSE_PARAMETERS else _SparselySolved
+        couplings = np.count_nonzero(known) if isinstance(known, np.ndarray) else known.nnz
+        many = len(x) > SPARSE_PARAMETERS and couplings < SPARSE_SHARE * len(x) ** 2
+        kind = _SparselySolved if many else _Solved
         return kind.of(known, redundancy(self.model, x, fixed), fixed)
 
 
