@@ -10,6 +10,7 @@ from raterlens.fitting import assumptions
 from raterlens.fitting.assumptions import AbilityTest, p_of_ratio, p_of_variances
 from raterlens.fitting.fit import fit_with_assumptions
 from raterlens.models.requested import CLEAR
+from raterlens.models.terms.item_slopes import DEPENDENT
 from tests.support.ability_shapes import ratings_of
 
 STEPS = [-1.0, 0.0, 1.0]
@@ -149,6 +150,12 @@ def test_two_items_on_one_text_are_named(plain):
         )
         assert [text for text in fit.warnings if "combine the two into one item" in text]
     assert outcome(rl.fit(plain), "item dependence")["p"] > CLEAR
+
+
+def test_a_warning_proposes_only_what_could_be_added():
+    seen = assumptions.Outcome.of(DEPENDENT, 5.0, 1e-6)
+    for alone in (True, False):
+        assert "assumptions" not in assumptions._advice(DEPENDENT, seen, alone=alone, more=True)
 
 
 def test_a_named_scale_that_items_do_not_share_is_said():

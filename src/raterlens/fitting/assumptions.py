@@ -372,11 +372,11 @@ def _columns_proposed(at: ScoredFit) -> str:
 def _advice(one: Candidate, outcome: Outcome, *, alone: bool, more: bool) -> str:
     """Say what is missed and what to do: `alone`: the term helps without others; `more`: others can be added."""
     said = outcome.words.removesuffix(".")
+    if not one.options:  # nothing could be added
+        return said
     if not alone:
         let = Message(f"{said}. Use ", Option("assumptions", "adapt"), " to let the data decide")
         return let if more else said
-    if not one.options:
-        return said
     ((name, value),) = one.options.items()
     keep = () if one.keep is None else (", or ", one.keep, " to keep the assumption")
     return Message(f"{said}. Use ", Option(name, value), *keep)

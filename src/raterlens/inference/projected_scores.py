@@ -280,19 +280,24 @@ class Readings:
         return bool((np.diff(self.of_student) > 1).any())
 
 
-def _rises_of_students(at: ScoredFit, *, on_ability: bool) -> Array:
-    """(students,): each one's derivative of the log-likelihood in the variance of an impression, at 0."""
+def _shifted(at: ScoredFit, *, on_ability: bool = False) -> tuple[NDArray[np.integer], Array, Array]:
+    """(ratings,) the cell of each, and (cells, nodes) twice: the first and second derivative of a cell's
+    log-probability as its predictor is shifted, or as ability is."""
     model, response = at.placed.problem.model.single, at.placed.problem.response.single
     ratings, t = at.placed.ratings, at.nodes.points
-    readings = Readings.of(ratings)
     predictor = model.predictor(at.placed.parameters)
     by = predictor.slope[:, None, None] if on_ability else np.ones((1, 1, 1))
     first, second = (
         (by**power * found).reshape(-1, len(t))
         for power, found in enumerate(response.shift_derivatives(predictor, t), start=1)
     )
-    cell = model.contexts.places(ratings) * response.n_categories + ratings.score
-    cell, own = cell[readings.order], np.zeros(ratings.n_students)
+    return model.contexts.places(ratings) * response.n_categories + ratings.score, first, second
+
+
+def _rises_of_students(at: ScoredFit, *, on_ability: bool) -> Array:
+    """(students,): each one's derivative of the log-likelihood in the variance of an impression, at 0."""
+    readings, (cell, first, second) = Readings.of(at.placed.ratings), _shifted(at, on_ability=on_ability)
+    cell, own = cell[readings.order], np.zeros(at.placed.ratings.n_students)
     for rows, posterior, _ in at.posteriors():
         own[rows] = _rises(readings, rows, cell, first, second, posterior)
     return own
@@ -301,12 +306,8 @@ def _rises_of_students(at: ScoredFit, *, on_ability: bool) -> Array:
 def _dependence_of_items(at: ScoredFit) -> Array:
     """(students, pairs of items): each one's derivative of the log-likelihood in the covariance of two items, at 0, in
     units of its size, less the mean of all pairs."""
-    model, response = at.placed.problem.model.single, at.placed.problem.response.single
-    ratings, t = at.placed.ratings, at.nodes.points
-    derivatives = response.shift_derivatives(model.predictor(at.placed.parameters), t)
-    first, second = (found.reshape(-1, len(t)) for found in derivatives)
-    cell = model.contexts.places(ratings) * response.n_categories + ratings.score
-    cells = []
+    ratings, cells = at.placed.ratings, []
+    cell, first, second = _shifted(at)
     for item in range(ratings.n_items):
         some = ratings.item == item
         place, shape = (ratings.student[some], cell[some]), (ratings.n_students, len(first))

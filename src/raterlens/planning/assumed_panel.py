@@ -215,7 +215,7 @@ class ReadingTables:
     own: Array
     """(raters, contrasts, Q): the same of raters' own thresholds"""
     complete: Array
-    """(raters, 2 + shared + contrasts, and so many again): information of a reading were ability known, averaged over
+    """(raters, m, m) with m = 2 + shared + contrasts: information of a reading were ability known, averaged over
     abilities, in slope, severity, the shared parameters and the rater's own thresholds"""
 
 
