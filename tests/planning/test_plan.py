@@ -112,10 +112,10 @@ def test_the_network_shows_the_links() -> None:
         ({"scheme": "rong"}, "did you mean 'ring'"),
         ({"marks": 11}, "marks=11.0 with 10 raters; give 1 to 10"),
         ({"common": 501}, "more than the 500 students"),
-        ({"seeded": -1}, "seeded is -1"),
+        ({"seeded": -1}, "seeded=-1"),
         ({"target_accuracy": 1.2}, "give a share between 0.5 and 1"),
         ({"scheme": "blocks", "team": 1}, "teams of 1 cannot give 2 marks"),
-        ({"groups": 1}, "groups is 1; give at least 2"),
+        ({"groups": 1}, "groups=1 is not possible; give a whole number of at least 2"),
         ({"groups": 6}, "marks=2.0 with 1 rater in some group"),
         ({"groups": 5, "crossed": 1.5}, "crossed=1.5; give a share from 0 to 1"),
         ({"target_severity_se": 0}, "target_severity_se=0; give a number above 0"),
@@ -188,7 +188,7 @@ def test_forbidden_pairs_pass_over_strangers() -> None:
 @pytest.mark.parametrize(
     ("call", "what"),
     [
-        (lambda: students_of(1), "students is 1; give at least 2"),
+        (lambda: students_of(1), "students=1 is not possible; give a whole number of at least 2"),
         (lambda: raters_of(["AM", "AM"], None), "'AM' is there twice"),
         (lambda: raters_of({"AM": -1, "BE": 2}, None), "the load of 'AM' is -1"),
         (

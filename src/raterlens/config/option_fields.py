@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import Field, field, fields, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_origin
 
 from raterlens.base.errors import OptionError, choose
@@ -100,8 +101,8 @@ def check_text(name: str, value: object) -> None:
 
 
 def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
-    beyond = not isinstance(value, int) or value < least or (most is not None and value > most)
-    if beyond or isinstance(value, bool):
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not least <= value <= (math.inf if most is None else most):  # type: ignore[operator]
         bound = f"of at least {least}" if most is None else f"from {least:,} to {most:,}"
         raise OptionError(Message(Option(name, value), " is not possible"), f"give a whole number {bound}")
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, counted, listed, shortened
+from raterlens.config.option_fields import check_whole
 from raterlens.reading.read import read_rater_table
 from raterlens.simulation.designs import numbered
 
@@ -40,8 +41,8 @@ class People:
 
 def students_of(given: Any) -> People:
     """A number, labels, or the path of a table with the column `student`, and `group` where they have groups."""
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        _at_least("students", int(given), 2)
+    if isinstance(given, int | np.integer):
+        check_whole("students", given, 2)
         return People(numbered("S", int(given)).alias("student"))
     group = None
     if isinstance(given, str | Path):
@@ -56,8 +57,8 @@ def raters_of(given: Any, fit: "Result | None") -> People:
         if fit is not None and fit.calibration is not None:
             return People(fit.calibration.labels["rater"].cast(pl.String).alias("rater"))
         given = DEFAULT_RATERS
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        _at_least("raters", int(given), 2)
+    if isinstance(given, int | np.integer):
+        check_whole("raters", given, 2)
         return People(numbered("R", int(given)).alias("rater"))
     if isinstance(given, str | Path):
         table = read_rater_table(given)
@@ -81,18 +82,11 @@ def forbidden_pairs(given: Any, students: People, raters: People) -> Indices:
         try:
             rows = [(str(student), str(rater)) for student, rater in given]
         except (TypeError, ValueError):
-            what = f"forbidden is {shortened(given)}"
-            raise OptionError(what, "give pairs of a student and a rater", option="forbidden") from None
-    student, rater = (
-        {label: code for code, label in enumerate(people.labels)} for people in (students, raters)
-    )
+            what = Message(Option("forbidden", given))
+            raise OptionError(what, "give pairs of a student and a rater") from None
+    student, rater = ({label: n for n, label in enumerate(who.labels)} for who in (students, raters))
     pairs = sorted({(student[s], rater[r]) for s, r in rows if s in student and r in rater})
     return np.array(pairs, np.int64).reshape(-1, 2)
-
-
-def _at_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise OptionError(f"{name} is {value}", f"give at least {least}", value=value, option=name)
 
 
 def _column(table: pl.DataFrame, name: str, option: str, source: object) -> pl.Series:
@@ -109,22 +103,16 @@ def _group(table: pl.DataFrame) -> pl.Series | None:
 def groups_of(number: int | None, students: People, raters: People) -> "Groups | None":
     """So many groups, to which students and raters belong in turn; or those that their tables name."""
     if number is not None:
-        _at_least("groups", number, 2)
+        check_whole("groups", number, 2)
         names = numbered("G", number)
         return Groups(np.arange(len(students.labels)) % number, np.arange(len(raters.labels)) % number, names)
     if students.group is None or raters.group is None:
         return None
     names = students.group.unique().sort()
-    of = [
-        people.replace_strict(names, np.arange(len(names)), default=None)
-        for people in (students.group, raters.group)
-    ]
-    if of[1].has_nulls():
-        what = (
-            f"no student belongs to the group {shortened(raters.group.filter(of[1].is_null())[0])} of a rater"
-        )
+    if (unknown := raters.group.filter(~raters.group.is_in(names.implode()))).len():
+        what = f"no student belongs to the group {shortened(unknown[0])} of a rater"
         raise InputError(what, "name groups alike in both tables", option="raters")
-    student, rater = (codes.to_numpy().astype(np.int64) for codes in of)
+    student, rater = (np.searchsorted(names, of) for of in (students.group, raters.group))
     return Groups(student, rater, names)
 
 

@@ -23,6 +23,7 @@ import polars as pl
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import OptionError
 from raterlens.base.text import counted, number
+from raterlens.config.option_fields import check_whole
 from raterlens.estimation.scoring import with_scores
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
@@ -31,7 +32,6 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.planning.assignment import People, forbidden_pairs, raters_of
 from raterlens.planning.assumed_panel import AssumedPanel, ReadingTables, estimated, reading_tables
 from raterlens.ratings.coded import Ratings
-from raterlens.simulation.designs import check_count
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -100,8 +100,8 @@ def next_marks(
     >>> found.table.height, found.expected < found.kappa_se
     (10, True)
     """
-    check_count("budget", budget, 1)
-    check_count("floor", floor, 0)
+    check_whole("budget", budget, 1)
+    check_whole("floor", floor, 0)
     known = fit.calibration
     if known is None or known.covariance is None:
         what = "what to mark next follows from standard errors, which this fit does not have"
@@ -140,7 +140,7 @@ def _capacity(given: Any, raters: People, budget: int) -> Array:
     if given is None:
         return np.full(n, float(budget))
     if isinstance(given, int) and not isinstance(given, bool):
-        check_count("capacity", given, 1)
+        check_whole("capacity", given, 1)
         return np.full(n, float(given))
     people = raters_of(given, None)
     loads = dict(

@@ -13,6 +13,7 @@ from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted, number
 from raterlens.capability.yardstick import PERFECT, Reference
+from raterlens.config.option_fields import check_whole
 from raterlens.planning.assignment import (
     KINDS,
     SCHEMES,
@@ -29,7 +30,7 @@ from raterlens.planning.assignment import (
 from raterlens.planning.assumed_panel import AssumedPanel, Spreads, estimated, means_of_groups, stated
 from raterlens.planning.precision import Precision, precision
 from raterlens.ratings.coded import Ratings
-from raterlens.simulation.designs import check_count, written
+from raterlens.simulation.designs import written
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -274,9 +275,9 @@ def plan(
     _check_targets(target, cut)
     who, whom = raters_of(raters, fit), students_of(students)
     for name, value, least in (("common", common, 0), ("seeded", seeded, 0), ("categories", categories, 2)):
-        check_count(name, value, least)
+        check_whole(name, value, least)
     if items is not None:
-        check_count("items", items, 1)
+        check_whole("items", items, 1)
     if fit is None:
         panel = stated(spreads, len(who.labels), items or 1, categories, seed)
     else:

@@ -10,7 +10,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from raterlens.base.errors import OptionError
-from raterlens.base.text import shortened
+from raterlens.base.text import Message, Option
+from raterlens.config.option_fields import check_number, check_whole
 from raterlens.ratings.coded import Facet
 from raterlens.reading.labels import Levels, code
 
@@ -39,10 +40,10 @@ def dealt(students: int, raters: int, items: int, raters_per_student: int | None
     """
     per_student = raters if raters_per_student is None else raters_per_student
     _check_sizes(students, raters, items)
-    check_count("raters_per_student", per_student, 1)
+    check_whole("raters_per_student", per_student, 1)
     if per_student > raters:
-        what = f"raters_per_student is {per_student}, more than the {raters} raters"
-        raise OptionError(what, "lower it, or add raters", value=per_student, option="raters_per_student")
+        given = Option("raters_per_student", per_student)
+        raise OptionError(Message(given, f" is more than the {raters} raters"), "lower it, or add raters")
     if students * per_student < raters:
         what = f"{students} students with {per_student} raters each leave some of the {raters} raters without a student"
         raise OptionError(what, "add students, or raters per student", value=students, option="students")
@@ -60,30 +61,27 @@ def in_groups(
     """Students and raters belong to groups in turn. Every student has `own` raters of its group, and a share of them
     another rater besides, of any other group."""
     _check_sizes(students, raters, items)
-    check_count("groups", groups, 2)
-    check_count("raters_per_student", own, 1)
+    check_whole("groups", groups, 2)
+    check_whole("raters_per_student", own, 1)
     if own > raters // groups:
         what = f"{raters} raters in {groups} groups, of whom {own} mark a student of their group"
         raise OptionError(what, "add raters, or lower groups", value=groups, option="groups")
-    if not 0 <= crossed <= 1:
-        raise OptionError(
-            f"crossed is {crossed!r}", "give a share from 0 to 1", value=crossed, option="crossed"
-        )
-    group, of_rater = np.arange(students) % groups, np.arange(raters) % groups
-    first = random.random((students, raters)) + (
-        group[:, None] != of_rater
-    )  # those of the own group come first
-    chosen = np.argsort(first, axis=1)[:, :own]
-    others = np.argsort(random.random((students, raters)) + (group[:, None] == of_rater), axis=1)[:, :1]
+    check_number("crossed", crossed, 0, 1)
+    group, at_home = (
+        np.arange(students) % groups,
+        np.arange(students)[:, None] % groups == np.arange(raters) % groups,
+    )
+    # Those of the own group come first, or those of any other.
+    chosen = np.argsort(random.random((students, raters)) + ~at_home, axis=1)[:, :own]
+    others = np.argsort(random.random((students, raters)) + at_home, axis=1)[:, :1]
     marked = np.zeros((students, raters), dtype=bool)
     np.put_along_axis(marked, chosen, values=True, axis=1)
     again = random.permutation(students)[: round(crossed * students)]
     marked[again, others[again, 0]] = True
     student, rater = np.nonzero(marked)
     if not marked.any(axis=0).all():
-        raise OptionError(
-            f"{students} students leave some rater without one", "add students", option="students"
-        )
+        what = f"{students} students leave some rater without one"
+        raise OptionError(what, "add students", value=students, option="students")
     plan = _essays(student.astype(np.int32), rater.astype(np.int32), items)
     return replace(plan, group=group.astype(np.int32))
 
@@ -94,22 +92,17 @@ def linked(students: int, raters: int, items: int, common_students: int) -> Plan
     With none, no two raters can be compared; with all, the design is complete.
     """
     _check_sizes(students, raters, items)
-    check_count("common_students", common_students, 0)
+    check_whole("common_students", common_students, 0)
     if common_students > students:
-        what = f"common_students is {common_students}, more than the {students} students"
-        raise OptionError(what, "lower it", value=common_students, option="common_students")
-    own = np.arange(common_students, students, dtype=np.int32)
+        given = Option("common_students", common_students)
+        raise OptionError(Message(given, f" is more than the {students} students"), "lower it")
+    own = np.arange(common_students, students)
     if common_students == 0 and own.size < raters:
         what = f"{students} students leave some of the {raters} raters without one"
         raise OptionError(what, "add students, or common ones", value=students, option="students")
-    student = np.concatenate([np.repeat(np.arange(common_students, dtype=np.int32), raters), own])
-    rater = np.concatenate(
-        [
-            np.tile(np.arange(raters, dtype=np.int32), common_students),
-            np.arange(own.size, dtype=np.int32) % raters,
-        ]
-    )
-    return _essays(student, rater, items)
+    common, everybody = np.divmod(np.arange(common_students * raters), raters)
+    student, rater = np.append(common, own), np.append(everybody, np.arange(own.size) % raters)
+    return _essays(student.astype(np.int32), rater.astype(np.int32), items)
 
 
 def written(design: Any) -> Plan:
@@ -121,11 +114,9 @@ def written(design: Any) -> Plan:
         try:
             frame = nw.from_native(design, eager_only=True)
         except TypeError:
-            raise OptionError(
-                f"design is of type {type(design).__name__}",
-                "give a dataframe with the columns student, rater and item, or three arrays",
-                option="design",
-            ) from None
+            what = f"design is of type {type(design).__name__}"
+            remedy = "give a dataframe with the columns student, rater and item, or three arrays"
+            raise OptionError(what, remedy, option="design") from None
         missing = [name for name in names if name not in frame.columns]
         if missing:
             what = f"the design has no column {missing[0]!r} among {', '.join(frame.columns)}"
@@ -135,26 +126,17 @@ def written(design: Any) -> Plan:
     if len(rows) > 1:
         what = f"the design's arrays have {', '.join(map(str, sorted(rows)))} rows"
         raise OptionError(what, "make them equally long", option="design")
-    levels = [code(column) for column in columns]
-    for column, level in zip(columns, levels, strict=True):
+    student, rater, item = levels = [code(column) for column in columns]
+    for name, level in zip(names, levels, strict=True):
         if (level.codes < 0).any():
-            what = f"the design's {column.name} is missing in a row"
+            what = f"the design's {name} is missing in a row"
             raise OptionError(what, "fill it in, or drop the row", option="design")
-    student, rater, item = levels
     return Plan(student, rater, item)
 
 
-def check_count(name: str, value: int, least: int) -> None:
-    """Raise unless `value` is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        remedy = f"give a whole number of at least {least}"
-        raise OptionError(f"{name} is {shortened(value)}", remedy, value=value, option=name)
-
-
 def _check_sizes(students: int, raters: int, items: int) -> None:
-    check_count("students", students, 2)
-    check_count("raters", raters, 1)
-    check_count("items", items, 1)
+    for name, value, least in (("students", students, 2), ("raters", raters, 1), ("items", items, 1)):
+        check_whole(name, value, least)
 
 
 def _essays(student: NDArray[np.int32], rater: NDArray[np.int32], items: int) -> Plan:

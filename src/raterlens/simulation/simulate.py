@@ -12,11 +12,12 @@ from scipy import special
 from raterlens import capability
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.text import Message, Option, shortened
+from raterlens.base.text import Message, Option, listed
 from raterlens.capability.curves import curve_of
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.config import Scale
+from raterlens.config.option_fields import check_number
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import readings_of
 from raterlens.simulation.designs import Plan, dealt, in_groups, linked, written
@@ -219,32 +220,33 @@ class Parameters:
         known = (*_RATER_PARAMETERS[self.model], *(("noise",) * self.marks))
         for name, value in self.raters.items():
             if value is not None and name not in known:
-                raise _wrong(name, value, f"model {self.model!r} has no {name}", _raters_have(known))
+                what, remedy = f"model {self.model!r} has no {name}", f"its raters have {listed(known)}"
+                raise OptionError(what, remedy, value=value, option=name)
         if self.model == "probit" and self.link != "probit":
-            what = f"model 'probit' is defined with link 'probit', not {self.link!r}"
-            raise _wrong("link", self.link, what, "leave link out")
+            what = Message("model 'probit' is defined with link 'probit', not ", Option("link", self.link))
+            raise OptionError(what, "leave link out")
         if self.sigma is not None and self.model != "hrm":
-            what = f"sigma is {self.sigma!r}, but only model 'hrm' takes it"
-            raise _wrong("sigma", self.sigma, what, f"give the raters' {known[0]}s")
+            what = Message(Option("sigma", self.sigma), ", but only model 'hrm' takes it")
+            raise OptionError(what, f"give the raters' {known[0]}s")
         if self.model in LATENT_CLASS and np.any(np.asarray(self.halo) != 0):
-            what = f"halo is given, but model {self.model!r} has none"
-            raise _wrong("halo", self.halo, what, "use model 'gmf' or 'tfm'")
+            what = Message(Option("halo", self.halo), f", but model {self.model!r} has none")
+            raise OptionError(what, "use model 'gmf' or 'tfm'")
         for name in ("threshold_spread", "group_spread"):
-            value = getattr(self, name)
-            if not np.isfinite(value) or value < 0:
-                raise _wrong(name, value, f"{name} is {value!r}", "give a number of at least 0")
-        if self.threshold_spread and self.thresholds is None:
-            what = f"threshold_spread is {self.threshold_spread!r}, but ratings are pass or fail"
-            raise _wrong("threshold_spread", self.threshold_spread, what, "give thresholds")
+            check_number(name, getattr(self, name), 0)
         if self.thresholds is None:
+            if self.threshold_spread:
+                what = Message(
+                    Option("threshold_spread", self.threshold_spread), ", but ratings are pass or fail"
+                )
+                raise OptionError(what, "give thresholds")
             return
         if self.model not in ("gmf", "tfm"):
-            what = f"thresholds are given, but model {self.model!r} has pass/fail ratings only"
-            raise _wrong("thresholds", self.thresholds, what, "use model 'gmf' or 'tfm'")
+            raise _pass_or_fail_only("thresholds", self.thresholds, self.model)
         if self.scale != "graded" and self.link != "logit":
-            what = f"link {self.link!r} needs scale 'graded' for ordered scores"
-            remedy = Message("give ", Option("scale", "graded"), ", or ", Option("link", "logit"))
-            raise _wrong("link", self.link, what, remedy)
+            what = Message(Option("link", self.link), " needs scale 'graded' for ordered scores")
+            raise OptionError(
+                what, Message("give ", Option("scale", "graded"), ", or ", Option("link", "logit"))
+            )
 
     @property
     def marks(self) -> bool:
@@ -255,8 +257,7 @@ class Parameters:
         if not self.marks:
             return
         if self.model not in ("gmf", "tfm"):
-            what = f"scale is 'continuous', but model {self.model!r} has pass/fail ratings only"
-            raise _wrong("scale", self.scale, what, "use model 'gmf' or 'tfm'")
+            raise _pass_or_fail_only("scale", self.scale, self.model)
         given = {
             "link": self.link != "logit",
             "thresholds": self.thresholds is not None,
@@ -264,8 +265,8 @@ class Parameters:
             "threshold_spread": self.threshold_spread != 0,
         }
         for name in (name for name, present in given.items() if present):
-            what = f"{name} is given, but marks on a continuous scale have none"
-            raise _wrong(name, getattr(self, name), what, f"leave {name} out")
+            what = Message(Option(name, getattr(self, name)), ", but marks on a continuous scale have none")
+            raise OptionError(what, f"leave {name} out")
 
     def truth(self, plan: Plan, streams: Sequence[Generator]) -> Truth:
         """Values for the raters, items and students of a plan; what is not given is drawn, each from its own stream."""
@@ -280,11 +281,8 @@ class Parameters:
             tau = self._threshold_rows(n_items)
             difficulty = difficulty + tau.mean(axis=1)
             tau = tau - tau.mean(axis=1, keepdims=True)
-        means, ability = (
-            None,
-            _values("ability", self.ability, "student", streams[3].normal(0.0, 1.0, n_students)),
-        )
-        population = Normal()
+        ability = _values("ability", self.ability, "student", streams[3].normal(0.0, 1.0, n_students))
+        means, population = None, Normal()
         if plan.group is not None:
             size = np.bincount(plan.group)
             means = self.group_spread * streams[5].standard_normal(len(size))
@@ -298,7 +296,7 @@ class Parameters:
             ability=ability,
             thresholds=tau,
             scale=self.scale,
-            halo=self._halo(n_raters),
+            halo=_at_least_0("halo", _values("halo", self.halo, "rater", np.zeros(n_raters))),
             own_thresholds=self._own_thresholds(n_raters, tau, streams[4]),
             group_means=means,
             population=population,
@@ -311,7 +309,7 @@ class Parameters:
 
     def _noise(self, n_raters: int, random: Generator) -> Array:
         drawn = self._unit * random.uniform(0.5, 1.0, n_raters)
-        return _above_zero("noise", _values("noise", self.raters["noise"], "rater", drawn))
+        return _at_least_0("noise", _values("noise", self.raters["noise"], "rater", drawn), above=True)
 
     def _own_thresholds(self, n_raters: int, shared: Array | None, random: Generator) -> Array | None:
         """Those of each rater sum to 0: anything else is severity."""
@@ -323,28 +321,19 @@ class Parameters:
             return np.sort(shared + own, axis=1) - shared
         return own
 
-    def _halo(self, n_raters: int) -> Array:
-        spread = _values("halo", self.halo, "rater", np.zeros(n_raters))
-        if (spread < 0).any():
-            what = f"halo has the value {spread.min():g}"
-            raise _wrong("halo", float(spread.min()), what, "give spreads of at least 0")
-        return spread
-
     def _rater_values(self, n_raters: int, streams: Sequence[Generator]) -> tuple[Array, Array]:
         first, second = _RATER_PARAMETERS[self.model]
         slopes = self._unit * _drawn_slopes(self.model, n_raters, streams[0])
         apart = _values(first, self.raters[first], "rater", slopes)
-        line = _values(
-            second, self.raters[second], "rater", streams[1].normal(0.0, 0.7 * self._unit, n_raters)
-        )
+        drawn = streams[1].normal(0.0, 0.7 * self._unit, n_raters)
+        line = _values(second, self.raters[second], "rater", drawn)
         if self.model in LATENT_CLASS and self.raters["criterion"] is None:
             line = apart / 2 + line
         if self.model == "tfm" and np.ptp(apart) > 0:
-            remedy = Message("give one number, or ", Option("model", "gmf"))
-            what = f"slope is {self.raters['slope']!r}, but in the TFM all raters have one"
-            raise _wrong("slope", self.raters["slope"], what, remedy)
+            what = Message(Option("slope", self.raters["slope"]), ", but in the TFM all raters have one")
+            raise OptionError(what, Message("give one number, or ", Option("model", "gmf")))
         if self.model == "probit":
-            _above_zero("noise", apart)
+            _at_least_0("noise", apart, above=True)
         return apart, line
 
     def _threshold_rows(self, n_items: int) -> Array:
@@ -354,18 +343,20 @@ class Parameters:
             values = np.atleast_2d(np.asarray(given, dtype=np.float64))
         except (TypeError, ValueError, OverflowError):
             remedy = "give numbers, the same number of them for every item"
-            raise _wrong("thresholds", given, f"thresholds is {shortened(given)}", remedy) from None
+            raise OptionError(Message(Option("thresholds", given)), remedy) from None
         if values.ndim != 2 or len(values) not in (1, n_items) or not np.isfinite(values).all():
+            what = f"thresholds has the shape {np.shape(values)}"
             remedy = f"give finite numbers, one row for all or one for each of the {n_items} items"
-            raise _wrong("thresholds", given, f"thresholds has the shape {np.shape(values)}", remedy)
+            raise OptionError(what, remedy, value=given, option="thresholds")
         if self.scale == "graded" and (np.diff(values, axis=1) <= 0).any():
             what = "graded thresholds must rise from score to score"
-            raise _wrong("thresholds", given, what, "sort them")
+            raise OptionError(what, "sort them", value=given, option="thresholds")
         if self.scale == "partial credit":
             return np.array(np.broadcast_to(values, (n_items, values.shape[1])))
         if len(values) > 1:
             what = f"scale {self.scale!r} has one row of thresholds for all items"
-            raise _wrong("thresholds", given, what, Message("use ", Option("scale", "partial credit")))
+            remedy = Message("use ", Option("scale", "partial credit"))
+            raise OptionError(what, remedy, value=given, option="thresholds")
         return values.copy()
 
     def _centred(self, apart: Array, line: Array, delta: Array, **rest: Any) -> Truth:
@@ -379,28 +370,25 @@ class Parameters:
             return Truth(self.model, self.link, 1 / apart, severity, difficulty, 0.0, **rest)
         if self.model in LATENT_CLASS:
             drawn = np.array(1.5 if self.model == "hrm" else 0.0)
-            spread = _values("sigma", self.sigma, "simulation", drawn)
-            return Truth(
-                self.model, self.link, apart, line, difficulty, alpha - mean, spread=float(spread), **rest
-            )
+            rest["spread"] = float(_values("sigma", self.sigma, "simulation", drawn))
+            return Truth(self.model, self.link, apart, line, difficulty, alpha - mean, **rest)
         intercept = float(alpha - line.mean() - mean)
         link = "identity" if self.marks else self.link
         return Truth(self.model, link, apart, line - line.mean(), difficulty, intercept, **rest)
 
 
-def _raters_have(known: tuple[str, ...]) -> str:
-    return f"its raters have {', '.join(known[:-1])} and {known[-1]}"
+def _pass_or_fail_only(name: str, value: object, model: str) -> OptionError:
+    what = Message(Option(name, value), f", but model {model!r} has pass/fail ratings only")
+    return OptionError(what, "use model 'gmf' or 'tfm'")
 
 
-def _above_zero(name: str, values: Array) -> Array:
-    if not (values > 0).all():
-        what = f"{name} has the value {values.min():g}"
-        raise _wrong(name, float(values.min()), what, "give standard deviations above 0")
+def _at_least_0(name: str, values: Array, *, above: bool = False) -> Array:
+    least = float(values.min())
+    if least < 0 or (above and least == 0):
+        bound = "above 0" if above else "of at least 0"
+        what = f"{name} has the value {least:g}"
+        raise OptionError(what, f"give standard deviations {bound}", value=least, option=name)
     return values
-
-
-def _wrong(option: str, value: object, what: str, remedy: str) -> OptionError:
-    return OptionError(what, remedy, value=value, option=option)
 
 
 def _drawn_slopes(model: str, n_raters: int, random: Generator) -> Array:
@@ -417,15 +405,13 @@ def _values(name: str, given: ArrayLike | None, each: str, drawn: Array) -> Arra
     try:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise _wrong(
-            name, given, f"{name} is {shortened(given)}", f"give a number, or one for each {each}"
-        ) from None
+        raise OptionError(Message(Option(name, given)), f"give a number, or one for each {each}") from None
     if not np.isfinite(values).all():
         bad = float(values[~np.isfinite(values)].flat[0])
-        raise _wrong(name, bad, f"{name} has the value {bad:g}", "give finite numbers")
+        raise OptionError(f"{name} has the value {bad:g}", "give finite numbers", value=bad, option=name)
     if values.ndim > 1 or values.size not in (1, drawn.size):
         what = f"{name} has {values.size} values for {drawn.size} {each}s"
-        raise _wrong(name, given, what, f"give one, or one for each {each}")
+        raise OptionError(what, f"give one, or one for each {each}", value=given, option=name)
     return np.array(np.broadcast_to(values, drawn.shape))
 
 
@@ -624,13 +610,8 @@ def _plan(
     if common_students is None:
         return dealt(students, raters, items, raters_per_student, random)
     if raters_per_student is not None:
-        raise OptionError(
-            f"raters_per_student is {raters_per_student} and common_students is {common_students}, which are different "
-            "designs",
-            "give one of them",
-            value=raters_per_student,
-            option="raters_per_student",
-        )
+        both = Option("raters_per_student", raters_per_student), Option("common_students", common_students)
+        raise OptionError(Message(both[0], " and ", both[1], " are different designs"), "give one of them")
     return linked(students, raters, items, common_students)
 
 
@@ -640,9 +621,5 @@ def _streams(seed: int | Sequence[int]) -> list[Generator]:
     try:
         return [default_rng(child) for child in SeedSequence(seed).spawn(10)]
     except (TypeError, ValueError, OverflowError):
-        raise OptionError(
-            f"seed is {shortened(seed)}",
-            "give a whole number of at least 0, or several",
-            value=seed,
-            option="seed",
-        ) from None
+        remedy = "give a whole number of at least 0, or several"
+        raise OptionError(Message(Option("seed", seed)), remedy) from None

@@ -129,4 +129,4 @@ def test_a_budget_of_nothing_is_refused(tmp_path: Path, capsys: Captured) -> Non
     ratings = tmp_path / "ratings.csv"
     rl.simulate(students=40, raters=3, items=2, seed=1).ratings.table().write_csv(ratings)
     assert main(["next", str(ratings), "--budget", "0"]) == 2
-    assert "budget is 0; give a whole number of at least 1" in capsys.readouterr().err
+    assert "budget 0 is not possible; give a whole number of at least 1" in capsys.readouterr().err
