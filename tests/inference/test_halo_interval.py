@@ -9,7 +9,7 @@ from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import estimate
 from raterlens.inference import tables as halo_interval
 from raterlens.inference.covariance import Covariance
-from raterlens.inference.tables import halo_estimates
+from raterlens.inference.tables import spreads_of
 from raterlens.models.build import build
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options
@@ -76,6 +76,12 @@ def known_to(found: FacetsEstimate, error: float) -> Covariance:
     return Covariance(matrix, np.empty(0, np.int64))
 
 
+def _columns(found, known):
+    return dict(
+        zip(("halo", "halo_se", "halo_low", "halo_high"), spreads_of(found, known, "halo"), strict=True)
+    )
+
+
 @pytest.mark.parametrize(
     ("variance", "error", "low", "high"),
     [
@@ -89,7 +95,7 @@ def test_an_interval_is_of_the_spread_far_from_0_and_of_the_variance_near_it(
     found, monkeypatch, variance, error, low, high
 ):
     monkeypatch.setattr(halo_interval, "_adjustment", lambda *given: (0.1, 1.2))
-    columns = halo_estimates(at_variance(found, variance), known_to(found, error))
+    columns = _columns(at_variance(found, variance), known_to(found, error))
     np.testing.assert_allclose(columns["halo"], variance**0.5)
     np.testing.assert_allclose(columns["halo_se"], error / (2 * variance**0.5))
     np.testing.assert_allclose(columns["halo_low"], low, rtol=1e-4)
@@ -103,7 +109,7 @@ def test_a_variance_of_0_could_be_as_large_as_the_likelihood_allows(found, monke
     at = at_variance(found, 0.0)
     gradient = at.value.gradient.copy()
     gradient[at.model.blocks["halo"]] = -fall
-    columns = halo_estimates(replace(at, value=replace(at.value, gradient=gradient)), known_to(found, 0.3))
+    columns = _columns(replace(at, value=replace(at.value, gradient=gradient)), known_to(found, 0.3))
     largest = np.roots([1 / (2 * 0.3**2), fall, -(1.6449**2) / 2]).max()
     np.testing.assert_allclose(columns["halo_high"], largest**0.5, rtol=1e-4)
     assert (columns["halo_low"] == 0).all()
@@ -116,12 +122,12 @@ def test_the_adjustment_is_a_newton_step_on_the_adjusted_profile(found, monkeypa
     place, error = found.model.blocks["halo"].start, 0.25
     here = float(found.parameters[place])
 
-    def told(estimate, problem, parameters):
+    def told(estimate, problem, parameters, name):
         v = parameters[place] - here
         return -2 * (rise * v + bend * v**2 / 2), -0.6 * v
 
     monkeypatch.setattr(halo_interval, "_told", told)
-    more, factor = halo_interval._adjustment(found, known_to(found, error))
+    more, factor = halo_interval._adjustment(found, known_to(found, error), "halo")
     # The profile itself falls by v² / (2 e²); it is bent further, never less.
     newton = rise / (1 / error**2 - min(bend, 0.0))
     assert more == pytest.approx(np.clip(newton, 0.0, error))
@@ -130,8 +136,8 @@ def test_the_adjustment_is_a_newton_step_on_the_adjusted_profile(found, monkeypa
 
 def test_there_is_no_adjustment_where_nothing_follows_from_it(found, monkeypatch):
     nothing = (0.0, 1.0)
-    assert halo_interval._adjustment(at_variance(found, 0.0), known_to(found, 0.3)) == nothing
-    assert halo_interval._adjustment(found, known_to(found, 0.0)) == nothing
+    assert halo_interval._adjustment(at_variance(found, 0.0), known_to(found, 0.3), "halo") == nothing
+    assert halo_interval._adjustment(found, known_to(found, 0.0), "halo") == nothing
     for wrong in ((np.nan, 0.0), (0.0, -np.inf)):
         monkeypatch.setattr(halo_interval, "_told", lambda *given, wrong=wrong: wrong)
-        assert halo_interval._adjustment(found, known_to(found, 0.3)) == nothing
+        assert halo_interval._adjustment(found, known_to(found, 0.3), "halo") == nothing

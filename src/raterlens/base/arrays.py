@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+NORMAL_95 = 1.959964
+"""In standard errors, as far as 95 % limits are off."""
 
 Number = TypeVar("Number", bound=np.generic)
 

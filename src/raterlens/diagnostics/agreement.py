@@ -9,8 +9,7 @@ from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.arrays import Array, Indices
-from raterlens.inference.panel_draws import NORMAL_95
+from raterlens.base.arrays import NORMAL_95, Array, Indices
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import Groups, grouped, order_of
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from raterlens.base.arrays import limit_blas_threads
+from raterlens.base.arrays import NORMAL_95, limit_blas_threads
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed, shortened
@@ -34,7 +34,6 @@ from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.diagnostics.what_if import unit_of
 from raterlens.estimation.scoring import places_of
 from raterlens.inference.expected_scores import FairResults, fair_results
-from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.inference.result import Result
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.halo import HALO, IMPRESSION

@@ -9,10 +9,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.arrays import Array, Indices
+from raterlens.base.arrays import NORMAL_95, Array, Indices
 from raterlens.diagnostics.rater_effects import adjusted, common
 from raterlens.diagnostics.residuals import Residuals
-from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import order_of_two
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import Array, limit_blas_threads
+from raterlens.base.arrays import NORMAL_95, Array, limit_blas_threads
 from raterlens.base.threads import in_background
 from raterlens.diagnostics.categories import uses_of_scale
 from raterlens.diagnostics.consequences import Consequences, consequences
@@ -30,7 +30,6 @@ from raterlens.diagnostics.residuals import residuals
 from raterlens.diagnostics.what_if import Levers, levers
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.expected_scores import fair_results, marks_less
-from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.inference.result import Result
 from raterlens.ratings.design import connected_groups, in_small_group
 

@@ -8,11 +8,10 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.arrays import Array
+from raterlens.base.arrays import NORMAL_95, Array
 from raterlens.base.text import shortened
 from raterlens.diagnostics.drift import GRADUAL, SUDDEN
 from raterlens.diagnostics.rater_effects import LEVEL, adjusted, two_sided
-from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.ratings.groupings import moment_words
 
 # --------------------------------------------------------------------------------------------------------- flags

@@ -9,13 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from raterlens.base.arrays import Array, Indices
+from raterlens.base.arrays import NORMAL_95, Array, Indices
 from raterlens.base.text import counted, shortened
 from raterlens.diagnostics.drift import in_common, stretches
 from raterlens.diagnostics.rater_effects import LEVEL, adjusted, two_sided
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.diagnostics.what_if import unit_of
-from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.inference.result import Result
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import moment_words, time_of

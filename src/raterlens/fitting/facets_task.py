@@ -40,10 +40,9 @@ from raterlens.inference.spreads import (
     curve_covariance,
     item_variance,
     over_drawn,
-    spread_table,
     with_marginal,
 )
-from raterlens.inference.tables import in_marks, tabulate
+from raterlens.inference.tables import tabulate
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
@@ -232,19 +231,13 @@ class FacetsTask:
         if self.config.method == "mml":
             errors = ability_errors(estimate, self.coded, covariance, reach)
         raters = measured(calibration, self.yardstick, estimate.moments.mean, errors).raters()
-        tables = tabulate(
-            self.ratings, estimate, raters, errors, covariance, calibration.values, self.covariates
-        )
+        tables = tabulate(self.ratings, estimate, raters, errors, covariance, calibration, self.covariates)
         if estimate.shared is not None:
             tables["shared"] = estimate.shared.table()
-        if estimate.spreads:
-            tables["spreads"] = spread_table(estimate.spreads)
         draws = draw_table(self.ratings, estimate, covariance, self.options.link, tables["raters"])
         if draws is not None:
             tables["draws"] = draws
         unit, marks = calibration.unit, calibration.marks
-        if marks is not None:
-            tables = in_marks(tables, calibration)
         if self.checkpoint is not None and not self.run.keep_checkpoint:
             self.checkpoint.finish()
         return Found(

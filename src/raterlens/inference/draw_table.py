@@ -8,12 +8,11 @@ has the first two and a share 1 / m of the third.
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import Array, Mask
+from raterlens.base.arrays import NORMAL_95, Array, Mask
 from raterlens.capability.links import Link
 from raterlens.capability.repeats import NUMBERS, majority_capability, mean_correlation
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.inference.covariance import Covariance, in_full
-from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.models.terms.draws import DRAW, FLATTENING, Draws
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.groupings import questions

@@ -23,15 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from raterlens.base.arrays import Array
+from raterlens.base.arrays import NORMAL_95, Array
 from raterlens.base.threads import in_threads, one_thread
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.models.panel import SlopeLimits
 
 Result = TypeVar("Result")
 
-NORMAL_95 = 1.959964
-"""In standard errors, as far as 95 % limits are off."""
 FLATTEST = 1e-6
 """A yardstick's slope in a draw; no rater's slope matters below it."""
 _DRAWS = 1_024

@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg, special
 
-from raterlens.base.arrays import Array, Mask
+from raterlens.base.arrays import NORMAL_95, Array, Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.quadrature import LARGEST_SPREAD, LEAST_SPREAD
 from raterlens.inference.covariance import Covariance, covariance, in_full
-from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes

@@ -14,13 +14,13 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
-from raterlens.base.arrays import Array
+from raterlens.base.arrays import NORMAL_95, Array
 from raterlens.base.errors import OptionError
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.inference.covariance import dense
 from raterlens.inference.measurement import Measurement, measured_fit, symmetric_root
-from raterlens.inference.panel_draws import NORMAL_95, within_limits
+from raterlens.inference.panel_draws import within_limits
 from raterlens.models.calibration import MOST_RATERS
 from raterlens.models.panel import Panel
 from raterlens.ratings.coded import Backend, to_backend

@@ -14,13 +14,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from raterlens.base.arrays import Array
+from raterlens.base.arrays import NORMAL_95, Array
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.config.limits import SLOPE_LIMIT_WORK
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.inference.intervals import AT_LIMIT, AT_ZERO
-from raterlens.inference.panel_draws import NORMAL_95, even, uneven
+from raterlens.inference.panel_draws import even, uneven
 from raterlens.models.panel import SlopeLimits
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 

@@ -21,13 +21,12 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.base.arrays import NORMAL_95, Array, Indices, Mask
 from raterlens.config.limits import SPARSE_PARAMETERS, SPARSE_SHARE
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.optimiser import Curvature, News, Search, Space, maximise
 from raterlens.inference.covariance import Covariance, covariance, in_full
-from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.inference.slope_limits import CLOSE, deviance_end
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal, Value
@@ -419,11 +418,11 @@ def curve_covariance(model: FacetsModel, parameters: Array, known: Covariance) -
     return np.stack([rows @ (rows @ in_full(known.matrix)).T for rows in own])
 
 
-def spread_table(spreads: tuple[Spread, ...]) -> pl.DataFrame:
+def spread_table(found: FacetsEstimate) -> pl.DataFrame:
     """term, spread, low, high, statistic, p"""
     rows = [
-        (each.name.replace("interaction ", "rater:"), each.value, each.low, each.high, each.statistic, each.p)
-        for each in spreads
+        (term.title, each.value, each.low, each.high, each.statistic, each.p)
+        for term, each in zip(found.model.drawn, found.spreads, strict=True)
     ]
     names = ["term", "spread", "low", "high", "statistic", "p"]
     return pl.DataFrame(rows, schema=names, orient="row")

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import polars as pl
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from raterlens.config import FitConfig
     from raterlens.models.facets import FacetsModel
     from raterlens.models.requested import Part, Setting
+    from raterlens.models.responses import Response
 
 
 PredictorName = Literal[
@@ -42,8 +43,12 @@ PredictorName = Literal[
 ]
 Designs = Mapping[PredictorName, sparse.csr_array]
 Offsets = Mapping[PredictorName, Array]
+Columns = Mapping[str, Mapping[str, Array]]
+Tables = Mapping[str, pl.DataFrame]
 
 START_SLOPE = 1.0
+ANCHORED, SLOPE_AT_LIMIT = "anchored", "slope at limit"
+"""Flags in tables of raters and items."""
 # Information of one rating about its predictor: p (1 - p) of a logistic model, averaged over a typical panel.
 RATING_INFORMATION = 0.15
 
@@ -207,6 +212,54 @@ class Beginning:
     """Averaging over ability flattens a curve by about this."""
 
 
+class Estimated(Protocol):
+    """A fit, as terms make columns and tables of it."""
+
+    @property
+    def ratings(self) -> Ratings: ...
+    @property
+    def model(self) -> "FacetsModel":
+        """That of single answers."""
+
+    @property
+    def response(self) -> "Response": ...
+    @property
+    def parameters(self) -> Array: ...
+    @property
+    def ability(self) -> Array:
+        """(students,): posterior means."""
+
+    @property
+    def values(self) -> Array:
+        """The scores as the file has them."""
+
+    @property
+    def unit(self) -> float:
+        """By how much a score changes per unit of severity: marks; else 1."""
+
+    def of(self, term: str) -> tuple[Array, Array]:
+        """The effects of a term, and their standard errors: NaN where not known, or a parameter ran to its limit."""
+
+    def errors(self, through: sparse.csr_array) -> Array:
+        """(rows,): standard errors of linear functions of the parameters."""
+
+    def spreads(self, term: str) -> tuple[Array, Array, Array, Array]:
+        """Roots of a term's variances, their standard errors and 95 % limits."""
+
+    def pieces(self) -> "Posteriors":
+        """Quality of each piece of work, on the scale of ability."""
+
+    def second(self) -> "Posteriors":
+        """Second ability of each student."""
+
+
+class Posteriors(Protocol):
+    @property
+    def mean(self) -> Array: ...
+    @property
+    def sd(self) -> Array: ...
+
+
 class Term:
     """One effect of a model, with everything that the project knows of it."""
 
@@ -293,6 +346,24 @@ class Term:
         return iter(())
 
     # -- in reports ------------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """Name in the table of spreads."""
+        return self.name
+
+    at_limit_flag: ClassVar[str] = ""
+    """Word in the table of items for one whose parameter ran to its limit."""
+    in_logarithms: bool = False
+    """Its effects are logarithms, which are the same in any unit."""
+
+    def columns(self, found: "Estimated") -> Columns:
+        """Columns that it adds to tables of raters, items or students, by table."""
+        return {}
+
+    def tables(self, found: "Estimated") -> Tables:
+        """Tables of its own; those of one name are put below each other."""
+        return {}
 
     def effect_of(self, x: Array) -> Array:
         """(effects,): one number per rater where parameters stand for these, else the parameters themselves."""

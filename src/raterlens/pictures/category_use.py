@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import Array
+from raterlens.base.arrays import NORMAL_95, Array
 from raterlens.base.errors import OptionError
 from raterlens.base.layers import ROLES, Axis, Bars, Layer, Line, Marks, Overlay, Segments, Stroke, Text, rule
 from raterlens.base.picture import Panel, Picture, plot
@@ -17,7 +17,6 @@ from raterlens.base.style import Align, mark
 from raterlens.base.text import counted, printable
 from raterlens.diagnostics.categories import EVERY_ITEM, category_shares, score_names
 from raterlens.diagnostics.predictions import of_abilities
-from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import NORMAL_95
 from raterlens.base.layers import Area, Axis, Bars, Layer, Line, Marks, Names, Stroke, rule
 from raterlens.base.picture import Picture, plot
 from raterlens.base.style import mark
@@ -15,7 +16,6 @@ from raterlens.base.text import counted, distinct, number, printable
 from raterlens.diagnostics.diagnosis import Diagnosis
 from raterlens.diagnostics.fit_statistics import curves, rater_fit
 from raterlens.diagnostics.residuals import Residuals, residuals
-from raterlens.inference.panel_draws import NORMAL_95
 from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model, with_words
 
 if TYPE_CHECKING:

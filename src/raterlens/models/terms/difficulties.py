@@ -5,12 +5,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.capability.links import Link
 from raterlens.models.requested import Setting
-from raterlens.models.term import Beginning, Contexts, Designs, PredictorName, Term, one_per_row
-from raterlens.ratings.coded import Tally
+from raterlens.models.term import (
+    Beginning,
+    Columns,
+    Contexts,
+    Designs,
+    Estimated,
+    PredictorName,
+    Tables,
+    Term,
+    one_per_row,
+)
+from raterlens.ratings.coded import Tally, level_table
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
@@ -57,6 +68,12 @@ class Difficulties(Term):
             severity = -model.severity.invert(weight * (model.rater_group == group))
             yield model.vector(**{self.name: items}), model.vector(**{self.name: items, "severity": severity})
 
+    at_limit_flag = "difficulty at limit"
+
+    def columns(self, found: Estimated) -> Columns:
+        delta, error = found.of(self.name)
+        return {"items": {"delta": delta, "delta_se": error}}
+
     def _weight(self, model: "FacetsModel", parameters: Array) -> Array:
         """(raters,): by how much a unit of difficulty is one of severity."""
         slopes = model.slope(parameters[model.blocks["slope"]])
@@ -92,6 +109,18 @@ class FacetLevels(Difficulties):
         severity = -model.severity.invert(self._weight(model, parameters))
         ones = np.ones(self.size)
         yield model.vector(**{self.name: ones}), model.vector(**{self.name: ones, "severity": severity})
+
+    at_limit_flag = ""
+
+    def columns(self, found: Estimated) -> Columns:
+        return {}
+
+    def tables(self, found: Estimated) -> Tables:
+        """facet, level, n, mean_score, effect, effect_se"""
+        facet, (effect, error) = found.ratings.facets[self.place], found.of(self.name)
+        level = facet.labels.cast(pl.String).alias("level")
+        table = level_table(found.ratings, level, self.name, {"effect": effect, "effect_se": error})
+        return {"facets": table.select(pl.lit(facet.name).alias("facet"), pl.all())}
 
 
 def facet_name(facet: str) -> str:

@@ -20,7 +20,7 @@ from raterlens.base.text import Message, Option, listed
 from raterlens.config import FitConfig, GroupMeansKind
 from raterlens.config.limits import ADAPTED_SETS, STUDENTS_PER_SET
 from raterlens.models.requested import NEAR, Candidate, Part, Setting, of_ratings, unsaid
-from raterlens.models.term import People, Term
+from raterlens.models.term import Estimated, People, Tables, Term
 from raterlens.ratings.coded import Facet, Ratings
 from raterlens.ratings.design import components
 from raterlens.ratings.groupings import with_sets_of_raters
@@ -187,6 +187,14 @@ class GroupMeans(Term):
                 model.vector(**{self.name: weight * share @ self.design}),
                 model.vector(**{self.name: alike, "severity": severity}),
             )
+
+    def tables(self, found: Estimated) -> Tables:
+        """group, n, mean, mean_se; of sets of raters nothing, which nobody named"""
+        group, (mean, error) = found.ratings.group, found.of(self.name)
+        if group is None:
+            return {}
+        label, n = group.labels.cast(pl.String), self.n_students.astype(np.int64)
+        return {"groups": pl.DataFrame({"group": label, "n": n, "mean": mean, "mean_se": error})}
 
     @property
     def levels(self) -> tuple[str, ...]:  # type: ignore[override]  # of its own groups

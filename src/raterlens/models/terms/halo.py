@@ -19,11 +19,20 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig
 from raterlens.models.requested import PROMISING, Candidate, Part, Setting, of_ratings, says
-from raterlens.models.term import RATING_INFORMATION, Contexts, Designs, Term, rows_of
+from raterlens.models.term import (
+    RATING_INFORMATION,
+    Columns,
+    Contexts,
+    Designs,
+    Estimated,
+    Tables,
+    Term,
+    rows_of,
+)
 from raterlens.models.terms.group_means import has_groups
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 from raterlens.ratings.coded import Facet, Ratings
-from raterlens.ratings.groupings import one_each, read_once, readings_in, readings_of
+from raterlens.ratings.groupings import one_each, piece_tallies, read_once, readings_in, readings_of
 from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
@@ -36,6 +45,8 @@ LARGEST_HALO = 10.0
 _START = 0.5
 LARGEST_PIECE = 5.0
 """Bound of the spread of pieces, in standard deviations of ability."""
+_COLUMNS = ("halo", "halo_se", "halo_low", "halo_high")
+"""In the table of raters."""
 # Of a student about the variance.
 _INFORMATION = 0.1
 
@@ -74,6 +85,29 @@ class Pieces(Term):
 
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         return np.array([_INFORMATION * n_students])
+
+    def tables(self, found: Estimated) -> Tables:
+        """The worth of each piece, on the scale of ability; and omega with its error and interval, with how far
+        one piece speaks for its student."""
+        ratings, quality = found.ratings, found.pieces()
+        student, label, tally = piece_tallies(ratings)
+        assert ratings.piece is not None
+        pieces = pl.DataFrame(
+            {
+                "student": ratings.students.gather(student),
+                "piece": ratings.piece.labels.gather(label),
+                "n": tally.n,
+                "mean_score": tally.mean * ratings.score_step,
+                "quality": quality.mean,
+                "quality_se": quality.sd,
+            }
+        )
+        spread, error, low, high = found.spreads(self.name)
+        effect = {"spread": spread, "spread_se": error, "low": low, "high": high}
+        return {
+            "pieces": pieces,
+            "piece effect": pl.DataFrame({**effect, "speaks": 1 / np.sqrt(1 + spread**2)}),
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,6 +173,9 @@ class Halo(RaterTerm):
         readings = np.bincount(model.contexts.rater, given, model.n_raters) / n
         return np.asarray(self.effect.design.T @ (each * readings))
 
+    def columns(self, found: Estimated) -> Columns:
+        return {"raters": dict(zip(_COLUMNS, found.spreads(self.name), strict=True))}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Impressions(Pieces):
@@ -156,6 +193,14 @@ class Impressions(Pieces):
     @classmethod
     def check(cls, ratings: Ratings, config: FitConfig) -> None:
         """As for halo in logits."""
+
+    def columns(self, found: Estimated) -> Columns:
+        """The same for each rater: in units of ability."""
+        n, spreads = found.ratings.n_raters, found.spreads(self.name)
+        return {"raters": {name: np.repeat(each, n) for name, each in zip(_COLUMNS, spreads, strict=True)}}
+
+    def tables(self, found: Estimated) -> Tables:
+        return {}
 
 
 def in_logits(effects: Mapping[str, Array]) -> Mapping[str, Array]:

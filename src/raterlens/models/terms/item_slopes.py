@@ -12,7 +12,15 @@ from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE
 from raterlens.config import FitConfig
 from raterlens.config.limits import COMPARED_ITEMS
 from raterlens.models.requested import Candidate, Part, Setting, says
-from raterlens.models.term import Contexts, Designs, Term, one_per_row
+from raterlens.models.term import (
+    SLOPE_AT_LIMIT,
+    Columns,
+    Contexts,
+    Designs,
+    Estimated,
+    Term,
+    one_per_row,
+)
 from raterlens.models.terms.halo import ON_ABILITY
 from raterlens.models.terms.rater_interactions import RATER_ITEM
 from raterlens.models.terms.thresholds import CREDIT
@@ -55,6 +63,13 @@ class ItemSlopes(Term):
         scaled = -model.slope.scaling(parameters[model.blocks["slope"]])
         ones = np.ones(self.size)
         yield model.vector(**{self.name: ones}), model.vector(**{self.name: ones, "slope": scaled})
+
+    at_limit_flag = SLOPE_AT_LIMIT
+
+    def columns(self, found: Estimated) -> Columns:
+        logarithm, error = found.of(self.name)
+        slope = np.exp(logarithm)
+        return {"items": {"slope": slope, "slope_se": slope * error}}
 
 
 VARYING = Candidate(

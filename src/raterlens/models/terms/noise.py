@@ -15,7 +15,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array
 from raterlens.models.requested import Part, Setting, says
-from raterlens.models.term import Contexts, Designs, Term, one_per_row
+from raterlens.models.term import Columns, Contexts, Designs, Estimated, Term, one_per_row
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 
 if TYPE_CHECKING:
@@ -80,6 +80,13 @@ class Noise(RaterTerm):
     def bound(self) -> tuple[float, float]:  # type: ignore[override]  # of this scale
         return math.log(self.least), math.log(LARGEST_NOISE)
 
+    def columns(self, found: Estimated) -> Columns:
+        """Usual noise and that of each rater, together."""
+        every = [term for term in found.model.terms if isinstance(term, Noise)]
+        through = sum(found.model.effect_jacobian(found.parameters, term.name) for term in every)
+        noise = found.unit * np.exp(through @ found.parameters)
+        return {"raters": {"noise": noise, "noise_se": noise * found.errors(through)}}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnNoise(Noise):
@@ -91,6 +98,10 @@ class OwnNoise(Noise):
     parts: ClassVar[tuple[Part, ...]] = ()
     asks = (("own_noise", True),)
     bound = (-math.log(LARGEST_NOISE), math.log(LARGEST_NOISE))
+    in_logarithms = True
+
+    def columns(self, found: Estimated) -> Columns:
+        return {}
 
     @classmethod
     def asked_by(cls, at: Setting) -> Iterator[Term]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import InputError, OptionError, choose
@@ -16,7 +17,7 @@ from raterlens.config import FitConfig
 from raterlens.config.fit_config import facets_of
 from raterlens.config.limits import ADAPTED_PARAMETERS, INTERACTION_CELLS
 from raterlens.models.requested import Candidate, Part, Setting, says, unsaid
-from raterlens.models.term import Contexts, Designs, Term, one_per_row
+from raterlens.models.term import Contexts, Designs, Estimated, Tables, Term, one_per_row
 from raterlens.models.terms.difficulties import facet_name
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import components
@@ -154,6 +155,30 @@ class Interaction(Term):
 
     def parameters(self, table: Array) -> Array:
         return np.asarray(table[self.rater, self.level])
+
+    @property
+    def title(self) -> str:
+        return f"rater:{self.facet}"
+
+    def tables(self, found: Estimated) -> Tables:
+        """A row for every rater and level that occur together: how much more severe the rater is there."""
+        ratings, (severity, error) = found.ratings, found.of(self.name)
+        labels = ratings.items if self.place < 0 else ratings.facets[self.place].labels
+        rows = found.model.contexts
+        n, total = (
+            np.bincount(self.cells(rows), each)[: self.size]
+            for each in (rows.given.sum(axis=1), rows.given @ found.values)
+        )
+        columns = {
+            "rater": ratings.raters.gather(self.rater),
+            "facet": [self.facet] * self.size,
+            "level": labels.cast(pl.String).gather(self.level),
+            "n": n.astype(np.int64),
+            "mean_score": total / n,
+            "severity": severity,
+            "severity_se": error,
+        }
+        return {"interactions": pl.DataFrame(columns)}
 
 
 def block_of(facet: str) -> str:

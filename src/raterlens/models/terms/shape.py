@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from scipy import sparse
 
 from raterlens.base.arrays import Array
@@ -17,7 +18,7 @@ from raterlens.base.text import Option
 from raterlens.capability.population import LARGEST_SHAPE, AbilityShape
 from raterlens.config import FitConfig
 from raterlens.models.requested import Candidate, Part, says, unsaid
-from raterlens.models.term import Contexts, Designs, People, Term, at_answers
+from raterlens.models.term import Contexts, Designs, Estimated, People, Tables, Term, at_answers
 from raterlens.models.terms.group_means import has_groups
 from raterlens.ratings.coded import Ratings
 
@@ -63,6 +64,10 @@ class Shape(Term):
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         return np.asarray(_INFORMATION * n_students * np.array([6.0, 24.0]))
 
+    def tables(self, found: Estimated) -> Tables:
+        (c3, c4), (c3_se, c4_se) = found.of(self.name)
+        return {self.name: pl.DataFrame({"c3": c3, "c3_se": c3_se, "c4": c4, "c4_se": c4_se})}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Population(Term):
@@ -82,6 +87,12 @@ class Population(Term):
 
     def parameters(self, table: Array) -> Array:
         return np.array([table[0], np.log(table[1])])
+
+    def tables(self, found: Estimated) -> Tables:
+        (mean, log_sd), (mean_se, log_se) = found.of(self.name)
+        sd = np.exp(log_sd)
+        columns = {"mean": mean, "mean_se": mean_se, "sd": sd, "sd_se": sd * log_se}
+        return {self.name: pl.DataFrame(columns)}
 
 
 def _may_have_a_shape(ratings: Ratings, config: FitConfig) -> bool:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import Mask
+from raterlens.base.arrays import NORMAL_95, Mask
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.config import FitConfig
 from raterlens.models.requested import Part, Setting, says
-from raterlens.models.term import Contexts, Designs, Term, rows_of
+from raterlens.models.term import Columns, Contexts, Designs, Estimated, Term, rows_of
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
@@ -72,6 +72,27 @@ class SharedBias(RaterTerm):
 
     def designs(self, rows: Contexts) -> Designs:
         return {"loading": rows_of(self.effect.design, rows.rater)}
+
+    def columns(self, found: Estimated) -> Columns:
+        """How much each rater follows what raters share, exactly 0 for those who are trusted; and each student's place
+        on it, with how much that raises the mean score, as a share of the highest, that the raters who are not trusted
+        would give it, all of them."""
+        bias, error = found.of(self.name)
+        reach = NORMAL_95 * error
+        raters = {"bias": bias, "bias_se": error, "bias_low": bias - reach, "bias_high": bias + reach}
+        model, response, second = found.model, found.response, found.second()
+        loading, predictor = model.design("loading"), model.predictor(found.parameters)
+        others, follows = np.flatnonzero(np.diff(loading.indptr)), loading @ found.parameters
+        total = np.zeros(len(second.mean))
+        for context in others:
+            row, reached = np.full(len(total), context), predictor.slope[context] * found.ability
+            total += response.mean_of(predictor, row, reached + follows[context] * second.mean)
+            total -= response.mean_of(predictor, row, reached)
+        total /= max(1, len(others)) * (response.n_categories - 1)
+        return {
+            "raters": raters,
+            "students": {"shared": second.mean, "shared_se": second.sd, "misled": total},
+        }
 
 
 @dataclass(frozen=True, slots=True)

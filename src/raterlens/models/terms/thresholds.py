@@ -20,7 +20,7 @@ from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import InputError
 from raterlens.capability.yardstick import LARGEST_EFFECT
 from raterlens.models.requested import Candidate, Setting, unsaid
-from raterlens.models.term import Beginning, Contexts, Designs, Term, at_answers
+from raterlens.models.term import Beginning, Contexts, Designs, Estimated, Tables, Term, at_answers
 from raterlens.models.terms.difficulties import through
 from raterlens.ratings.coded import Ratings
 
@@ -158,6 +158,14 @@ class Thresholds(Term):
     def effect_jacobian(self, x: Array) -> sparse.csr_array:
         sums = [np.tri(n) if self.graded else np.eye(n) for n in self.highest.tolist()]
         return sparse.csr_array(sparse.block_diag(sums, format="csr"))
+
+    def tables(self, found: Estimated) -> Tables:
+        """item (`all` where they are shared), step, threshold, threshold_se"""
+        scale, step = np.nonzero(self.exists)
+        threshold, error = found.of(self.name)
+        labels = found.ratings.items.cast(pl.String) if self.n_scales > 1 else pl.Series(["all"])
+        columns = {"threshold": threshold, "threshold_se": error}
+        return {"thresholds": pl.DataFrame({"item": labels.gather(scale), "step": step + 1, **columns})}
 
     # -- as kept --------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from markupsafe import Markup
 
-from raterlens.inference.panel_draws import NORMAL_95
+from raterlens.base.arrays import NORMAL_95
 from raterlens.output.report import english as words
 from raterlens.pictures.capability_curves import abilities, curve_frame, what_if_frame
 from raterlens.pictures.category_use import categories, category_frame, side_by_side
