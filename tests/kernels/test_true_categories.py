@@ -19,7 +19,7 @@ def test_values_and_gradients(items, sigma, monkeypatch):
     ratings = rl.simulate(
         model="hrm", students=60, raters=7, items=items, raters_per_student=3, sigma=2.0, seed=items
     ).ratings
-    problem = LatentClassMarginal(
+    problem = LatentClassMarginal.of(
         ratings, LatentClassModel(ratings.n_raters, ratings.n_items, get_link("logit"), rasch=True)
     )
     parameters = np.random.default_rng(0).normal(1, 0.5, problem.model.blocks.size)

@@ -10,14 +10,11 @@ from scipy import stats
 import raterlens as rl
 from raterlens.estimation.latent_estimate import posterior_truth
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood import true_category
-from raterlens.likelihood import true_category as student_items_module
 from raterlens.likelihood.true_category import as_known, known_categories
 from tests.support.facets_models import assert_gradient, by_differences, with_some_known
 from tests.support.latent_class import (
     BOTH,
     DIFFERENCE,
-    NODES,
     long,
     nodes_of,
     problem_on,
@@ -73,22 +70,6 @@ def test_likelihood_is_the_sum_over_all_true_categories(panel, rasch, known):
     np.testing.assert_allclose(posterior_truth(problem, x, nodes), truths, atol=1e-10)
 
 
-def test_parts_of_students_make_no_difference(panel, monkeypatch):
-    whole = problem_on(panel)
-    x = somewhere(whole)
-    monkeypatch.setattr(student_items_module, "_PART", 7)
-    parted = problem_on(panel)
-    assert len(parted.parts) == 6
-    one, many = whole.value(x, NODES), parted.value(x, NODES)
-    assert many.loglik == pytest.approx(one.loglik, rel=1e-12)
-    np.testing.assert_allclose(many.gradient, one.gradient, atol=1e-9)
-    np.testing.assert_allclose(parted.information(x, NODES), whole.information(x, NODES), atol=1e-8)
-    moments, alone = parted.moments(x, NODES), whole.moments(x, NODES)
-    np.testing.assert_allclose(moments.mean, alone.mean, atol=1e-12)
-    np.testing.assert_allclose(moments.sd, alone.sd, atol=1e-12)
-    assert len(moments.mean) == parted.n_students == panel.n_students
-
-
 @BOTH
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_gradient_and_information_are_exact(panel, rasch, link):
@@ -132,17 +113,3 @@ def test_a_category_is_known_where_its_own_answer_is():
     assert known_categories(plain, student, item).tolist() == [-1] * 10
     log_given = as_known(np.zeros((10, 2)), found)
     assert np.argwhere(np.isinf(log_given)).tolist() == [[3, 0], [6, 1], [7, 0]]
-
-
-@pytest.mark.parametrize("last", [1, 2, 3])
-def test_parts_hold_their_students_and_nobody_else(monkeypatch, last):
-    """Whole ones, and the last with those that are left, were it one student with one item."""
-    monkeypatch.setattr(true_category, "_PART", 3)
-    rows = [
-        (student, rater, "I1", (student + rater) % 2) for student in range(6 + last) for rater in range(2)
-    ]
-    parts = problem_on(long([(f"S{s}", f"R{r}", item, score) for s, r, item, score in rows])).parts
-    assert [part.engine.n_students for part in parts] == [3, 3, last]
-    ends = [(part.students.start, part.students.stop) for part in parts]
-    assert ends == [(0, 3), (3, 6), (6, 6 + last)]
-    assert sum(part.members.shape[0] for part in parts) == parts[-1].cells.stop

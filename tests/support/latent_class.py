@@ -43,7 +43,7 @@ def as_ratings(labels: np.ndarray) -> rl.Ratings:
 
 
 def problem_on(ratings, rasch=True, link="logit") -> LatentClassMarginal:
-    return LatentClassMarginal(
+    return LatentClassMarginal.of(
         ratings, LatentClassModel(ratings.n_raters, ratings.n_items, get_link(link), rasch)
     )
 

@@ -14,7 +14,6 @@ from raterlens.base.text import counted
 from raterlens.config.limits import AGREEING_STARTS, COMPARED_RATINGS, FEW_RATINGS, LATENT_PARAMETERS
 from raterlens.estimation.optimiser import USUAL, Estimate, Optimum, Search, Space, maximise, newton
 from raterlens.estimation.quadrature import Grid
-from raterlens.likelihood.engines.contract import Tables
 from raterlens.likelihood.nodes import ROUGH_ACCURACY, Moments, Nodes, finer, first_nodes
 from raterlens.likelihood.true_category import (
     NO_ABILITY,
@@ -141,7 +140,7 @@ def with_correlated_draws(
     with probability 2 p_rk (1 - p_rk) (1 - c_r): how often they do gives c_r. A rater who never contradicts itself has
     c_r = 1, and its draws count as one.
     """
-    members = student_items(ratings, pooled=not found.model.rasch).members
+    members = student_items(ratings).members
     correlation = np.ones(ratings.n_raters)
     for _ in range(_MOST_CORRELATIONS):
         before, correlation = correlation, _draw_correlation(members, found)
@@ -198,7 +197,7 @@ class _Climb:
     def on(
         ratings: Ratings, model: LatentClassModel, search: Search, correlation: Array | float | None = None
     ) -> "_Climb":
-        problem = LatentClassMarginal(ratings, model, correlation)
+        problem = LatentClassMarginal.of(ratings, model, correlation)
         widths = 1 / np.sqrt(1 + _STEEP**2 * _STUDENT_ITEM * np.bincount(problem.units.student))
         begin = np.ones(model.blocks.size)
         nodes = problem.fine_enough(first_nodes(widths), begin) if model.rasch else NO_ABILITY
@@ -272,16 +271,14 @@ def _refine(climb: _Climb, parameters: Array) -> tuple[Optimum, Nodes, Moments]:
 
 def posterior_truth(problem: LatentClassMarginal, parameters: Array, nodes: Nodes) -> Array:
     """(student-items,): probability that the true category is 1, given all ratings of the student."""
-    units = problem.units
+    units, mixture = problem.units, problem.up(parameters, nodes)
+    if not problem.model.rasch:
+        return np.asarray(mixture.truth[units.cell, 0])
     probability = np.empty(len(units.item))
-    for part, mixture in problem.mixtures(parameters, nodes):
-        if not problem.model.rasch:
-            return np.asarray(mixture.truth[units.cell, 0])
-        for rows, posterior, _ in part.engine.posteriors(Tables(mixture.log_prob), nodes):
-            first = part.students.start + rows.start
-            there = slice(*np.searchsorted(units.student, [first, first + len(posterior)]))
-            truth = mixture.truth[units.cell[there] - part.cells.start]
-            probability[there] = np.einsum("uq,uq->u", truth, posterior[units.student[there] - first])
+    for rows, posterior, _ in problem.engine.posteriors(mixture.tables, nodes):
+        there = slice(*np.searchsorted(units.student, [rows.start, rows.start + len(posterior)]))
+        own = posterior[units.student[there] - rows.start]
+        probability[there] = np.einsum("uq,uq->u", mixture.truth[units.cell[there]], own)
     return probability
 
 

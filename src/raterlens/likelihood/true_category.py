@@ -1,4 +1,4 @@
-"""The marginal log-likelihood of a latent class model its exact gradient and its information, through an engine.
+"""The marginal log-likelihood of a latent class model, its exact gradient and its information, through an engine.
 
 A cell is a pattern of ratings of one student-item; its log-probability at an ability is a mixture over the true
 category. Fisher's identity holds twice: expected counts of cells give expected ratings by true category, and
@@ -10,9 +10,12 @@ ability, and pi the same without the ratings, the log-probability of a cell at a
 
 (L_k: log-probability of its ratings given category k). The information sums -d2 T over the expected cells and takes
 off, for each student, the covariance of the sum of d T over the posterior of ability.
+
+But for constants, d T is made of three functions of ability: p for raters, p - pi for the item, (p - pi) t for sigma.
+What is missing of the information, within cells and over abilities, is added up for these three of each cell, as if
+each were a parameter: a cell depends on more parameters than that.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +26,7 @@ from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Tables
 from raterlens.likelihood.engines.numpy import NumpyEngine
-from raterlens.likelihood.marginal import Value
+from raterlens.likelihood.marginal import Value, engine_for
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
 from raterlens.ratings.coded import Ratings
@@ -40,11 +43,6 @@ _FEW = 300
 _PASSES = 40 * 150
 
 
-# Students of a part. Patterns are shared within a part only: with many raters nearly every student-item has its
-# own, and a table over all of them would be gone through once for every block of students.
-_PART = 2**13
-
-
 @dataclass(frozen=True, slots=True)
 class StudentItems:
     """The rated student-items in order of student and item, and the cells they fall into."""
@@ -58,32 +56,26 @@ class StudentItems:
     item_of_cell: Indices
     members: sparse.csr_array
     """(cells, raters x scores): how often a rater gave a score in the pattern."""
-    edges: Indices
-    """First cell of every part of students, and the number of cells."""
     known: Indices
     """(cells,): the true category where it is known, else -1."""
 
 
-def student_items(ratings: Ratings, *, pooled: bool) -> StudentItems:
-    """Group pass/fail ratings. `pooled`: all students in one part, for models without ability."""
+def student_items(ratings: Ratings) -> StudentItems:
+    """Group pass/fail ratings; student-items of the same item, ratings and known category are one cell."""
     code = ratings.student.astype(np.int64) * ratings.n_items + ratings.item
     order = np.argsort(code, kind="stable")
     first = np.flatnonzero(np.diff(code[order], prepend=-1))
     student, item = np.divmod(code[order[first]], ratings.n_items)
-    part = np.zeros_like(student) if pooled else student // _PART
-    answer = ratings.rater.astype(np.int64) * 2 + ratings.score
-    # A multiset is known by the sum of its members' random 64-bit keys (two differ with probability 1 - 2^-64).
-    keys = np.random.default_rng(0).integers(2**64, size=2 * ratings.n_raters, dtype=np.uint64)
-    pattern = np.add.reduceat(keys[answer[order]], first)
+    answer = (ratings.rater.astype(np.int64) * 2 + ratings.score)[order]
     known = known_categories(ratings, student, item)
-    by_pattern = np.lexsort((known, pattern, item, part))
-    fresh = np.zeros(len(student), dtype=bool)
-    fresh[0] = True
-    for key in (known, pattern, item, part):
-        fresh[1:] |= key[by_pattern][1:] != key[by_pattern][:-1]
-    cell = np.empty_like(student)
-    cell[by_pattern] = np.cumsum(fresh) - 1
-    shown = by_pattern[fresh]
+    # A multiset is known by the sum of its members' random 64-bit keys (two differ with probability 1 - 2^-64).
+    random = np.random.default_rng(0)
+    of_answer, of_item, of_known = (
+        random.integers(2**64, size=size, dtype=np.uint64)
+        for size in (2 * ratings.n_raters, ratings.n_items, 3)
+    )
+    keys = np.add.reduceat(of_answer[answer], first) + of_item[item] + of_known[known]
+    _, shown, cell = np.unique(keys, return_index=True, return_inverse=True)
     length = np.diff(first, append=len(code))
     return StudentItems(
         student,
@@ -92,8 +84,7 @@ def student_items(ratings: Ratings, *, pooled: bool) -> StudentItems:
         np.add.reduceat(ratings.score[order].astype(np.int64), first),
         cell,
         item[shown],
-        _members(answer[order], first[shown], length[shown], 2 * ratings.n_raters),
-        np.searchsorted(part[shown], np.arange(part[-1] + 2)),
+        _members(answer, first[shown], length[shown], 2 * ratings.n_raters),
         known[shown],
     )
 
@@ -138,57 +129,17 @@ def _weighted(members: sparse.csr_array, correlation: Array | float) -> sparse.c
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Some of the students, with cells of their own."""
-
-    students: slice
-    cells: slice
-    item: Indices
-    """Item of each cell."""
-    members: sparse.csr_array
-    """(cells, raters x scores)"""
-    of_item: sparse.csr_array
-    """(items, cells): 1 where the cell is one of the item."""
-    known: Indices
-    """(cells,): the true category where it is known, else -1."""
-    engine: Engine
-
-
-def split(units: StudentItems, n_students: int, n_items: int) -> list[Part]:
-    """Parts of the students, small enough for their tables to stay in cache."""
-    found = []
-    for number, (low, high) in enumerate(zip(units.edges[:-1], units.edges[1:], strict=True)):
-        students = slice(number * _PART, min((number + 1) * _PART, n_students))
-        rows = slice(*np.searchsorted(units.student, [students.start, students.stop]))
-        place = (units.student[rows] - students.start, units.cell[rows] - low)
-        shape = (students.stop - students.start, high - low)
-        counts = sparse.coo_array((np.ones(len(place[0])), place), shape=shape).tocsr()
-        found.append(_part(units, students, slice(int(low), int(high)), counts, n_items))
-    return found
-
-
-def pool(units: StudentItems, n_students: int, n_items: int) -> list[Part]:
-    """One part, in which all student-items are those of a single student: for models without ability."""
-    frequency = np.bincount(units.cell, minlength=len(units.item_of_cell)).astype(float)
-    counts = sparse.csr_array(frequency[None])
-    return [_part(units, slice(0, n_students), slice(0, len(frequency)), counts, n_items)]
-
-
-def _part(units: StudentItems, students: slice, cells: slice, counts: sparse.csr_array, n_items: int) -> Part:
-    item = units.item_of_cell[cells]
-    n = len(item)
-    of_item = sparse.csr_array((np.ones(n), (item, np.arange(n))), shape=(n_items, n))
-    return Part(students, cells, item, units.members[cells], of_item, units.known[cells], NumpyEngine(counts))
-
-
-@dataclass(frozen=True, slots=True)
 class Mixture:
-    """The cells of a part at some parameters."""
+    """The cells at some parameters."""
 
     log_prob: Array
     """(cells, nodes): log-probability of the cell's ratings."""
     truth: Array
     """(cells, nodes): probability that the true category is 1, given these ratings."""
+
+    @property
+    def tables(self) -> Tables:
+        return Tables(self.log_prob)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,44 +154,63 @@ class Complete:
     """(categories, items, nodes): student-items."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class LatentClassMarginal:
-    """A latent class model on data, as `fit_mml` wants it.
+    """A latent class model on data, as `fit_mml` wants it."""
 
-    A rater's m draws on one student-item are correlated given the true category, by `correlation` (raters,), and enter
-    with the weight of m / (1 + (m - 1) correlation) independent ones.
-    """
+    model: LatentClassModel
+    units: StudentItems
+    engine: Engine
+    """Students by their cells; without ability, one student with all student-items."""
+    n_students: int
+    extreme: Mask
+    """(raters,): who only passes, or only fails."""
+    pseudo_answers: Array
+    """(raters, scores, categories): who only passes gets half a fail, who only fails half a pass, whatever the true
+    category."""
+    half_truths: Array
+    """(categories, items): the same of items."""
 
-    def __init__(
-        self, ratings: Ratings, model: LatentClassModel, correlation: Array | float | None = None
-    ) -> None:
-        self.model = model
-        self.units = student_items(ratings, pooled=not model.rasch)
+    @staticmethod
+    def of(
+        ratings: Ratings, model: LatentClassModel, correlation: Array | float | None = None
+    ) -> "LatentClassMarginal":
+        """A rater's m draws on one student-item are correlated given the true category, by `correlation` (raters,), and
+        enter with the weight of m / (1 + (m - 1) correlation) independent ones."""
+        units = student_items(ratings)
         if correlation is not None:
-            self.units = replace(self.units, members=_weighted(self.units.members, correlation))
-        divide = split if model.rasch else pool
-        self.parts = divide(self.units, ratings.n_students, ratings.n_items)
-        self.n_students = ratings.n_students
-        # Who only passes gets half a fail, who only fails half a pass, whatever the true category.
+            units = replace(units, members=_weighted(units.members, correlation))
+        row = units.student if model.rasch else np.zeros_like(units.student)
+        counts = sparse.csr_array((np.ones(len(row)), (row, units.cell)))
         answers = _other_kind(ratings.rater, ratings.score, ratings.n_raters)
-        self.extreme: Mask = answers.sum(axis=1) > 0
-        """(raters,): who only passes, or only fails."""
-        self.pseudo_answers = np.repeat(answers[:, :, None] / 2, 2, axis=2)
-        self._pseudo_truths = _other_kind(ratings.item, ratings.score, ratings.n_items).T
+        return LatentClassMarginal(
+            model,
+            units,
+            engine_for(counts) if model.rasch else NumpyEngine(counts),
+            ratings.n_students,
+            answers.sum(axis=1) > 0,
+            np.repeat(answers[:, :, None] / 2, 2, axis=2),
+            _other_kind(ratings.item, ratings.score, ratings.n_items).T,
+        )
 
-    def mixtures(self, parameters: Array, nodes: Nodes) -> Iterator[tuple[Part, Mixture]]:
-        log_answers = self.model.responses(parameters).log_prob.reshape(-1, 2)
+    def up(self, parameters: Array, nodes: Nodes) -> Mixture:
+        """Mix the cells' log-probabilities over the true category."""
+        log_given, top = self._given(parameters)
         fail, succeed = self.model.prevalence(parameters, nodes.points)
-        for part in self.parts:
-            log_given = as_known(part.members @ log_answers, part.known)
-            top = log_given.max(axis=1, keepdims=True)
-            given = np.exp(log_given - top)
-            truth = succeed[part.item] * given[:, 1:]
-            total = fail[part.item] * given[:, :1]
-            total += truth
-            truth /= total
-            log_prob = np.log(total, out=total)
-            log_prob += top
-            yield part, Mixture(log_prob, truth)
+        given, item = np.exp(log_given - top), self.units.item_of_cell
+        truth = succeed[item] * given[:, 1:]
+        total = fail[item] * given[:, :1]
+        total += truth
+        truth /= total
+        log_prob = np.log(total, out=total)
+        log_prob += top
+        return Mixture(log_prob, truth)
+
+    def _given(self, parameters: Array) -> tuple[Array, Array]:
+        """(cells, categories): log-probability of a cell's ratings given the true category, and the larger of both."""
+        log_answers = self.model.responses(parameters).log_prob.reshape(-1, 2)
+        log_given = as_known(self.units.members @ log_answers, self.units.known)
+        return log_given, log_given.max(axis=1, keepdims=True)
 
     def widths(self, parameters: Array, nodes: Nodes) -> Moments:
         """Widths that the grid has to resolve."""
@@ -255,49 +225,36 @@ class LatentClassMarginal:
         return Nodes.equally_spaced(nodes.low, nodes.high, min(nodes.step, _STEEPEST_STEP / sigma))
 
     def moments(self, parameters: Array, nodes: Nodes) -> Moments:
-        found = [
-            part.engine.moments(Tables(mixture.log_prob), nodes)
-            for part, mixture in self.mixtures(parameters, nodes)
-        ]
-        return Moments(np.concatenate([m.mean for m in found]), np.concatenate([m.sd for m in found]))
-
-    def evaluations(self, parameters: Array, nodes: Nodes) -> Iterator[tuple[Part, Mixture, Expected]]:
-        for part, mixture in self.mixtures(parameters, nodes):
-            yield part, mixture, part.engine.evaluate(Tables(mixture.log_prob), nodes)
+        return self.engine.moments(self.up(parameters, nodes).tables, nodes)
 
     def complete(self, parameters: Array, nodes: Nodes) -> Complete:
-        if self.model.rasch and compiled_code_pays(len(self.units.student) * _PASSES):
-            return self._complete_compiled(parameters, nodes)
-        loglik = 0.0
-        answers = self.pseudo_answers.copy()
-        truths = self.pseudo_truths(nodes)
-        for part, mixture, expected in self.evaluations(parameters, nodes):
-            loglik += expected.loglik
-            of_one = expected.counts * mixture.truth
-            one = of_one.sum(axis=1)
-            both = np.stack([expected.counts.sum(axis=1) - one, one], axis=1)
-            answers += (part.members.T @ both).reshape(answers.shape)
-            truths[1] += part.of_item @ of_one
-            truths[0] += part.of_item @ np.subtract(expected.counts, of_one, out=of_one)
-        return Complete(loglik, answers, truths)
-
-    def _complete_compiled(self, parameters: Array, nodes: Nodes) -> Complete:
+        if not (self.model.rasch and compiled_code_pays(len(self.units.student) * _PASSES)):
+            mixture = self.up(parameters, nodes)
+            return self._completed(mixture, self.engine.evaluate(mixture.tables, nodes), nodes)
         from raterlens.kernels.posterior_pass import expected_truths  # may be missing
 
         units, n_cells = self.units, len(self.units.item_of_cell)
-        log_answers = self.model.responses(parameters).log_prob.reshape(-1, 2)
-        log_given = as_known(units.members @ log_answers, units.known)
-        found = expected_truths(
-            (units.student, units.item, units.cell),
-            log_given,
-            self.model.prevalence(parameters, nodes.points),
-            nodes.log_weights,
-        )
+        prevalence = self.model.prevalence(parameters, nodes.points)
+        places = units.student, units.item, units.cell
+        found = expected_truths(places, self._given(parameters)[0], prevalence, nodes.log_weights)
         both = np.stack(
-            [np.bincount(units.cell, share, n_cells) for share in (1 - found.one, found.one)], axis=1
+            [np.bincount(units.cell, each, n_cells) for each in (1 - found.one, found.one)], axis=1
         )
-        answers = self.pseudo_answers + (units.members.T @ both).reshape(self.pseudo_answers.shape)
-        return Complete(found.loglik, answers, self.pseudo_truths(nodes) + found.at_nodes)
+        truths = self.pseudo_truths(nodes) + found.at_nodes
+        return Complete(found.loglik, self._answers(np.asarray(both, np.float64)), truths)
+
+    def _completed(self, mixture: Mixture, expected: Expected, nodes: Nodes) -> Complete:
+        of_one = expected.counts * mixture.truth
+        of_zero, item = expected.counts - of_one, self.units.item_of_cell
+        of_item = sparse.csr_array((np.ones(len(item)), (item, np.arange(len(item)))))
+        truths = self.pseudo_truths(nodes) + np.stack([of_item @ of_zero, of_item @ of_one])
+        both = np.stack([of_zero.sum(axis=1), of_one.sum(axis=1)], axis=1)
+        return Complete(expected.loglik, self._answers(both), truths)
+
+    def _answers(self, both: Array) -> Array:
+        """(raters, scores, categories), from how many student-items of each cell are of either category."""
+        answers = self.units.members.T @ both
+        return np.asarray(self.pseudo_answers + answers.reshape(self.pseudo_answers.shape))
 
     def value(self, parameters: Array, nodes: Nodes) -> Value:
         complete = self.complete(parameters, nodes)
@@ -320,39 +277,60 @@ class LatentClassMarginal:
         extra
             (raters, scores, categories): further ratings with known true category.
         """
-        information, t = self._known_truth(parameters, nodes, extra), nodes.points
-        succeed = self.model.prevalence(parameters, t)[1]
-        for part, mixture, expected in self.evaluations(parameters, nodes):
-            rows = _derivatives(self.model, parameters, part)
-            unsure = expected.counts * mixture.truth * (1 - mixture.truth)
-            information -= (rows.T @ _spread_weights(unsure, t) @ rows).toarray()
-            if self.model.rasch:
-                scores = _scores(mixture.truth, succeed[part.item], t)
-                through = _through(rows, self.model.blocks["difficulty"].start)
-                missing = part.engine.covariance(Tables(mixture.log_prob), nodes, scores)
-                information -= (through.T @ sparse.csr_array(missing) @ through).toarray()
+        mixture, t = self.up(parameters, nodes), nodes.points
+        expected = self.engine.evaluate(mixture.tables, nodes)
+        missing = _within_cells(expected.counts * mixture.truth * (1 - mixture.truth), t)
+        if self.model.rasch:
+            prevalence = self.model.prevalence(parameters, t)[1]
+            scores = _scores(mixture.truth, prevalence[self.units.item_of_cell], t)
+            missing = missing + sparse.csr_array(self.engine.covariance(mixture.tables, nodes, scores))
+        through = self._through(parameters)
+        information = self._known_truth(parameters, nodes, self._completed(mixture, expected, nodes), extra)
+        information -= (through.T @ missing @ through).toarray()
         return np.asarray((information + information.T) / 2)
 
-    def _known_truth(self, parameters: Array, nodes: Nodes, extra: Array | float) -> Array:
+    def _known_truth(
+        self, parameters: Array, nodes: Nodes, complete: Complete, extra: Array | float
+    ) -> Array:
         """Information if true categories and abilities were known to be as expected: level 1, then level 2."""
         model, t = self.model, nodes.points
-        blocks = model.blocks
-        complete = self.complete(parameters, nodes)
-        lines = _lines(model)
-        curvature = -np.sum((complete.answers + extra) * model.responses(parameters).second, axis=1)
-        information = (lines.T @ (lines * curvature.reshape(-1, 1))).toarray()
+        every = np.arange(model.blocks.size)
+        bias, slope, item, sigma = (
+            every[model.blocks[name]] for name in ("bias", "slope", "difficulty", "sigma")
+        )
+        bend = -np.sum((complete.answers + extra) * model.responses(parameters).second, axis=1)
+        information = np.zeros((len(every), len(every)))
+        information[bias, bias] = bend.sum(axis=1)
+        information[bias, slope] = information[slope, bias] = (bend[:, 0] - bend[:, 1]) / 2
+        information[slope, slope] = bend.sum(axis=1) / 4
         fail, succeed = model.prevalence(parameters, t)
         level_2 = complete.truths.sum(axis=0) * fail * succeed
-        item, sigma = np.arange(blocks.size)[blocks["difficulty"]], blocks["sigma"]
-        information[item, item] += level_2.sum(axis=1)
-        information[item, sigma] -= (level_2 @ t)[:, None]
-        information[sigma, item] -= level_2 @ t
-        information[sigma, sigma] += np.sum(level_2 @ t**2)
-        return np.asarray(information)
+        information[item, item] = level_2.sum(axis=1)
+        information[np.ix_(item, sigma)] = -(level_2 @ t)[:, None]
+        information[np.ix_(sigma, item)] = -(level_2 @ t)
+        information[sigma, sigma] = np.sum(level_2 @ t**2)
+        return information
+
+    def _through(self, parameters: Array) -> sparse.csr_array:
+        """(three functions of each cell, one after the other; parameters): what d T has of each."""
+        blocks, units, first = self.model.blocks, self.units, self.model.responses(parameters).first
+        n, answer = len(units.item_of_cell), np.arange(2 * self.model.n_raters)
+        by_bias, by_slope = first[..., 1] - first[..., 0], -first.sum(axis=2) / 2
+        places = (
+            np.tile(answer, 2),
+            np.concatenate([blocks[name].start + answer // 2 for name in ("bias", "slope")]),
+        )
+        values = np.concatenate([by_bias.ravel(), by_slope.ravel()])
+        of_raters = sparse.csr_array((values, places), shape=(len(answer), blocks.size))
+        items = -np.ones(n), (np.arange(n), blocks["difficulty"].start + units.item_of_cell)
+        sigma = np.ones((n, blocks["sigma"].stop - blocks["sigma"].start))
+        of_sigma = sparse.hstack([sparse.csr_array((n, blocks["sigma"].start)), sigma])
+        of_items = sparse.csr_array(items, shape=(n, blocks.size))
+        return sparse.vstack([units.members @ of_raters, of_items, of_sigma], format="csr")
 
     def pseudo_truths(self, nodes: Nodes) -> Array:
         """(categories, items, nodes): half a student-item of the other category, over the whole population."""
-        return np.multiply.outer(self._pseudo_truths, np.exp(nodes.log_weights))
+        return np.multiply.outer(self.half_truths, np.exp(nodes.log_weights))
 
 
 def _other_kind(codes: NDArray[np.int32], score: NDArray[np.int16], size: int) -> Array:
@@ -361,65 +339,22 @@ def _other_kind(codes: NDArray[np.int32], score: NDArray[np.int16], size: int) -
     return _HALF_A_RATING * np.stack([(passes == n) & (n > 0), passes == 0], axis=1)
 
 
-def _lines(model: LatentClassModel) -> sparse.csr_array:
-    """(raters x categories, parameters): derivatives of the lines b_r + a_r (1/2 - xi)."""
-    rater = np.repeat(np.arange(model.n_raters), 2)
-    half = np.tile([0.5, -0.5], model.n_raters)
-    row = np.arange(2 * model.n_raters)
-    slope = model.blocks["slope"].start + rater
-    values, columns = np.concatenate([np.ones_like(half), half]), np.concatenate([rater, slope])
-    return sparse.csr_array((values, (np.tile(row, 2), columns)), shape=(len(row), model.blocks.size))
-
-
-def _derivatives(model: LatentClassModel, parameters: Array, part: Part) -> sparse.csr_array:
-    """(cells + 1, parameters): u at ability 0 for each cell, and a row for sigma."""
-    blocks = model.blocks
-    first = model.responses(parameters).first * [-1.0, 1.0]
-    answer, line = np.broadcast_arrays(
-        np.arange(2 * model.n_raters).reshape(-1, 2, 1), np.arange(2 * model.n_raters).reshape(-1, 1, 2)
-    )
-    size = (2 * model.n_raters, 2 * model.n_raters)
-    to_lines = sparse.csr_array((first.ravel(), (answer.ravel(), line.ravel())), shape=size)
-    n = len(part.item)
-    of_item = sparse.csr_array(
-        (np.ones(n), (np.arange(n), blocks["difficulty"].start + part.item)), shape=(n, blocks.size)
-    )
-    sigma = sparse.csr_array(
-        (np.ones(int(model.rasch)), (np.zeros(int(model.rasch)), np.arange(blocks.size)[blocks["sigma"]])),
-        shape=(1, blocks.size),
-    )
-    return sparse.vstack([part.members @ to_lines @ _lines(model) - of_item, sigma], format="csr")
-
-
-def _spread_weights(unsure: Array, t: Array) -> sparse.csr_array:
-    """(cells + 1, cells + 1): weights p (1 - p), summed over nodes, of u u', where u is that at 0 plus t times the row
-    of sigma."""
-    n = len(unsure)
-    once, last = unsure @ t, np.full(n, n)
-    values = np.concatenate([unsure.sum(axis=1), once, once, np.sum(unsure @ t**2, keepdims=True)])
-    cells = np.arange(n)
-    place = np.concatenate([cells, cells, last, [n]]), np.concatenate([cells, last, cells, [n]])
-    return sparse.csr_array((values, place), shape=(n + 1, n + 1))
+def _within_cells(unsure: Array, t: Array) -> sparse.csr_array:
+    """(functions of cells, functions of cells): weights p (1 - p), summed over nodes, of what the true category adds to
+    each: 1 for raters and the item, t for sigma."""
+    whole, once, twice = (sparse.diags_array(unsure @ t**power) for power in range(3))
+    return sparse.block_array([[whole, whole, once], [whole, whole, once], [once, once, twice]], format="csr")
 
 
 def _scores(truth: Array, prevalence: Array, t: Array) -> CellScores:
-    """The functions of ability that d T of each cell is made of, but for constants, as if each were a parameter: of
-    raters p, of its item p - pi, and of sigma, which pi depends on too, (p - pi) t."""
+    """The functions of ability that d T of each cell is made of."""
     n, table = len(truth), np.empty((len(truth), 3, len(t)))
     table[:, 0] = truth
     np.subtract(truth, prevalence, out=table[:, 1])
     np.multiply(table[:, 1], t, out=table[:, 2])
+    parameter = np.add.outer(np.arange(n), n * np.arange(3)).ravel()
     # How fast p changes with ability is not told by a slope.
     nothing = sparse.csr_array((1, 3 * n))
     return CellScores(
-        np.arange(0, 3 * n + 1, 3), np.arange(3 * n), table.reshape(3 * n, -1), nothing, np.full(n, np.inf)
+        np.arange(0, 3 * n + 1, 3), parameter, table.reshape(3 * n, -1), nothing, np.full(n, np.inf)
     )
-
-
-def _through(rows: sparse.csr_array, difficulties: int) -> sparse.csr_array:
-    """(three functions of each cell, parameters): how much of each the derivatives of a cell have."""
-    n, size = rows.shape[0] - 1, rows.shape[1]
-    own = sparse.coo_array(rows[:n])
-    row = np.append(3 * own.row + (own.col >= difficulties), 3 * np.arange(n) + 2)
-    column, value = np.append(own.col, np.full(n, size - 1)), np.append(own.data, np.ones(n))
-    return sparse.csr_array((value, (row, column)), shape=(3 * n, size))
