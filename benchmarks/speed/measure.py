@@ -30,6 +30,7 @@ def measure(
     or the end of its messages.
     """
     environment = {**os.environ, **({} if source is None else {"PYTHONPATH": str(source)})}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # people's modules are compiled once, not at each start
     command = [sys.executable, "-m", "benchmarks.speed.programs", program, str(data)]
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryFile() as said:
         results = Path(out) / "results"

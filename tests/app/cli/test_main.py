@@ -115,6 +115,20 @@ def test_nothing_else_is_loaded_before_an_interrupt_is_answered() -> None:
     assert done.stdout.split() == own
 
 
+COLLECTING = """
+import gc
+from raterlens.app.cli.start import command
+command()
+print(gc.get_threshold()[0], gc.get_freeze_count() > 10_000)
+"""
+
+
+def test_loaded_modules_are_not_searched_for_garbage() -> None:
+    command = [sys.executable, "-c", COLLECTING, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == f"{start.ALLOCATIONS} True"
+
+
 def test_the_command_starts_here() -> None:
     (command,) = entry_points(group="console_scripts", name="raterlens")
     assert command.load() is start.command
