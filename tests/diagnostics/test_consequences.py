@@ -1,5 +1,7 @@
 """Consequences for students: by brute force, and none if raters are alike."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -75,6 +77,11 @@ def test_the_extremes_are_named_and_told_in_words(panel):
     )
     assert "with R2, but" in second
     assert len(found.summary().splitlines()) == 4
+    rise = 100 * (found.agreement_if_alike - found.agreement)
+    assert f"agreement would rise by {rise:.0f} points" in found.words()[2]
+    assert "hardly change" in replace(found, agreement_if_alike=found.agreement).words()[2]
+    nobody = replace(found, changed_interval=(0, 0), cuts=(-5.0,))
+    assert nobody.words()[0].startswith("Of 300 students, none would change")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Do raters differ at all: the tests' levels and power, and their words."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -171,3 +173,21 @@ def test_raters_drawn_to_their_mean_are_found_to_differ_as_without_a_prior(rater
     )
     assert drawn.df == plain.df == raters - 1
     assert drawn.statistic == pytest.approx(plain.statistic, rel=0.25)
+
+
+def test_raters_whose_severity_varies_from_item_to_item_differ() -> None:
+    """Their severities may have the same mean."""
+    ratings = rl.simulate(students=300, raters=5, items=4, slope=1.5, severity=[0.0] * 5, seed=5).ratings
+    off = np.zeros((5, 4))
+    off[0], off[1] = [1.5, -1.5, 1.0, -1.0], [-1.0, 1.0, -1.5, 1.5]
+    chance = np.clip(0.5 - off[ratings.rater, ratings.item] / 4, 0.02, 0.98)
+    coin = np.random.default_rng(1).random(ratings.n_ratings)
+    turned = replace(
+        ratings, score=np.where(coin < 0.5, ratings.score, coin * 2 - 1 < chance).astype(np.int16)
+    )
+    plain, with_items = (rl.fit(turned, model="gmf", interactions=by) for by in (None, "rater:item"))
+    same, differs = severity_test(plain), severity_test(with_items)
+    assert same is not None
+    assert differs is not None
+    assert (differs.test, differs.df) == ("Simes", 2)
+    assert differs.p < 0.001 < same.p

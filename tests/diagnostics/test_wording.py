@@ -224,9 +224,10 @@ def test_who_and_who_else():
     borderline = rater(SAID["borderline standard"][0])
     raters = (GOOD, TOO_SEVERE, TOO_SEVERE, borderline, OTHER, record(flags=(FLAG,)))
     assert who(raters) == "2 of 6 raters need attention"
-    assert aside(raters) == (
-        "1 is borderline; 1 other is reliable but strict or lenient; 1 stands out for another reason"
-    )
+    assert aside(raters) == ("1 is severe or lenient; 1 is borderline; 1 stands out for another reason")
+    far_but_unsure = record(passes=Interval(0.71, 0.66, 0.76))
+    assert (far_but_unsure.status, label(far_but_unsure)) == ("borderline", "lenient")
+    assert aside((far_but_unsure, OTHER)) == "2 are severe or lenient"
     assert who([TOO_SEVERE] * 2) == "All 2 raters need attention"
     assert who([borderline, GOOD]) == "No rater clearly needs attention"
 

@@ -125,7 +125,7 @@ def test_fair_results_and_decisions_are_in_marks(fit: rl.Fit, ratings: Ratings) 
     assert 0.5 < np.abs(moved).mean() < np.abs(SEVERITY).max()
     assert students["grade"].n_unique() == 2
     words = fit.consequences().words()
-    assert "results would move by" in words[0]
+    assert "mean scores would move by" in words[0]
     assert "can expect a score of" in words[1], "no pass mark is invented"
 
 

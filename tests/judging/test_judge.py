@@ -202,3 +202,8 @@ def test_draws_of_a_judge_enter_as_one() -> None:
 def test_labels_are_scores_of_the_file() -> None:
     data = table(PANEL, n=400, levels=3, n_known=80).with_columns(pl.col("verdict", "gold") / 2)
     assert set(judged(data).labels["label"].unique()) == {0.0, 0.5, 1.0}
+
+
+def test_where_all_answers_are_known_no_label_is_said_to_need_a_person() -> None:
+    data = table(PANEL, n=60, n_known=60)
+    assert "All answers are known, so no label is estimated." in judged(data).sentences()

@@ -92,45 +92,53 @@ class Consequences:
 
     def words(self) -> list[str]:
         """One sentence each, the gravest first."""
-        gets = "can expect a score of {}" if self.ordered else "passes {} of the time"
-        than = "from" if self.ordered else "with"
         lenient, severe = self.extremes()
-        found = []
-        if self.changed is not None:
-            between = self.changed_interval
-            span = "" if between is None else f" (95 % interval {between[0]:,} to {between[1]:,})"
-            what = "change grade" if len(self.cuts) > 1 else "change between pass and fail"
-            number = f"{self.changed:,}" if self.changed else "none"
-            found.append(
-                f"Of {counted(self.students, 'student')}, {number}{span} would {what} if the average rater had marked "
-                "them."
-            )
-        elif self.moved is not None:
-            mean, many = self.moved
-            those = f"those of {many:,} of {counted(self.students, 'student')}" if many else "none of them"
-            found.append(
-                f"If the average rater had marked everybody, results would move by {mean:.2f} marks on average, and "
-                f"{those} by {self.far:g} or more."
-            )
+        found = [self._on_results()]
         if lenient != severe:
+            gets, than = (
+                (f"can expect a score of {lenient}", "from")
+                if self.ordered
+                else (f"passes {lenient} of the time", "with")
+            )
             found.append(
-                f"An average student {gets.format(lenient)} {than} {self.most_lenient[0]}, but {severe} {than} "
-                f"{self.most_severe[0]}."
+                f"An average student {gets} {than} {self.most_lenient[0]}, but {severe} {than} {self.most_severe[0]}."
             )
         if self.observed_agreement is not None:
             expected = self.expected_agreement
             said = "" if expected is None else f"; the model expects {100 * expected:.0f} %"
+            # Of the same ratings: those that were given may be of easier or harder work than usual.
+            rise = round(100 * (self.agreement_if_alike - self.agreement))
+            alike = f"rise by {counted(rise, 'point')}" if rise > 0 else "hardly change"
             found.append(
                 f"Two raters agreed on {100 * self.observed_agreement:.0f} % of the work that both marked{said}. Were "
-                f"all raters alike, it would be {100 * self.agreement_if_alike:.0f} %."
+                f"all raters alike, agreement would {alike}."
             )
-        raters = "one rater" if self.raters_per_student == 1 else f"{self.raters_per_student} raters"
         if np.isfinite(self.reliability):
+            raters = "one rater" if self.raters_per_student == 1 else f"{self.raters_per_student} raters"
             found.append(
                 f"Unadjusted, a mean score from {raters} has a reliability of {self.reliability:.2f}; if all were "
                 f"alike, {self.reliability_if_alike:.2f}."
             )
-        return found
+        return [said for said in found if said]
+
+    def _on_results(self) -> str:
+        students = counted(self.students, "student")
+        if self.changed is not None:
+            between = self.changed_interval
+            span = (
+                "" if not between or not between[1] else f" (95 % interval {between[0]:,} to {between[1]:,})"
+            )
+            what = "change grade" if len(self.cuts) > 1 else "change between pass and fail"
+            number = f"{self.changed:,}" if self.changed else "none"
+            return f"Of {students}, {number}{span} would {what} if the average rater had marked them."
+        if self.moved is None:
+            return ""
+        mean, many = self.moved
+        those = f"those of {many:,} of {students}" if many else "none of them"
+        return (
+            f"If the average rater had marked everybody, mean scores would move by {mean:.2f} marks on average, and "
+            f"{those} by {self.far:g} or more."
+        )
 
     def extremes(self) -> tuple[str, str]:
         """Scores of an average student with the most lenient and the most severe rater, in words."""
@@ -156,9 +164,8 @@ def consequences(
     the residuals and the fair results, where they were computed."""
     if ratings is not None and passed is None:
         passed = residuals(fit, ratings, compared=True)
-    observed, expected = (
-        (None, None) if ratings is None or passed is None else _agreements(ratings, passed.paired)
-    )
+    observed = None if ratings is None else observed_agreement(ratings)
+    expected = None if ratings is None or passed is None else _expected_agreement(ratings, passed.paired)
     panel = panel_of(fit)
     alike = panel.alike()
     k = 1 if ratings is None else _raters_per_student(ratings)
@@ -214,16 +221,13 @@ def _raters_per_student(ratings: Ratings) -> int:
     return int(np.median(np.bincount(whose, minlength=ratings.n_students)))
 
 
-def _agreements(ratings: Ratings, pairs: PairedRatings | None) -> tuple[float | None, float | None]:
-    """The share of pairs of ratings of the same work by two raters that have the same score, and the share that the
-    model expects; None where no work has two raters, or the pairs are too many to look at one by one."""
+def _expected_agreement(ratings: Ratings, pairs: PairedRatings | None) -> float | None:
+    """The share of pairs of ratings of the same work by two raters that the model expects to have the same score; None
+    where no work has two raters, or the pairs are too many to look at one by one."""
     if pairs is None:
-        return observed_agreement(ratings), None
+        return None
     two_raters = ratings.rater[pairs.first] != ratings.rater[pairs.second]
-    if not two_raters.any():
-        return None, None
-    same = ratings.score[pairs.first] == ratings.score[pairs.second]
-    return float(same[two_raters].mean()), float(pairs.expected[two_raters].mean())
+    return float(pairs.expected[two_raters].mean()) if two_raters.any() else None
 
 
 def observed_agreement(ratings: Ratings) -> float | None:
@@ -237,9 +241,8 @@ def observed_agreement(ratings: Ratings) -> float | None:
         counts = np.unique(of_work, return_counts=True)[1].astype(np.float64)
         return float(counts @ (counts - 1))
 
-    own = (
-        work * ratings.n_raters + ratings.rater
-    )  # a rater's repeated ratings of a work are no second opinion
+    # A rater's repeated ratings of a work are no second opinion.
+    own = work * ratings.n_raters + ratings.rater
     every = pairs(work) - pairs(own)
     k, score = ratings.n_categories, ratings.score
     return None if every == 0 else (pairs(work * k + score) - pairs(own * k + score)) / every

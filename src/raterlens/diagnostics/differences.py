@@ -173,9 +173,14 @@ def differences(
 
 
 def severity_test(fit: "Fit") -> Hypothesis | None:
+    """That raters are equally severe, also on each item (or level) where the model lets their severity vary."""
     if (known := fit.calibration) is not None and known.covariates:
         return None
-    return _wald(fit, "severity", "eta")
+    found, spreads = _wald(fit, "severity", "eta"), fit.tables.get("spreads")
+    if found is None or spreads is None:
+        return found
+    p = spreads.filter(pl.col("term").str.starts_with("rater:"))["p"].cast(pl.Float64).to_numpy()
+    return _simes("severity", np.append(found.p, p)) if np.isfinite(p).all() and len(p) else found
 
 
 def sharpness_test(

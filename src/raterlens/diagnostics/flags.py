@@ -149,8 +149,8 @@ def _alternating(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
     def say(size: float, _: float) -> tuple[str, str, str]:
         return (
             "alternating",
-            f"each rating predicts the next, whatever the work: successive ratings correlate {size:.2f}",
-            "ask how these ratings were made; scores that alternate are not judgements",
+            f"successive ratings tend to be opposite, whatever the work (correlation {size:.2f})",
+            "ask how these ratings were made: scores that alternate, or follow the order shown, are not judgements",
         )
 
     chosen = (p <= LEVEL) & (size <= -MATTERS["alternating"])

@@ -328,11 +328,9 @@ def on_results(panel: PanelFindings) -> str:
             return "Nobody would pass or fail differently with an average rater"
         return f"{meaning.changed:,} of {students} would pass or fail differently with an average rater"
     if meaning.moved is not None:
-        many, half = meaning.moved[1], f"{meaning.far:g}"
-        if not many:
-            return f"Nobody's result would move by {half} marks or more with an average rater"
+        many, so_far = meaning.moved[1], f"would move by {meaning.far:g} marks or more with an average rater"
         return (
-            f"The results of {many:,} of {students} would move by {half} marks or more with an average rater"
+            f"The mean scores of {many:,} of {students} {so_far}" if many else f"Nobody's mean score {so_far}"
         )
     return ""
 
@@ -368,21 +366,17 @@ def aside(raters: Sequence[RaterFindings]) -> str:
         sum(rater.status == "unclear" and (rater.link == "linked") == linked for rater in raters)
         for linked in (True, False)
     )
-    off = sum(rater.status in ("fine", "flagged") and rater.cause == "severity" for rater in raters)
+    others = [rater.reason for rater in raters if rater.status in ("borderline", "flagged", "fine")]
     counts = (
-        (sum(rater.status == "borderline" for rater in raters), "is borderline", "are borderline"),
+        (others.count("severity"), "is severe or lenient", "are severe or lenient"),
+        (others.count("borderline"), "is borderline", "are borderline"),
         (few, "has too few ratings to say", "have too few ratings to say"),
         (
             apart * (len(raters) > 1),
             "cannot be compared with the others",
             "cannot be compared with each other",
         ),
-        (off, "other is reliable but strict or lenient", "others are reliable but strict or lenient"),
-        (
-            sum(rater.status == "flagged" for rater in raters),
-            "stands out for another reason",
-            "stand out for another reason",
-        ),
+        (others.count("flag"), "stands out for another reason", "stand out for another reason"),
     )
     return "; ".join(f"{n:,} {one if n == 1 else several}" for n, one, several in counts if n)
 

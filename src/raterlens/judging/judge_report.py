@@ -133,14 +133,18 @@ class JudgeReport:
         return [*found, *(self.rates.words() if self.rates is not None else ()), *self.cautions]
 
     def _about_labels(self) -> list[str]:
-        labels = self.tables["labels"]
-        unsure = int(labels["needs_person"].sum())
-        found = [
-            f"{unsure:,} of {counted(labels.height, 'label')} {'needs' if unsure == 1 else 'need'} a person; at most "
-            "1 in 10 of the others is wrong, if the known answers are a random sample."
-            if self.threshold <= 1
-            else "Every label needs a person: the known answers are too few, or the labels too often wrong."
-        ]
+        unknown = self.tables["labels"].filter(~pl.col("known"))
+        unsure = int(unknown["needs_person"].sum())
+        if not unknown.height:
+            found = ["All answers are known, so no label is estimated."]
+        elif self.threshold > 1:
+            few = "the known answers are too few, or the labels too often wrong"
+            found = [f"Every estimated label needs a person: {few}."]
+        else:
+            found = [
+                f"{unsure:,} of {counted(unknown.height, 'estimated label')} {'needs' if unsure == 1 else 'need'} a "
+                "person; at most 1 in 10 of the others is wrong, if the known answers are a random sample."
+            ]
         held, splits = self.kept_in
         if len(self.keep) > 1:
             found.append(
