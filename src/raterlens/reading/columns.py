@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -29,6 +29,7 @@ from raterlens.reading.vocabulary import (
     is_score_word,
     is_total,
     known,
+    like_item,
     like_rater,
     stems,
     tier,
@@ -119,8 +120,8 @@ def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPla
         if draft.config.score is None and draft.config.items is None and "score" not in draft.found.roles:
             draft = replace(draft, found=_unlikely_score(draft.table, draft.found, look))
     table, found = draft.table, draft.found
-    if table.columns == look.columns:
-        found = tell_repeats_apart(table.columns, draft.config, look, found)
+    long = look if table.columns == look.columns else ColumnSample(table)
+    found = tell_repeats_apart(table.columns, draft.config, long, found)
     found = found.add(*_draws(table, draft.config, found, look))
     plan = draft.plan.add(found.findings)
     said = {option.name: option.value for finding in found.findings for option in finding.options}
@@ -277,15 +278,15 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
         if not named["student"] and (spread := one_per_student(free, named["rater"], look)).wide is not None:
             return _one_row_per_rating(draft, look, spread)
         return _one_per_item(draft, free, named, look)
-    if (rater := _marked_again(free, named, look)) is not None:
-        seen = f"several rows of a student, told apart by {shortened(rater)}"
-        question = Finding(seen, "read as the rater", (Option("rater", rater),), certain=False)
-        draft = replace(draft, found=found.assign({"rater": rater}).add(question))
-        return (
-            draft
-            if not found.is_open("score")
-            else _one_per_item(draft, free, {**named, "rater": (rater,)}, look)
-        )
+    if again := _marked_again(free, named, look):
+        seen = f"several rows of a student, told apart by {shortened(again['rater'])}"
+        done = " and ".join(f"{shortened(name)} read as the {role}" for role, name in again.items())
+        options = tuple(Option(role, name) for role, name in again.items())
+        draft = replace(draft, found=found.assign(again).add(Finding(seen, done, options, certain=False)))
+        if not found.is_open("score"):
+            return draft
+        free = [name for name in free if name not in again.values()]
+        return _one_per_item(draft, free, {**named, **{role: (name,) for role, name in again.items()}}, look)
     score = found.roles.get("score")
     others = found.without("score")
     spread = one_per_rater(free if score is None else [*free, score], look, two_headers=table.two_headers)
@@ -296,17 +297,27 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
     return replace(draft, found=rater_by_content(table.columns, found, look))
 
 
-def _marked_again(free: Sequence[str], named: Mapping[str, Sequence[str]], look: ColumnSample) -> str | None:
-    """The only column of a few labels that differs between the rows of each student, where students have several rows:
-    a table with a column of scores for each rater has one."""
-    student, rows = named["student"], look.frame.height
-    if named["item"] or len(student) != 1 or student[0] not in look.profiles or look[student[0]].unique:
-        return None
+def _marked_again(
+    free: Sequence[str], named: Mapping[str, Sequence[str]], look: ColumnSample
+) -> dict[str, str]:
+    """The only column of a few labels that differs between the rows of each student, where students have several rows
+    and no name says who rates: a table with a column of scores for each rater has one. With the student, if nothing
+    is named so: the column with most labels."""
+    scores = [name for name in free if look[name].scored and not is_other(name)]
+    if named["item"] or len(named["student"]) > 1 or len(scores) < 2 or any(map(like_rater, scores)):
+        return {}
+    rows = look.frame.height
     labels = [name for name in free if look[name].kind == "labels" and not is_other(name)]
     labels = [name for name in labels if 1 < look[name].distinct <= FEW * rows and look[name].filled == rows]
-    apart = [name for name in labels if not look.frame.select(student[0], name).is_duplicated().any()]
-    scores = [name for name in free if look[name].scored and not is_other(name)]
-    return apart[0] if len(apart) == 1 and len(scores) > 1 and not any(map(like_rater, scores)) else None
+    guessed = (
+        {} if named["student"] else {"student": max(labels, key=lambda name: look[name].distinct, default="")}
+    )
+    student = guessed.get("student") or next(iter(named["student"]), "")
+    if student not in look.profiles or look[student].unique:
+        return {}
+    labels = [name for name in labels if name != student and not _of(like_item, name, look)]
+    apart = [name for name in labels if not look.frame.select(student, name).is_duplicated().any()]
+    return guessed | {"rater": apart[0]} if len(apart) == 1 else {}
 
 
 def _one_per_item(
@@ -394,7 +405,7 @@ def rater_by_content(columns: Sequence[str], found: DetectedRoles, look: ColumnS
     labels = [name for name in labels if 1 < look[name].distinct <= FEW * look[name].filled]
     labels = [name for name in labels if student is None or not depends(look.frame, name, [student])]
     labels = [name for name in labels if not stems(name) & known("occasions", "draws")]
-    people = [name for name in labels if _of_raters(name, look)]
+    people = [name for name in labels if _of(like_rater, name, look)]
     candidates = people or labels
     if not candidates:
         return found
@@ -406,9 +417,10 @@ def rater_by_content(columns: Sequence[str], found: DetectedRoles, look: ColumnS
     return found.assign(guessed).add(Finding(seen, f"read with {shown}", options, certain=certain))
 
 
-def _of_raters(name: str, look: ColumnSample) -> bool:
+def _of(kind: Callable[[str], bool], name: str, look: ColumnSample) -> bool:
+    """Whether nearly all labels of a column are of a kind."""
     labels = look.frame[name].drop_nulls().unique().cast(str).to_list()
-    return bool(labels) and sum(map(like_rater, map(str, labels))) > 0.8 * len(labels)
+    return bool(labels) and sum(map(kind, map(str, labels))) > 0.8 * len(labels)
 
 
 def assign_roles(columns: Sequence[str], config: ReadConfig, found: DetectedRoles) -> Roles:

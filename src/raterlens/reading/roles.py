@@ -478,13 +478,9 @@ def _whatever_is_rated(free: Sequence[str], look: ColumnSample, found: DetectedR
         return found.assign({"student": named[0]})
     if "item" in found.roles:
         item = found.roles["item"]
-        by_labels = _by_labels(free, look, found) if "rater" in found.roles else found
+        by_labels = _by_labels(free, look, found)
         student = by_labels.roles.get("student")
-        if (
-            student is not None
-            and not look[student].unique
-            and look[student].distinct > 2 * look[item].distinct
-        ):
+        if student and not look[student].unique and look[student].distinct > 2 * look[item].distinct:
             return by_labels
         return found.without("item").assign({"student": item})
     texts = [name for name in free if tier(name, "student") == 1 or tier(name, "item") == 1]
