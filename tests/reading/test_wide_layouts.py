@@ -24,9 +24,10 @@ def test_totals_and_other_numbers_are_no_scores() -> None:
     names, seen = look(
         a=[1, 2, 0, 3], b=[2, 0, 1, 3], sum_=[3, 2, 1, 6], age=[11, 12, 12, 11], Mean=[1.5, 1, 0.5, 3]
     )
-    scores, findings = score_columns(names, seen)
+    found = score_columns(names, seen, raters=False)
+    scores, findings = found.names, found.findings
     assert scores == ["a", "b"]
-    assert [finding.observed for finding in findings] == ["'sum_', 'Mean' sum up other columns"]
+    assert [finding.note for finding in findings] == ["'sum_', 'Mean': left out (the sum or mean of other columns)"]
 
 
 def test_names_of_judges_and_of_people() -> None:
@@ -53,7 +54,7 @@ def test_scores_of_few_rows_that_happen_to_number_them(names: list[str], certain
 
 def test_a_column_that_numbers_the_rows_is_no_score() -> None:
     names, seen = look(row=[1, 2, 3, 4, 5], AM=[2, 2, 5, 1, 0], BE=[2, 3, 5, 1, 0])
-    assert score_columns(names, seen)[0] == ["AM", "BE"]
+    assert score_columns(names, seen, raters=True).names == ["AM", "BE"]
 
 
 def test_criteria_are_no_raters() -> None:

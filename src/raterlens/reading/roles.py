@@ -68,11 +68,21 @@ class Profile:
     highest: float | None = None
     partly: bool = False
     """Whether some of what it holds could be scores, but not enough of it."""
+    fine: bool = False
+    """Whether its numbers are finer than quarters."""
 
     @property
     def scored(self) -> bool:
         """Whether it can be a column of scores."""
         return self.kind in ("scores", "marks")
+
+    def like(self, other: "Profile") -> bool:
+        """Whether both can be scores on one scale: words or numbers, as fine, of about the same range."""
+        if self.highest is None or other.highest is None or self.lowest is None or other.lowest is None:
+            return self.highest == other.highest
+        low, high = sorted((self.highest, other.highest))
+        apart = max(self.lowest, other.lowest) > low
+        return self.fine == other.fine and high <= 2.5 * max(low, 1) and not apart
 
     @property
     def unique(self) -> bool:
@@ -149,7 +159,8 @@ def _numeric(name: str, words: Sequence[str], filled: int, distinct: int) -> Pro
         kind = "marks"
     else:
         kind = "numbers"
-    return Profile(name, kind, filled, distinct, lowest, highest)
+    fine = not all((4 * number).is_integer() for number in numbers)
+    return Profile(name, kind, filled, distinct, lowest, highest, fine=fine)
 
 
 def _in_steps(numbers: Sequence[float]) -> bool:

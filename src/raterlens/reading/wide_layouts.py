@@ -1,7 +1,8 @@
 """Columns of scores that hold a rater, an item or both each, and such tables made long: one row per rating."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, takewhile
 
@@ -239,12 +240,17 @@ def numbered(table: Table) -> Table:
     return replace(table, columns=(*table.columns, ROW), take=take, query=None, large=False)
 
 
-_JOINTS = ("_", " ", ".", "-", ":", "/", "|", " - ", "__")
+def _joints(names: Sequence[str]) -> list[str]:
+    """Signs and blanks within names that may part a rater from an item, the longest and most usual first."""
+    found = Counter(
+        sign for name in names for sign in set(re.findall(r"(?<=\w)(?:[^\w(){}\[\]]+|_+)(?=\w)", name))
+    )
+    return sorted(found, key=lambda sign: (-found[sign], -len(sign)))
 
 
 def likely_pattern(columns: Sequence[str]) -> str | None:
     """A pattern that several columns fit as a grid of raters and items, to be suggested."""
-    patterns = (f"{{rater}}{joint}{{item}}" for joint in _JOINTS)
+    patterns = (f"{{rater}}{joint}{{item}}" for joint in _joints(columns))
     return next((pattern for pattern in patterns if is_grid(split_names(pattern, FIELDS, columns))), None)
 
 
@@ -261,8 +267,29 @@ class Spread:
     findings: list[Finding] = field(default_factory=list)
 
 
-def score_columns(columns: Sequence[str], look: ColumnSample) -> tuple[list[str], list[Finding]]:
-    """The columns that hold scores, without those that only sum up others."""
+class Selection:
+    """Columns that can hold scores, and those that are left out, by the reason."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names, self.reasons, self.certain = list(names), dict[str, list[str]](), True
+
+    def leave_out(self, names: Iterable[str], why: str) -> None:
+        if out := [name for name in names if name in self.names]:
+            self.reasons.setdefault(why, []).extend(out)
+            self.names = [name for name in self.names if name not in out]
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [Finding(listed(names), f"left out ({why})") for why, names in self.reasons.items() if why]
+
+
+SUMMED, AGREED = "the sum or mean of other columns", "final or agreed: nobody's own mark"
+APART = "not on the scale of the other scores"
+
+
+def score_columns(columns: Sequence[str], look: ColumnSample, *, raters: bool) -> Selection:
+    """The columns that hold scores, without those that say nothing more, or something else; those of `raters` have one
+    scale, those of items may reach further or less far."""
     free = [name for name in columns if look[name].scored]
     free = [name for name in free if not is_other(name) or stems(name) & known("criteria")]
     free = [
@@ -275,38 +302,76 @@ def score_columns(columns: Sequence[str], look: ColumnSample) -> tuple[list[str]
     counted_rows = [name for name in free if look[name].consecutive]
     if len(counted_rows) == 1 < len(free) and _numbers_rows(counted_rows[0], free, look):  # several are ranks
         free.remove(counted_rows[0])
-    own = [name for name in free if not is_final(name)]
-    if len(own) == 1:
-        own += [name for name in free if of_arbiter(name)]
-    own = [name for name in own if look[name].distinct > 1 or 2 * look[name].filled >= look.frame.height]
-    scores = [name for name in own if not is_total(name)] or own
-    numeric = [name for name in scores if look[name].highest is not None]
-    if numeric:  # a remark that is always "good"
-        scores = [name for name in scores if name in numeric or look[name].distinct > 1]
+    found = Selection(free)
+    alone = sum(not is_final(name) for name in free) == 1
+    found.leave_out([name for name in free if is_final(name) and not (alone and of_arbiter(name))], AGREED)
+    few = [name for name in found.names if look[name].distinct == 1 and 2 * look[name].filled < look.frame.height]
+    found.leave_out(few, "")
+    if not all(map(is_total, found.names)):
+        found.leave_out([name for name in found.names if is_total(name)], SUMMED)
+    numeric = [name for name in found.names if look[name].highest is not None]
     spoken = [
         name
-        for name in scores
+        for name in found.names
         if name not in numeric
         and any(_beside(name, other) and is_function(look.frame, name, other) for other in numeric)
     ]
-    scores = [name for name in scores if name not in spoken]
-    sums = [name for name in scores if len(scores) > 2 and _sums_up(name, scores, look.frame)]
-    scores = [name for name in scores if name not in sums]
-    totals = [name for name in own if name not in scores and name not in spoken]
-    notes = []
-    if spoken:
-        notes.append(Finding(f"{listed(spoken)} only name what a number beside them says", "not used"))
-    if agreed := [name for name in free if is_final(name) and not is_total(name)]:
-        notes.append(
-            Finding(f"{listed(agreed)} {'is' if len(agreed) == 1 else 'are'} nobody's own mark", "left out")
-        )
-    if totals and len(scores) > 1:
-        verb = "sums" if len(totals) == 1 else "sum"
-        notes.append(Finding(f"{listed(totals)} {verb} up other columns", "not used"))
+    found.leave_out(spoken, "words for the numbers beside them")
+    if len(found.names) > 2:
+        found.leave_out([name for name in found.names if _sums_up(name, found.names, look.frame)], SUMMED)
+    _leave_out_other_scales(found, look, raters=raters)
     if partly := [name for name in columns if look[name].partly and not is_other(name)]:
-        verb = "holds" if len(partly) == 1 else "hold"
-        notes.append(Finding(f"{listed(partly)} {verb} numbers only in part", "not used"))
-    return scores, notes
+        found.reasons["numbers only in part"] = partly
+    return found
+
+
+def _leave_out_other_scales(found: Selection, look: ColumnSample, *, raters: bool) -> None:
+    """Leave out columns of words among numbers, or the other way round, and finer numbers among others; where each
+    rater has a column, also those of another range, or called otherwise than most: for a person to confirm, unless
+    both name and numbers say so."""
+    names = found.names
+    words = [name for name in names if look[name].highest is None]
+    found.leave_out(words if 2 * len(words) <= len(names) else [n for n in names if n not in words], APART)
+    names = found.names
+
+    def like(name: str, others: Sequence[str]) -> list[str]:
+        if raters:
+            return [other for other in others if look[name].like(look[other])]
+        return [other for other in others if look[name].fine == look[other].fine]
+
+    if len(names) < 3:
+        return
+    grid = _grid(names)
+    family = list(grid[1]) if grid is not None else _family(names)
+    same = [name for name in names if name not in family and look[name].distinct == 1]
+    found.leave_out(same if len(family) > 1 else [], "always the same")
+    names, family = found.names, family if raters else []
+    panel = family if len(family) > 1 else max((like(name, names) for name in names), key=len, default=[])
+    if len(panel) < 2:
+        return
+    apart = [name for name in names if name not in panel]
+    others = [name for name in apart if not like(name, panel)]
+    if family and 2 * len(family) > len(names):
+        others += [name for name in apart if name not in others and not like_rater(name)]
+    elif not family and 2 * len(panel) <= len(names):
+        return
+    found.certain = not others or (len(family) > 1 and not any(like(name, panel) for name in others))
+    found.leave_out(others, APART)
+
+
+def _family(names: Sequence[str]) -> list[str]:
+    """Most of the names that are the same but for a number, a letter, or a part between signs: "J1", "Mark Ann"."""
+    best: list[str] = []
+    for first, second in combinations(names, 2):
+        start, end = _alike(first, second), _alike(first[::-1], second[::-1])[::-1]
+        numbered = re.compile(rf"{re.escape(start.rstrip('0123456789'))}(\d+|[A-Z]){re.escape(end)}")
+        start, end = re.sub(r"[^\W_]*$", "", start), re.sub(r"^[^\W_]*", "", end)
+        spoken = re.compile(rf"{re.escape(start)}.+{re.escape(end)}", re.DOTALL)
+        for pattern in (numbered, spoken):
+            fitting = [name for name in names if pattern.fullmatch(name)]
+            if re.search(r"[^\W\d_]", start + end if pattern is spoken else fitting[0]) if fitting else False:
+                best = max(best, fitting, key=len)
+    return best
 
 
 def _numbers_rows(name: str, others: Sequence[str], look: ColumnSample) -> bool:
@@ -349,20 +414,22 @@ def _beside(name: str, other: str) -> bool:
 def one_per_item(columns: Sequence[str], owners: Sequence[Sequence[str]], look: ColumnSample) -> Spread:
     """Where there is a rater: the columns of scores are items. What is the same for all rows of one of the owners, the
     student or the rater, is not a score."""
-    scores, findings = score_columns(columns, look)
-    for owner in owners:
-        if len(scores) > 1 and owner:
-            scores = [name for name in scores if not depends(look.frame, name, owner)]
+    owned = [name for name in columns if any(owner and depends(look.frame, name, owner) for owner in owners)]
+    own = [name for name in columns if name not in owned]
+    chosen = score_columns(own if any(look[name].scored for name in own) else columns, look, raters=False)
+    scores, findings = chosen.names, chosen.findings
     if len(scores) > 1:
         options = (Option("items", tuple(scores)),)
         seen = f"{len(scores)} columns of scores ({listed(scores, 5)})"
-        findings.append(Finding(seen, "each read as an item", options, certain=_comparable(scores, look)))
+        certain = chosen.certain and _comparable(scores, look)
+        findings.append(Finding(seen, "each read as an item", options, certain=certain))
     return Spread(tuple(scores), None, findings)
 
 
 def one_per_student(columns: Sequence[str], raters: Sequence[str], look: ColumnSample) -> Spread:
     """Where each rater has a row and nobody else is named: the names of score columns say who is rated."""
-    scores, findings = score_columns(columns, look)
+    chosen = score_columns(columns, look, raters=True)
+    scores, findings = chosen.names, chosen.findings
     if (
         len(scores) < 3
         or len(raters) != 1
@@ -380,7 +447,8 @@ def one_per_student(columns: Sequence[str], raters: Sequence[str], look: ColumnS
 
 def one_per_rater(columns: Sequence[str], look: ColumnSample, *, two_headers: bool) -> Spread:
     """Where there is no rater: the names of score columns say whose they are."""
-    scores, findings = score_columns(columns, look)
+    chosen = score_columns(columns, look, raters=True)
+    scores, findings = chosen.names, chosen.findings
     spoken = [name for name in columns if like_rater(name) and look[name].kind == "labels"]
     if len(scores) < 2 <= len(spoken) and all(look[name].distinct <= MOST_WORDS for name in spoken):
         scores = [name for name in columns if name in spoken or (name in scores and like_rater(name))]
@@ -388,11 +456,11 @@ def one_per_rater(columns: Sequence[str], look: ColumnSample, *, two_headers: bo
         return Spread()
     grid = _grid(scores, two_headers=two_headers)
     if grid is not None and (others := _of_nobody(grid[0], grid[1])):
-        findings.append(Finding(f"{listed(others)} beside columns of raters", "left out: nobody's own mark"))
+        findings.append(Finding(listed(others), f"left out ({AGREED})"))
         scores = [name for name in scores if name not in others]
         grid = _grid(scores, two_headers=two_headers)
     if all(map(like_rater, scores)) or grid is None:
-        return _raters_only(scores, look, findings)
+        return _raters_only(scores, look, findings, certain=chosen.certain)
     pattern, split, turned = grid
     fitting = _with_partial(split, pattern, columns, look)
     options = (Option("wide", pattern), Option("items", fitting))
@@ -404,9 +472,8 @@ def one_per_rater(columns: Sequence[str], look: ColumnSample, *, two_headers: bo
         f"({listed(dict.fromkeys(items), 4)})"
     )
     other = swapped_pattern(pattern)
-    findings.append(
-        Finding(seen, f"read as {pattern!r}", options, Option("wide", other), certain=turned is not None)
-    )
+    certain = turned is not None and chosen.certain
+    findings.append(Finding(seen, f"read as {pattern!r}", options, Option("wide", other), certain=certain))
     return Spread(fitting, pattern, findings)
 
 
@@ -430,16 +497,18 @@ def _with_partial(split: Split, pattern: str, columns: Sequence[str], look: Colu
     return tuple(name for name in columns if name in split or name in more)
 
 
-def _raters_only(scores: Sequence[str], look: ColumnSample, findings: list[Finding]) -> Spread:
+def _raters_only(
+    scores: Sequence[str], look: ColumnSample, findings: list[Finding], *, certain: bool
+) -> Spread:
     spoken = all(tier(_heading(name), "score") is not None for name in scores)  # "scores.tone": of a program
     if sum(map(like_item, scores)) > len(scores) / 2 and not spoken:
         return Spread()  # criteria of whom?
     if any(plain(name) in known("score, first") - {"y"} for name in scores):
         return Spread()  # no rater is called "score"
-    pattern, certain, numbers = _shared_pattern(scores, paths=True)[0], True, list[str]()
+    pattern, numbers = _shared_pattern(scores, paths=True)[0], list[str]()
     if not all(map(like_rater, scores)) and pattern == RATER:
-        pattern, certain = _shared_pattern(scores, paths=False)
-        certain &= not any(map(like_item, scores)) and _comparable(scores, look)
+        pattern, scored = _shared_pattern(scores, paths=False)
+        certain &= scored and not any(map(like_item, scores)) and _comparable(scores, look)
         numbers = [name for name in scores if pattern == RATER and look[name].consecutive]
         certain &= not numbers
     called = [label for (label,) in split_names(pattern, (RATER,), scores).values()]
@@ -454,14 +523,15 @@ def _raters_only(scores: Sequence[str], look: ColumnSample, findings: list[Findi
     return Spread(tuple(scores), pattern, findings)
 
 
-def _grid(scores: Sequence[str], *, two_headers: bool) -> tuple[str, Split, bool | None] | None:
+def _grid(scores: Sequence[str], *, two_headers: bool = False) -> tuple[str, Split, bool | None] | None:
     """The pattern by which names are a rater and an item each, the names that fit it, and whether it is certain."""
     start = _shared_start(scores)
     start = start if start.endswith((".", "/")) and not {"{", "}"} & set(start) else ""
+    joints = _joints(scores)
     patterns = [f"{{rater}}{JOINT}{{item}}"] if two_headers else []
-    patterns += [f"{start}{{rater}}{joint}{{item}}" for joint in _JOINTS if start]
+    patterns += [f"{start}{{rater}}{joint}{{item}}" for joint in joints if start]
     patterns += [frame.format("{rater}", "{item}") for frame in _FRAMES]
-    patterns += [f"{{rater}}{joint}{{item}}" for joint in _JOINTS]
+    patterns += [f"{{rater}}{joint}{{item}}" for joint in joints]
     for pattern in patterns:
         split = split_names(pattern, FIELDS, scores)
         if not is_grid(split) or 4 * len(split) < 3 * len(scores):
@@ -529,9 +599,14 @@ def _sums_up(name: str, scores: Sequence[str], frame: pl.DataFrame) -> bool:
     mean = total / len(others)
     if ((rows[name] - total).abs() < 1e-6).all() or ((rows[name] - mean).abs() < 0.0051).all():
         return True
-    # A mean that is rounded always in the same way, to half points or whole ones.
+    # A mean that is rounded always in the same way, to half points or whole ones; or a share of the points there are.
     ways = [((mean / step + shift).floor() * step) for step in (0.5, 1.0) for shift in (1e-9, 0.5)]
-    return rows.height >= FEWEST_ROUNDED and any((rows[name] == way).all() for way in ways)
+    if rows.height >= FEWEST_ROUNDED and any((rows[name] == way).all() for way in ways):
+        return True
+    share = rows[name] / total
+    return rows.height >= FEWEST_ROUNDED and bool(
+        ((share - share.median()).abs() < 0.002 * share.median()).all()
+    )
 
 
 def find_pairs(columns: Sequence[str], look: ColumnSample) -> tuple[MarkerPairs, list[Finding]] | None:
