@@ -27,7 +27,9 @@ def test_totals_and_other_numbers_are_no_scores() -> None:
     found = score_columns(names, seen, raters=False)
     scores, findings = found.names, found.findings
     assert scores == ["a", "b"]
-    assert [finding.note for finding in findings] == ["'sum_', 'Mean': left out (the sum or mean of other columns)"]
+    assert [finding.note for finding in findings] == [
+        "'sum_', 'Mean': left out (the sum or mean of other columns)"
+    ]
 
 
 def test_names_of_judges_and_of_people() -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +17,8 @@ from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.roles import (
     ColumnSample,
     DetectedRoles,
+    all_labels,
+    by_crossing,
     depends,
     detect_roles,
     refuse_counts,
@@ -29,7 +31,6 @@ from raterlens.reading.vocabulary import (
     is_score_word,
     is_total,
     known,
-    like_item,
     like_rater,
     stems,
     tier,
@@ -278,15 +279,28 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
         if not named["student"] and (spread := one_per_student(free, named["rater"], look)).wide is not None:
             return _one_row_per_rating(draft, look, spread)
         return _one_per_item(draft, free, named, look)
-    if again := _marked_again(free, named, look):
-        seen = f"several rows of a student, told apart by {shortened(again['rater'])}"
-        done = " and ".join(f"{shortened(name)} read as the {role}" for role, name in again.items())
-        options = tuple(Option(role, name) for role, name in again.items())
-        draft = replace(draft, found=found.assign(again).add(Finding(seen, done, options, certain=False)))
-        if not found.is_open("score"):
-            return draft
-        free = [name for name in free if name not in again.values()]
-        return _one_per_item(draft, free, {**named, **{role: (name,) for role, name in again.items()}}, look)
+    scores = [name for name in free if look[name].scored and not is_other(name)]
+    if (
+        not named["item"]
+        and len(scores) > 1
+        and len(named["student"]) < 2
+        and not any(map(like_rater, scores))
+    ):
+        known_ = (
+            found
+            if found.roles.get("student") or not named["student"]
+            else found.assign({"student": named["student"][0]})
+        )
+        crossed = by_crossing(free, look, known_)
+        if crossed is not known_:
+            roles = {role: crossed.roles[role] for role in ("student", "rater") if not named[role]}
+            draft = replace(draft, found=replace(found.assign(roles), findings=crossed.findings))
+            if not found.is_open("score"):
+                return draft
+            free = [name for name in free if name not in roles.values()]
+            return _one_per_item(
+                draft, free, {**named, **{role: (name,) for role, name in roles.items()}}, look
+            )
     score = found.roles.get("score")
     others = found.without("score")
     spread = one_per_rater(free if score is None else [*free, score], look, two_headers=table.two_headers)
@@ -295,29 +309,6 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
     if score is not None and not look[score].scored and look[score].kind != "numbers":
         found = others
     return replace(draft, found=rater_by_content(table.columns, found, look))
-
-
-def _marked_again(
-    free: Sequence[str], named: Mapping[str, Sequence[str]], look: ColumnSample
-) -> dict[str, str]:
-    """The only column of a few labels that differs between the rows of each student, where students have several rows
-    and no name says who rates: a table with a column of scores for each rater has one. With the student, if nothing
-    is named so: the column with most labels."""
-    scores = [name for name in free if look[name].scored and not is_other(name)]
-    if named["item"] or len(named["student"]) > 1 or len(scores) < 2 or any(map(like_rater, scores)):
-        return {}
-    rows = look.frame.height
-    labels = [name for name in free if look[name].kind == "labels" and not is_other(name)]
-    labels = [name for name in labels if 1 < look[name].distinct <= FEW * rows and look[name].filled == rows]
-    guessed = (
-        {} if named["student"] else {"student": max(labels, key=lambda name: look[name].distinct, default="")}
-    )
-    student = guessed.get("student") or next(iter(named["student"]), "")
-    if student not in look.profiles or look[student].unique:
-        return {}
-    labels = [name for name in labels if name != student and not _of(like_item, name, look)]
-    apart = [name for name in labels if not look.frame.select(student, name).is_duplicated().any()]
-    return guessed | {"rater": apart[0]} if len(apart) == 1 else {}
 
 
 def _one_per_item(
@@ -396,17 +387,19 @@ def rater_by_content(columns: Sequence[str], found: DetectedRoles, look: ColumnS
         and look[name].kind in ("labels", "numbers", "scores")
         and not is_other(name)
     ]
-    if found.is_open("student"):
+    crossed = by_crossing(labels, look, found)
+    guessed |= {role: name for role, name in crossed.roles.items() if role not in found.roles}
+    if found.is_open("student") and "student" not in guessed:
         if not labels:
             return found
         guessed["student"] = max(labels, key=lambda name: look[name].distinct)
-        labels.remove(guessed["student"])
     student = guessed.get("student") or found.roles.get("student")
+    labels = [name for name in labels if name != student]
     labels = [name for name in labels if 1 < look[name].distinct <= FEW * look[name].filled]
     labels = [name for name in labels if student is None or not depends(look.frame, name, [student])]
     labels = [name for name in labels if not stems(name) & known("occasions", "draws")]
-    people = [name for name in labels if _of(like_rater, name, look)]
-    candidates = people or labels
+    people = [name for name in labels if all_labels(like_rater, look.frame[name])]
+    candidates = people or ([guessed["rater"]] if "rater" in guessed else labels)
     if not candidates:
         return found
     guessed["rater"] = candidates[0]
@@ -415,12 +408,6 @@ def rater_by_content(columns: Sequence[str], found: DetectedRoles, look: ColumnS
     options = tuple(Option(role, name) for role, name in guessed.items())
     seen = f"no rater column among {listed(columns)}"
     return found.assign(guessed).add(Finding(seen, f"read with {shown}", options, certain=certain))
-
-
-def _of(kind: Callable[[str], bool], name: str, look: ColumnSample) -> bool:
-    """Whether nearly all labels of a column are of a kind."""
-    labels = look.frame[name].drop_nulls().unique().cast(str).to_list()
-    return bool(labels) and sum(map(kind, map(str, labels))) > 0.8 * len(labels)
 
 
 def assign_roles(columns: Sequence[str], config: ReadConfig, found: DetectedRoles) -> Roles:

@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import Literal, Self
 
 import polars as pl
@@ -24,6 +25,7 @@ from raterlens.reading.vocabulary import (
     is_total,
     known,
     last_part,
+    like_item,
     like_rater,
     mentions,
     missing_among,
@@ -504,18 +506,83 @@ def _whatever_is_rated(free: Sequence[str], look: ColumnSample, found: DetectedR
 
 
 def _by_labels(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
-    """Whatever the rater rates, by content alone: the column with most labels, which is a question."""
+    """Whatever the rater rates, by content alone: what several raters have in common, else the column with most
+    labels."""
+    if (pair := by_crossing(free, look, found)) is not found:
+        return pair
     labels = [name for name in free if look[name].kind in ("labels", "numbers") and not is_other(name)]
     labels = labels or [name for name in free if is_identifier(name) and not look[name].unique]
     labels = [name for name in labels if name not in found.roles.values() and look[name].distinct > 2]
-    labels = [name for name in labels if not look[name].unique] or labels  # which several raters have rated
+    labels = [name for name in labels if not look[name].unique] or labels
     if not labels:
         return found
-    student = max(labels, key=lambda name: look[name].distinct)
-    seen = f"no column is named for the student; {shortened(student)} has the most labels"
-    done = f"{shortened(student)} read as the student"
-    question = Finding(seen, done, (Option("student", student),), certain=False)
-    return found.assign({"student": student}).add(question)
+    return _guessed({"student": max(labels, key=lambda name: look[name].distinct)}, found)
+
+
+def _guessed(roles: Mapping[str, str], found: DetectedRoles) -> DetectedRoles:
+    """With columns for roles that no name tells, which is a question."""
+    seen = f"no column is named for the {' and the '.join(roles)}"
+    done = f"read with {' and '.join(f'{shortened(name)} as the {role}' for role, name in roles.items())}"
+    options = tuple(Option(role, name) for role, name in roles.items())
+    return found.assign(roles).add(Finding(seen, done, options, certain=False))
+
+
+ALONE = 0.98
+"""Share of the rows that no other has the student, rater and item of, from which on they look like those."""
+
+
+def by_crossing(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
+    """Whoever rates and whoever is rated, by what columns hold: raters have several students each, students several
+    raters, and hardly a row repeats the student, rater and item of another."""
+    kinds = ("labels", "numbers", "scores")
+    several = [
+        name for name in free if look[name].kind in kinds and not is_other(name) and not is_total(name)
+    ]
+    several = [name for name in several if 1 < look[name].distinct < look[name].filled][:MOST_CANDIDATES]
+    own = [found.roles[role] for role in ("item", "score") if role in found.roles]
+    several = [name for name in several if name not in own and not all_labels(like_item, look.frame[name])]
+    students, raters = (
+        [found.roles[role]] if role in found.roles else several for role in ("student", "rater")
+    )
+    best, most = dict[str, str](), (False, 1.0, False)
+    for student, rater in product(students, raters):
+        if student == rater:
+            continue
+        keys = [student, rater, *(own[:1] if "item" in found.roles else [])]
+        held = look.frame.select(keys).drop_nulls()
+        met, n_students, n_raters = (held.select(key).n_unique() for key in (keys[:2], student, rater))
+        open_ = students is several and raters is several
+        if (
+            student == rater
+            or n_raters < 2
+            or met < 2 * n_raters
+            or n_students < (max(n_raters, 3) if open_ else 3)
+        ):
+            continue
+        quality = (
+            held.n_unique() >= ALONE * held.height,
+            round(met / n_students, 1),
+            all_labels(like_rater, look.frame[rater]),
+        )
+        by_number = [name for name in keys[:2] if look[name].scored and name in several]
+        if by_number and not (
+            len(by_number) == 1 and quality[0] and held.height >= FEWEST_NUMBERED and met >= 3 * n_students
+        ):
+            continue  # scores that happen to differ within each label
+        if quality[1] > 1 and quality > most:
+            best, most = {"student": student, "rater": rater}, quality
+    new = {role: name for role, name in best.items() if role not in found.roles}
+    return _guessed(new, found) if new else found
+
+
+MOST_CANDIDATES, FEWEST_NUMBERED = 12, 20
+"""Columns that are compared, and rows in which small numbers may be labels."""
+
+
+def all_labels(kind: Callable[[str], bool], column: pl.Series) -> bool:
+    """Whether nearly all labels of a column are of a kind."""
+    labels = column.drop_nulls().unique().cast(pl.String).to_list()
+    return bool(labels) and sum(map(kind, labels)) > 0.8 * len(labels)
 
 
 def tell_repeats_apart(

@@ -305,7 +305,9 @@ def score_columns(columns: Sequence[str], look: ColumnSample, *, raters: bool) -
     found = Selection(free)
     alone = sum(not is_final(name) for name in free) == 1
     found.leave_out([name for name in free if is_final(name) and not (alone and of_arbiter(name))], AGREED)
-    few = [name for name in found.names if look[name].distinct == 1 and 2 * look[name].filled < look.frame.height]
+    few = [
+        name for name in found.names if look[name].distinct == 1 and 2 * look[name].filled < look.frame.height
+    ]
     found.leave_out(few, "")
     if not all(map(is_total, found.names)):
         found.leave_out([name for name in found.names if is_total(name)], SUMMED)
@@ -342,7 +344,8 @@ def _leave_out_other_scales(found: Selection, look: ColumnSample, *, raters: boo
     if len(names) < 3:
         return
     grid = _grid(names)
-    family = list(grid[1]) if grid is not None else _family(names)
+    varied = [name for name in names if look[name].distinct > 1]
+    family = list(grid[1]) if grid is not None else _family(names, varied)
     same = [name for name in names if name not in family and look[name].distinct == 1]
     found.leave_out(same if len(family) > 1 else [], "always the same")
     names, family = found.names, family if raters else []
@@ -359,18 +362,20 @@ def _leave_out_other_scales(found: Selection, look: ColumnSample, *, raters: boo
     found.leave_out(others, APART)
 
 
-def _family(names: Sequence[str]) -> list[str]:
-    """Most of the names that are the same but for a number, a letter, or a part between signs: "J1", "Mark Ann"."""
-    best: list[str] = []
-    for first, second in combinations(names, 2):
+def _family(names: Sequence[str], of: Sequence[str]) -> list[str]:
+    """Those of all names that are the same as most of some (`of`) but for a number, a letter, or a part between signs:
+    "J1", "Mark Ann"."""
+    best, most = list[str](), (0, 0)
+    for first, second in combinations(of, 2):
         start, end = _alike(first, second), _alike(first[::-1], second[::-1])[::-1]
         numbered = re.compile(rf"{re.escape(start.rstrip('0123456789'))}(\d+|[A-Z]){re.escape(end)}")
         start, end = re.sub(r"[^\W_]*$", "", start), re.sub(r"^[^\W_]*", "", end)
         spoken = re.compile(rf"{re.escape(start)}.+{re.escape(end)}", re.DOTALL)
         for pattern in (numbered, spoken):
             fitting = [name for name in names if pattern.fullmatch(name)]
-            if re.search(r"[^\W\d_]", start + end if pattern is spoken else fitting[0]) if fitting else False:
-                best = max(best, fitting, key=len)
+            size = (sum(name in fitting for name in of), len(pattern.pattern))
+            if size > most and re.search(r"[^\W\d_]", start + end if pattern is spoken else first):
+                best, most = fitting, size
     return best
 
 
@@ -603,9 +608,9 @@ def _sums_up(name: str, scores: Sequence[str], frame: pl.DataFrame) -> bool:
     ways = [((mean / step + shift).floor() * step) for step in (0.5, 1.0) for shift in (1e-9, 0.5)]
     if rows.height >= FEWEST_ROUNDED and any((rows[name] == way).all() for way in ways):
         return True
-    share = rows[name] / total
+    part = float(rows[name].sum()) / max(float(total.sum()), 1.0)
     return rows.height >= FEWEST_ROUNDED and bool(
-        ((share - share.median()).abs() < 0.002 * share.median()).all()
+        ((rows[name] - part * total).abs() <= 0.002 * part * total).all()
     )
 
 

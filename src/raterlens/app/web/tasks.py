@@ -158,8 +158,8 @@ def _partly(source: object, config: ReadConfig) -> dict[str, str]:
         found = detect_roles(table.columns, config, look)
         roles = {name: role for role, name in found.roles.items()}
         if "score" not in found.roles:
-            scores, _ = score_columns([name for name in table.columns if name not in roles], look)
-            roles |= dict.fromkeys(scores, "score")
+            free = [name for name in table.columns if name not in roles]
+            roles |= dict.fromkeys(score_columns(free, look, raters=False).names, "score")
     return roles
 
 
