@@ -12,7 +12,7 @@ import polars as pl
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import BESIDES, COLUMN_ROLES, ROW, ReadConfig
-from raterlens.reading.formats.table import Table, with_cells_filled, without_headers
+from raterlens.reading.formats.table import Rows, Table, with_cells_filled, without_headers
 from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.roles import (
     ColumnSample,
@@ -21,8 +21,6 @@ from raterlens.reading.roles import (
     by_crossing,
     depends,
     detect_roles,
-    refuse_counts,
-    refuse_preferences,
     tell_repeats_apart,
 )
 from raterlens.reading.vocabulary import (
@@ -32,6 +30,8 @@ from raterlens.reading.vocabulary import (
     is_total,
     known,
     like_rater,
+    plain,
+    said,
     stems,
     tier,
 )
@@ -42,7 +42,6 @@ from raterlens.reading.wide_layouts import (
     given_pairs,
     likely_pattern,
     name_columns,
-    numbered,
     one_per_item,
     one_per_rater,
     one_per_student,
@@ -133,6 +132,18 @@ def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPla
         plan = plan.add(_unused_answers(opened, roles, look))
     plan = plan.add(() if scored or table.columns != look.columns else _unused_scores(table, roles, look))
     return replace(table, notes=(*table.notes, *notes)), roles, plan
+
+
+def numbered(table: Table) -> Table:
+    """The table with the numbers of its rows as a column."""
+
+    def take(wanted: Sequence[str]) -> Rows:
+        others = [name for name in wanted if name != ROW] or list(table.columns[:1])
+        rows = table.take(others)
+        numbers = pl.int_range(1, rows.frame.height + 1, eager=True).alias(ROW)
+        return replace(rows, frame=rows.frame.with_columns(numbers).select(wanted))
+
+    return replace(table, columns=(*table.columns, ROW), take=take, query=None, large=False)
 
 
 def is_separate_table(known: object, columns: tuple[str, ...]) -> bool:
@@ -537,3 +548,70 @@ def _near(name: str, columns: Sequence[str]) -> str:
     folded = {column.casefold(): column for column in columns}
     near = get_close_matches(str(name).casefold(), folded, n=1)
     return f"did you mean {shortened(folded[near[0]])}? " if near else ""
+
+
+_SIDES = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"), ("0", "1"), ("x", "y"))
+
+
+def refuse_counts(columns: Sequence[str], look: ColumnSample) -> None:
+    """Raise where rows are counted: "rater1, rater2, n"."""
+    counts = [name for name in columns if plain(name) in known("counts")]
+    others = [name for name in columns if name not in counts]
+    if (
+        len(counts) == 1
+        and len(others) > 1
+        and all(look[name].scored for name in others)
+        and look[counts[0]].distinct > 1
+    ):
+        raise InputError(
+            f"{shortened(counts[0])} counts how often {listed(others)} have the values of a row",
+            "Raterlens reads one row per piece of work: repeat each row as often as it occurs",
+            value=counts[0],
+        )
+
+
+def refuse_preferences(columns: Sequence[str], look: ColumnSample) -> None:
+    """Raise where columns hold two pieces of work and which of them won."""
+    names = {plain(name): name for name in columns}
+    if {"chosen", "rejected"} <= names.keys():
+        raise _preferences([names["chosen"], names["rejected"]])
+    for one, other in _SIDES:
+        for short, name in names.items():
+            stem = re.sub(rf"(^|_){one}($|_)", "", short, count=1)
+            partner = next(
+                (
+                    names[full]
+                    for full in names
+                    if full != short and re.fullmatch(re.escape(short[: -len(one)]) + other, full)
+                ),
+                None,
+            )
+            if partner is None or not short.endswith(one) or (stem and stem not in known("compared")):
+                continue
+            if (winner := _winner([name, partner], names, look)) is not None:
+                raise _preferences([name, partner, winner])
+
+
+def _winner(pair: Sequence[str], names: dict[str, str], look: ColumnSample) -> str | None:
+    """The column that says which of the two is better."""
+    for short, name in names.items():
+        if name in pair or not ({short, *short.split("_")} & known("winner")):
+            continue
+        answers = set(look.frame[name].drop_nulls().cast(pl.String).unique())
+        sides = {value for one in pair for value in look.frame[one].drop_nulls().cast(pl.String).unique()}
+        certain = bool({short, *short.split("_")} & known("winner only")) and len(answers) <= max(
+            5, len(sides) + 2
+        )
+        if answers and (
+            answers <= sides or {value.casefold() for value in answers} <= said("sides") or certain
+        ):
+            return name
+    return None
+
+
+def _preferences(columns: Sequence[str]) -> InputError:
+    return InputError(
+        f"the columns {listed(columns)} hold pairwise preferences (which of two pieces of work is better)",
+        "Raterlens reads scores of single pieces of work: have each of them scored by itself",
+        value=list(columns),
+    )

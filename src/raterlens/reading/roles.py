@@ -10,7 +10,6 @@ from typing import Literal, Self
 
 import polars as pl
 
-from raterlens.base.errors import InputError
 from raterlens.base.text import Option, listed, shortened
 from raterlens.config import COLUMN_ROLES, ReadConfig
 from raterlens.reading.formats.table import Table
@@ -30,7 +29,6 @@ from raterlens.reading.vocabulary import (
     mentions,
     missing_among,
     plain,
-    said,
     stems,
     tier,
     total_pattern,
@@ -693,71 +691,4 @@ def _is_shared(name: str, keys: Sequence[str], look: ColumnSample) -> bool:
         return seen.height == look[name].distinct * seen.select(*student, rater).n_unique()
     return (
         look[name].kind in ("labels", "numbers") and 2 * seen.select(*student, name).n_unique() <= seen.height
-    )
-
-
-_SIDES = (("a", "b"), ("1", "2"), ("left", "right"), ("first", "second"), ("0", "1"), ("x", "y"))
-
-
-def refuse_counts(columns: Sequence[str], look: ColumnSample) -> None:
-    """Raise where rows are counted: "rater1, rater2, n"."""
-    counts = [name for name in columns if plain(name) in known("counts")]
-    others = [name for name in columns if name not in counts]
-    if (
-        len(counts) == 1
-        and len(others) > 1
-        and all(look[name].scored for name in others)
-        and look[counts[0]].distinct > 1
-    ):
-        raise InputError(
-            f"{shortened(counts[0])} counts how often {listed(others)} have the values of a row",
-            "Raterlens reads one row per piece of work: repeat each row as often as it occurs",
-            value=counts[0],
-        )
-
-
-def refuse_preferences(columns: Sequence[str], look: ColumnSample) -> None:
-    """Raise where columns hold two pieces of work and which of them won."""
-    names = {plain(name): name for name in columns}
-    if {"chosen", "rejected"} <= names.keys():
-        raise _preferences([names["chosen"], names["rejected"]])
-    for one, other in _SIDES:
-        for short, name in names.items():
-            stem = re.sub(rf"(^|_){one}($|_)", "", short, count=1)
-            partner = next(
-                (
-                    names[full]
-                    for full in names
-                    if full != short and re.fullmatch(re.escape(short[: -len(one)]) + other, full)
-                ),
-                None,
-            )
-            if partner is None or not short.endswith(one) or (stem and stem not in known("compared")):
-                continue
-            if (winner := _winner([name, partner], names, look)) is not None:
-                raise _preferences([name, partner, winner])
-
-
-def _winner(pair: Sequence[str], names: dict[str, str], look: ColumnSample) -> str | None:
-    """The column that says which of the two is better."""
-    for short, name in names.items():
-        if name in pair or not ({short, *short.split("_")} & known("winner")):
-            continue
-        answers = set(look.frame[name].drop_nulls().cast(pl.String).unique())
-        sides = {value for one in pair for value in look.frame[one].drop_nulls().cast(pl.String).unique()}
-        certain = bool({short, *short.split("_")} & known("winner only")) and len(answers) <= max(
-            5, len(sides) + 2
-        )
-        if answers and (
-            answers <= sides or {value.casefold() for value in answers} <= said("sides") or certain
-        ):
-            return name
-    return None
-
-
-def _preferences(columns: Sequence[str]) -> InputError:
-    return InputError(
-        f"the columns {listed(columns)} hold pairwise preferences (which of two pieces of work is better)",
-        "Raterlens reads scores of single pieces of work: have each of them scored by itself",
-        value=list(columns),
     )

@@ -10,7 +10,7 @@ import polars as pl
 
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
-from raterlens.config import ROW, marker_patterns, pattern_fields
+from raterlens.config import marker_patterns, pattern_fields
 from raterlens.reading.formats.header_rows import JOINT
 from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.read_plan import Finding
@@ -226,18 +226,6 @@ def pairs_to_long(table: Table, pairs: MarkerPairs) -> Table:
 def item_of(pattern: str) -> str:
     """The item of a column of marks, without the part that names the marker."""
     return pattern.replace(N, "").strip(" _-:./()") or pattern
-
-
-def numbered(table: Table) -> Table:
-    """The table with the numbers of its rows as a column."""
-
-    def take(wanted: Sequence[str]) -> Rows:
-        others = [name for name in wanted if name != ROW] or list(table.columns[:1])
-        rows = table.take(others)
-        numbers = pl.int_range(1, rows.frame.height + 1, eager=True).alias(ROW)
-        return replace(rows, frame=rows.frame.with_columns(numbers).select(wanted))
-
-    return replace(table, columns=(*table.columns, ROW), take=take, query=None, large=False)
 
 
 def _joints(names: Sequence[str]) -> list[str]:
