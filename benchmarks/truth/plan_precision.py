@@ -1,6 +1,6 @@
 """Do plans keep their word? `python -m benchmarks.truth.plan_precision [--replications 500]`.
 
-For twenty designs, the standard errors that `rl.plan` expects beside the spread of estimates over simulated exams of
+For twenty-two designs, the standard errors that `rl.plan` expects beside the spread of estimates over simulated exams of
 the very design (interquartile range / 1.349 per rater, averaged over raters), and the expected accuracy of decisions
 beside the share of simulated students who came out on the right side of the cut. Seeded scripts are fitted with their
 definitive mark as a rater of slope 6. At the end, whether the plan orders linking schemes of the same number of
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random import default_rng
 
 import raterlens as rl
-from raterlens.planning.assumed_panel import DEFINITIVE_SLOPE, AssumedPanel, Spreads, stated
+from raterlens.planning.assumed_panel import DEFINITIVE_SLOPE, OUT_OF_100, AssumedPanel, Spreads, stated
 
 LOADS = {f"R{k:02d}": 60 + 18 * k for k in range(12)}
 DESIGNS: dict[str, dict[str, Any]] = {
@@ -45,6 +45,14 @@ DESIGNS: dict[str, dict[str, Any]] = {
     "unequal loads": {"students": 700, "raters": LOADS, "items": 3},
     "unequal loads, ring": {"students": 700, "raters": LOADS, "items": 3, "scheme": "ring"},
     "scores 0 to 3": {"students": 500, "raters": 8, "items": 2, "categories": 4},
+    "marks out of 100": {"students": 200, "raters": 10, "items": 1, "marks": 3, "scale": "continuous"},
+    "marks out of 100, pairs on three items": {
+        "students": 150,
+        "raters": 8,
+        "items": 3,
+        "scale": "continuous",
+        "noise": 6.0,
+    },
     "all mark everything": {"students": 250, "raters": 8, "items": 2, "marks": 8},
 }
 ORDERED: dict[str, dict[str, Any]] = {
@@ -86,7 +94,9 @@ def main() -> None:
 def _compared(name: str, design: dict[str, Any], replications: int, place: int) -> list[float]:
     plan = rl.plan(**design)
     n = plan.raters.height
-    panel = stated(Spreads(), n, plan.n_items, design.get("categories", 2), 0)
+    marks = OUT_OF_100 if "scale" in design else None
+    spreads = Spreads.of("scale" in design, {"noise": design.get("noise")})
+    panel = stated(spreads, n, plan.n_items, design.get("categories", 2), 0, marks)
     runs = [_simulated(plan, panel, [place, run]) for run in range(replications)]
     expected = [plan.severity_se, plan.sharpness_se, plan.kappa_se, plan.ability_se, plan.accuracy]
     raters = np.array([run[0] for run in runs])  # (replications, 3, raters)
@@ -109,8 +119,12 @@ def _simulated(plan: rl.MarkingPlan, panel: AssumedPanel, seed: list[int]) -> tu
     seeded = sorted(set(frame.filter(kind="seeded")["student"]))
     student, rater = student + seeded, rater + ["definitive"] * len(seeded)
     labels = sorted(set(rater))
-    whole = panel.with_definitive()
+    whole, unit = panel.with_definitive(), 1.0 if panel.marks is None else panel.marks.unit
     at = [order.get(label, len(order)) for label in labels]
+    of_scale: dict[str, Any] = {"thresholds": whole.thresholds}
+    if whole.marks is not None:
+        assert whole.own is not None
+        of_scale = {"scale": "continuous", "noise": unit * np.exp(whole.own[at, 0])}
     design = (
         np.repeat(student, items),
         np.repeat(rater, items),
@@ -119,16 +133,21 @@ def _simulated(plan: rl.MarkingPlan, panel: AssumedPanel, seed: list[int]) -> tu
     ability = default_rng([*seed, 5]).standard_normal(len(set(student)))
     drawn = rl.simulate(
         design=design,
-        slope=whole.slope[at],
-        severity=whole.severity[at],
-        difficulty=whole.difficulty,
-        thresholds=whole.thresholds,
+        slope=unit * whole.slope[at],
+        severity=unit * whole.severity[at],
+        difficulty=unit * whole.difficulty,
         ability=ability,
         seed=seed,
+        **of_scale,
     )
     held = rl.Anchors(raters={"definitive": (DEFINITIVE_SLOPE, None)}) if seeded else None
     fit = rl.fit(
-        drawn.ratings, model="gmf", reference="perfect", halo="none", standard_errors=False, anchors=held
+        drawn.ratings,
+        model="gmf",
+        reference="perfect" if panel.marks is None else "max",
+        halo="none",
+        standard_errors=False,
+        anchors=held,
     )
     real = [k for k, label in enumerate(labels) if label in order]
     found = fit.raters.select("eta", "sharpness", "kappa").to_numpy().T[:, real]

@@ -53,16 +53,15 @@ def test_information_of_a_reading_is_that_of_its_predictive_distribution() -> No
     # By finite differences: p_T depends on the reader's own slope, and on an earlier reader's through the posterior.
     panel, _ = estimated(FIT, None)
     state = _State.of(panel, RATINGS)
-    search = _Search(FIT, panel, state)
     student, rater = 0, int(np.flatnonzero(~_MARKED[0])[0])
     earlier = int(np.flatnonzero(_MARKED[0])[0])
-    p, by_slope, by_severity, through = search._gradients_of(student, rater)
+    p, by_slope, by_severity, through = state.gradients_of(student, rater)
 
     def moved(name: str, who: int, step: float) -> np.ndarray:
         values = getattr(panel, name).copy()
         values[who] += step
         other = replace(panel, **{name: values})
-        return _Search(FIT, other, _State.of(other, RATINGS))._gradients_of(student, rater)[0]
+        return _State.of(other, RATINGS).gradients_of(student, rater)[0]
 
     for name, who, found in (
         ("slope", rater, by_slope),

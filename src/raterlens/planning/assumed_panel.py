@@ -1,5 +1,6 @@
 """The panel that a plan assumes, and what one reading by it tells at each ability."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.likelihood.nodes import Nodes
+from raterlens.models.marks import Marks
+from raterlens.models.terms.noise import OWN_NOISE, log_noise
+from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -34,9 +38,13 @@ _WIDEST = 1.5
 _LEVELS = 9
 
 
+OUT_OF_100 = Marks.of(101, 1.0)
+"""The scale of marks that are planned without an earlier fit."""
+
+
 @dataclass(frozen=True)
 class Spreads:
-    """How much raters and items differ, in logits, where no fit says it."""
+    """How much raters and items differ, in logits or in marks, where no fit says it."""
 
     slope: float = 1.5
     slope_spread: float = 0.4
@@ -46,17 +54,29 @@ class Spreads:
     """Spread of each rater's own thresholds around those of all."""
     group_spread: float = 0.7
     """Spread of mean abilities of groups of students."""
+    noise: float = 7.5
+    """Usual standard deviation of a rater's marks around what it expects of a student."""
+    noise_spread: float = 0.2
+    """Spread of its logarithm."""
+
+    @staticmethod
+    def of(marks: bool, given: Mapping[str, float | None]) -> "Spreads":
+        """Those that were given; of marks out of 100, the others are ten times as large as logits."""
+        usual = Spreads(15.0, 4.0, 7.0, 10.0) if marks else Spreads()
+        return replace(usual, **{name: value for name, value in given.items() if value is not None})
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not np.isfinite(value) or value < 0 or (name == "slope" and value == 0):
-                remedy = "give a number above 0" if name == "slope" else "give a number of at least 0"
+            above = name in ("slope", "noise")
+            if not np.isfinite(value) or value < 0 or (above and value == 0):
+                remedy = "give a number above 0" if above else "give a number of at least 0"
                 raise OptionError(Message(Option(name, value)), remedy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AssumedPanel:
-    """Log P(y) = y (a_r t - b_r - delta_i) - sum of the first y thresholds, up to a constant: adjacent categories."""
+    """Log P(y) = y (a_r t - b_r - delta_i) - sum of the first y thresholds, up to a constant: adjacent categories; or
+    y ~ N(a_r t - b_r - delta_i, noise_r^2) for marks, in units of the model."""
 
     slope: Array
     severity: Array
@@ -66,9 +86,12 @@ class AssumedPanel:
     common_slope: bool = False
     """All raters share one slope, which is then one parameter (TFM)."""
     own: Array | None = None
-    """(raters, categories - 1): how far each rater's thresholds are from those of all."""
+    """(raters, categories - 1): how far each rater's thresholds are from those of all; of marks (raters, 1), the
+    logarithm of its noise."""
     own_spread: float = 0.0
-    """Standard deviation of the raters' own thresholds."""
+    """Standard deviation of these."""
+    marks: Marks | None = None
+    """The scale of marks, where they are continuous."""
     means: Array = field(default_factory=lambda: np.zeros(0))
     """Mean abilities of groups of students, which are parameters; none where students are not in groups."""
 
@@ -91,7 +114,9 @@ class AssumedPanel:
 
     @property
     def contrasts(self) -> Array:
-        """(categories - 1, parameters of each rater): of its own thresholds."""
+        """(categories - 1, parameters of each rater): of its own thresholds; of marks, one for its noise."""
+        if self.marks is not None:
+            return np.ones((1, 1))
         return np.zeros((self.steps, 0)) if self.own is None else linalg.helmert(self.steps).T
 
     @property
@@ -100,7 +125,7 @@ class AssumedPanel:
         return len(self.known)
 
     def at(self, block: str) -> Indices:
-        """Places of the parameters that all share, of raters' own thresholds, or of the means of groups."""
+        """Places of the parameters that all share, of raters' own thresholds or noise, or of the means of groups."""
         first = 2 * self.n_raters
         ends = first + np.cumsum([0, self.n_shared, self.n_raters * self.contrasts.shape[1], len(self.means)])
         place = ("shared", "own", "group").index(block)
@@ -108,9 +133,13 @@ class AssumedPanel:
 
     @property
     def known(self) -> Array:
-        """(parameters,): information before any marks, which is that of drawn thresholds."""
-        known = np.zeros(int(2 * self.n_raters + self.n_shared + len(self.at("own")) + len(self.means)))
-        known[self.at("own")] = 1 / max(self.own_spread, 1e-3) ** 2
+        """(parameters, parameters): information before any marks, which is that of drawn thresholds, or of noise drawn
+        around what is usual."""
+        own = self.at("own")
+        size = int(2 * self.n_raters + self.n_shared + len(own) + len(self.means))
+        around = np.eye(len(own)) - (0.0 if self.marks is None else 1 / self.n_raters)
+        known = np.zeros((size, size))
+        known[own[:, None], own] = around / max(self.own_spread, 1e-3) ** 2
         return known
 
     def with_definitive(self) -> "AssumedPanel":
@@ -123,7 +152,9 @@ class AssumedPanel:
         )
 
 
-def stated(spreads: Spreads, n_raters: int, n_items: int, categories: int, seed: int) -> AssumedPanel:
+def stated(
+    spreads: Spreads, n_raters: int, n_items: int, categories: int, seed: int, marks: Marks | None = None
+) -> AssumedPanel:
     """Raters at the quantiles of normal distributions: a typical panel, not one that chance made. Slopes and severities
     are paired at random, and no slope is below a tenth of the usual one."""
     random = default_rng([seed, 1])
@@ -132,14 +163,19 @@ def stated(spreads: Spreads, n_raters: int, n_items: int, categories: int, seed:
         own = spreads.threshold_spread * random.standard_normal((n_raters, categories - 1))
         own -= own.mean(axis=1, keepdims=True)
     slope = spreads.slope + spreads.slope_spread * _quantiles(n_raters)
-    return AssumedPanel(
-        np.maximum(slope, 0.1 * spreads.slope),
-        spreads.severity_spread * _quantiles(n_raters)[order],
-        spreads.difficulty_spread * _quantiles(n_items),
+    unit = 1.0 if marks is None else marks.unit
+    panel = AssumedPanel(
+        np.maximum(slope, 0.1 * spreads.slope) / unit,
+        spreads.severity_spread * _quantiles(n_raters)[order] / unit,
+        spreads.difficulty_spread * _quantiles(n_items) / unit,
         None if categories == 2 else np.linspace(-_WIDEST, _WIDEST, categories - 1)[None],
         own=own,
         own_spread=spreads.threshold_spread,
     )
+    if marks is None:
+        return panel
+    noise = np.log(spreads.noise / unit) + spreads.noise_spread * random.permutation(_quantiles(n_raters))
+    return replace(panel, own=noise[:, None], own_spread=spreads.noise_spread, marks=marks)
 
 
 def means_of_groups(spreads: Spreads, number: int, seed: int) -> Array:
@@ -180,12 +216,22 @@ def estimated(fit: "Result", raters: pl.Series | None) -> tuple[AssumedPanel, pl
         thresholds,
         known.model == "tfm",
     )
-    if (own := known.effects.get("rater threshold")) is not None and own.any():
-        rows = np.where(at[:, None] < 0, 0.0, own[at])
-        spreads = fit.table("spreads")
-        spread = spreads.filter(pl.col("term") == "rater threshold")["spread"].item()
-        panel = replace(panel, own=rows, own_spread=spread)
+    own, usual, term = known.effects.get(RATER_THRESHOLD), 0.0, RATER_THRESHOLD
+    if known.marks is not None:
+        noise = log_noise(known.effects)
+        own, usual, term = noise[:, None], float(np.median(noise)), OWN_NOISE
+    if own is not None and (known.marks is not None or own.any()):
+        rows = np.where(at[:, None] < 0, usual, own[at])
+        panel = replace(panel, own=rows, own_spread=_spread(fit, term), marks=known.marks)
     return panel, raters
+
+
+def _spread(fit: "Result", term: str) -> float:
+    """0 where raters are not told apart."""
+    assert fit.calibration is not None
+    if term not in fit.calibration.effects:
+        return 0.0
+    return float(fit.table("spreads").filter(pl.col("term") == term)["spread"].item())
 
 
 def _quantiles(n: int) -> Array:

@@ -31,6 +31,7 @@ from raterlens.inference.resampling import check_same
 from raterlens.likelihood.nodes import Nodes
 from raterlens.planning.assignment import People, forbidden_pairs, raters_of
 from raterlens.planning.assumed_panel import AssumedPanel, ReadingTables, estimated, reading_tables
+from raterlens.planning.normal_marks import MarkState
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -111,7 +112,8 @@ def next_marks(
     people = People(ratings.raters.cast(pl.String))
     students = People(ratings.students.cast(pl.String))
     left = _capacity(capacity, people, budget)
-    state = _State.of(panel, with_scores(ratings, known.scores))
+    kind: type[_State] | type[MarkState] = _State if panel.marks is None else MarkState
+    state = kind.of(panel, with_scores(ratings, known.scores))
     allowed = ~state.marked
     pairs = forbidden_pairs(forbidden, students, people)
     allowed[pairs[:, 0], pairs[:, 1]] = False
@@ -175,11 +177,43 @@ class _State:
         posterior = np.exp(log - log.max(axis=1, keepdims=True))
         return _State(tables, times > 0, sums, posterior / posterior.sum(axis=1, keepdims=True))
 
+    def gradients(self, students: Indices) -> tuple[Array, Array, Array, Array]:
+        """For some students and every reader: p (students, raters, sums), its derivative by own slope and severity,
+        and by those of earlier readers (students, 2 raters, raters, sums)."""
+        tables, n = self.tables, self.marked.shape[1]
+        t, posterior = tables.nodes.points, self.posterior[students]
+        chance = np.exp(tables.log_chance)  # (raters, sums, Q)
+        n_sums = chance.shape[1]
+        away = np.arange(n_sums)[:, None] - tables.score[:, None]  # (raters, sums, Q)
+        flat = chance.reshape(n * n_sums, -1).T
+        p = (posterior @ flat).reshape(-1, n, n_sums)
+        by_slope = (posterior @ (chance * away * t).reshape(n * n_sums, -1).T).reshape(p.shape)
+        by_severity = -(posterior @ (chance * away).reshape(n * n_sums, -1).T).reshape(p.shape)
+        seen, sums = self.marked[students], self.sums[students]
+        scores = np.concatenate(
+            [sums[..., None] * t - t * tables.score, np.broadcast_to(tables.score, (len(seen), n, len(t)))],
+            axis=1,
+        )
+        scores = scores - np.einsum("npq,nq->np", scores, posterior)[..., None]
+        scores *= np.concatenate([seen, seen], axis=1)[..., None] * posterior[:, None]
+        through = (scores @ flat).reshape(-1, 2 * n, n, n_sums)
+        return p, by_slope, by_severity, through
+
+    def gradients_of(self, student: int, rater: int) -> tuple[Array, Array, Array, Array]:
+        """The same for one reading: p (sums,), by own slope and severity, and (2 raters, sums)."""
+        tables = self.tables
+        t, posterior = tables.nodes.points, self.posterior[student]
+        chance = np.exp(tables.log_chance[rater]) * posterior
+        away = np.arange(len(chance))[:, None] - tables.score[rater]
+        scores = np.concatenate([self.sums[student][:, None] * t - t * tables.score, tables.score])
+        scores = scores - (scores @ posterior)[:, None]
+        return chance.sum(axis=1), (chance * away) @ t, -(chance * away).sum(axis=1), scores @ chance.T
+
 
 class _Search:
     """The covariance of slopes and severities as marks are added."""
 
-    def __init__(self, fit: "Result", panel: AssumedPanel, state: _State) -> None:
+    def __init__(self, fit: "Result", panel: AssumedPanel, state: _State | MarkState) -> None:
         assert fit.calibration is not None
         assert fit.calibration.covariance is not None
         self.n, self.state = panel.n_raters, state
@@ -196,31 +230,9 @@ class _Search:
         scale = np.sqrt(2 * np.maximum(self.errors(), 1e-9))
         return np.asarray(self.slopes @ self.covariance / scale[:, None])
 
-    def _gradients(self, students: Indices) -> tuple[Array, Array, Array, Array]:
-        """For some students and every reader: p (students, raters, sums), its derivative by own slope and severity,
-        and by those of earlier readers (students, 2 raters, raters, sums)."""
-        state, tables, n = self.state, self.state.tables, self.n
-        t, posterior = tables.nodes.points, state.posterior[students]
-        chance = np.exp(tables.log_chance)  # (raters, sums, Q)
-        n_sums = chance.shape[1]
-        away = np.arange(n_sums)[:, None] - tables.score[:, None]  # (raters, sums, Q)
-        flat = chance.reshape(n * n_sums, -1).T
-        p = (posterior @ flat).reshape(-1, n, n_sums)
-        by_slope = (posterior @ (chance * away * t).reshape(n * n_sums, -1).T).reshape(p.shape)
-        by_severity = -(posterior @ (chance * away).reshape(n * n_sums, -1).T).reshape(p.shape)
-        seen, sums = state.marked[students], state.sums[students]
-        scores = np.concatenate(
-            [sums[..., None] * t - t * tables.score, np.broadcast_to(tables.score, (len(seen), n, len(t)))],
-            axis=1,
-        )
-        scores = scores - np.einsum("npq,nq->np", scores, posterior)[..., None]
-        scores *= np.concatenate([seen, seen], axis=1)[..., None] * posterior[:, None]
-        through = (scores @ flat).reshape(-1, 2 * n, n, n_sums)
-        return p, by_slope, by_severity, through
-
     def bounds(self, students: Indices) -> Array:
         """(students, raters): gains to first order, which no exact gain exceeds."""
-        p, by_slope, by_severity, through = self._gradients(students)
+        p, by_slope, by_severity, through = self.state.gradients(students)
         levers, n = self._levers(), self.n
         moved = np.einsum("kp,nprs->nkrs", levers, through, optimize=True)
         moved += levers[:, :n][None, :, :, None] * by_slope[:, None]
@@ -259,7 +271,7 @@ class _Search:
 
     def _exact(self, student: int, rater: int) -> tuple[float, Array]:
         """The gain of a reading, and what the covariance falls by."""
-        p, by_slope, by_severity, through = self._gradients_of(student, rater)
+        p, by_slope, by_severity, through = self.state.gradients_of(student, rater)
         at = np.flatnonzero(np.tile(self.state.marked[student], 2))
         own = [rater, self.n + rater]
         local = np.concatenate([at, own])
@@ -270,16 +282,6 @@ class _Search:
         fallen = across @ inner @ across.T
         less = np.einsum("kp,ps,ks->k", self.slopes, fallen, self.slopes)
         return float(np.sum(less / (2 * np.maximum(self.errors(), 1e-9)))), fallen
-
-    def _gradients_of(self, student: int, rater: int) -> tuple[Array, Array, Array, Array]:
-        """The same for one reading: p (sums,), by own slope and severity, and (2 raters, sums)."""
-        state, tables = self.state, self.state.tables
-        t, posterior = tables.nodes.points, state.posterior[student]
-        chance = np.exp(tables.log_chance[rater]) * posterior
-        away = np.arange(len(chance))[:, None] - tables.score[rater]
-        scores = np.concatenate([state.sums[student][:, None] * t - t * tables.score, tables.score])
-        scores = scores - (scores @ posterior)[:, None]
-        return chance.sum(axis=1), (chance * away) @ t, -(chance * away).sum(axis=1), scores @ chance.T
 
 
 def _kappa_slopes(fit: "Result") -> Array:

@@ -12,7 +12,7 @@ from numpy.random import default_rng
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted, number
-from raterlens.capability.yardstick import PERFECT, Reference
+from raterlens.capability.yardstick import MAX, PERFECT, Reference
 from raterlens.config.option_fields import check_whole
 from raterlens.planning.assignment import (
     KINDS,
@@ -27,7 +27,14 @@ from raterlens.planning.assignment import (
     raters_of,
     students_of,
 )
-from raterlens.planning.assumed_panel import AssumedPanel, Spreads, estimated, means_of_groups, stated
+from raterlens.planning.assumed_panel import (
+    OUT_OF_100,
+    AssumedPanel,
+    Spreads,
+    estimated,
+    means_of_groups,
+    stated,
+)
 from raterlens.planning.precision import Precision, precision
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import written
@@ -63,6 +70,8 @@ class MarkingPlan:
     n_students: int
     n_items: int
     n_groups: int = 0
+    unit: str = ""
+    """Unit of severities: marks, or log-odds of marks that are probabilities; logits where this is empty"""
     reached: bool | None = None
     """Whether the design reaches the targets; None where there were none"""
 
@@ -119,8 +128,8 @@ class MarkingPlan:
         found = [
             f"{counted(self.n_students, 'student')}, {counted(len(n), 'rater')}: {'; '.join(links)}.",
             f"{self.readings:,} readings, {n.min():,} to {n.max():,} per rater.",
-            "Expected standard errors, on average over raters: "
-            f"severity {number(self.severity_se)}, sharpness {number(self.sharpness_se, 3)}, "
+            f"Expected standard errors, on average over raters: severity {number(self.severity_se)}"
+            f"{self.unit and f' {self.unit}'}, sharpness {number(self.sharpness_se, 3)}, "
             f"kappa {number(self.kappa_se, 3)}; of abilities {number(self.ability_se)}.",
             f"{self.accuracy:.1%} of students are put on the right side of an ability of {self.cut:g}.",
         ]
@@ -181,15 +190,18 @@ def plan(
     crossed: float = 0.3,
     forbidden: Any = None,
     fit: "Result | None" = None,
-    slope: float = 1.5,
-    slope_spread: float = 0.4,
-    severity_spread: float = 0.7,
-    difficulty_spread: float = 1.0,
+    slope: float | None = None,
+    slope_spread: float | None = None,
+    severity_spread: float | None = None,
+    difficulty_spread: float | None = None,
     threshold_spread: float = 0.0,
     group_spread: float = 0.7,
     categories: int = 2,
+    scale: str = "rating scale",
+    noise: float | None = None,
+    noise_spread: float | None = None,
     cut: float = 0.0,
-    reference: Reference = PERFECT,
+    reference: Reference | None = None,
     target_se: float | None = None,
     target_severity_se: float | None = None,
     target_accuracy: float | None = None,
@@ -225,25 +237,33 @@ def plan(
     forbidden
         Who may not mark whom: pairs (student, rater), or a dataframe or the path of a table with these columns.
     fit
-        An earlier fit (`gmf` or `tfm`, logit link) whose raters and items are reckoned with. Without it, raters and
-        items at the quantiles of normal distributions:
+        An earlier fit (`gmf` or `tfm`, logit link, or of marks) whose raters and items are reckoned with. Without it,
+        raters and items at the quantiles of normal distributions:
     slope, slope_spread, severity_spread, difficulty_spread
-        Mean and standard deviation of the raters' slopes, standard deviations of severities and difficulties.
+        Mean and standard deviation of the raters' slopes, standard deviations of severities and difficulties: 1.5, 0.4,
+        0.7 and 1 by default; of marks 15, 4, 7 and 10.
     threshold_spread
         With more than two scores, standard deviation of each rater's own thresholds around those of all.
     group_spread
         With groups, standard deviation of their mean abilities; that of students within a group is 1.
     categories
         Scores that an item can get; 2 is pass or fail.
+    scale
+        `rating scale`, with these categories, or `continuous`: marks out of 100, with slopes, severities and
+        difficulties in marks.
+    noise, noise_spread
+        Of marks, the usual standard deviation of a rater's marks around what it expects of a student (7.5), and the
+        standard deviation of its logarithm among raters (0.2).
     cut
         The ability that divides pass from fail, for the accuracy of decisions; 0 is the average student.
     reference
-        The yardstick of kappa. A rater without noise by default: who will be the sharpest rater is not known yet.
+        The yardstick of kappa. A rater without noise by default: who will be the sharpest rater is not known yet. Of
+        marks, the rater whose marks follow ability most steeply.
     target_se, target_accuracy
         Find the cheapest design (by readings: `marks` and `common` are then what is searched for, with groups
         `crossed`) whose mean standard error of kappa is at most, and whose accuracy is at least, this.
     target_severity_se
-        The same for the mean standard error of severities, in logits.
+        The same for the mean standard error of severities, in logits, or in marks.
     seed
         The same seed gives the same assignment.
 
@@ -268,9 +288,26 @@ def plan(
     >>> schools = rl.plan(students=400, raters=10, items=4, marks=1, groups=5, target_severity_se=0.25)
     >>> schools.reached, 0 < schools.scheme.crossed < 1
     (True, True)
+
+    Marks out of 100: how many have to be given twice, to know severities to a mark?
+
+    >>> marks = rl.plan(students=400, raters=8, scale="continuous", noise=6, target_severity_se=1.0)
+    >>> marks.reached, marks.severity_se <= 1
+    (True, True)
     """
     choose("scheme", scheme, SCHEMES)
-    spreads = Spreads(slope, slope_spread, severity_spread, difficulty_spread, threshold_spread, group_spread)
+    in_marks = choose("scale", scale, ("rating scale", "continuous")) == "continuous"
+    given = {
+        "slope": slope,
+        "slope_spread": slope_spread,
+        "severity_spread": severity_spread,
+        "difficulty_spread": difficulty_spread,
+        "threshold_spread": threshold_spread,
+        "group_spread": group_spread,
+        "noise": noise,
+        "noise_spread": noise_spread,
+    }
+    spreads = Spreads.of(in_marks, given)
     target = _Target(target_se, target_severity_se, target_accuracy)
     _check_targets(target, cut)
     who, whom = raters_of(raters, fit), students_of(students)
@@ -279,17 +316,27 @@ def plan(
     if items is not None:
         check_whole("items", items, 1)
     if fit is None:
-        panel = stated(spreads, len(who.labels), items or 1, categories, seed)
+        marks_of = OUT_OF_100 if in_marks else None
+        panel = stated(spreads, len(who.labels), items or 1, categories, seed, marks_of)
     else:
         panel, _ = estimated(fit, who.labels)
         if items not in (None, panel.n_items):
             what = f"items is {items}, and the earlier fit has {panel.n_items}"
             raise OptionError(what, "leave it out", value=items, option="items")
+    unfit: dict[str, Any] = {"noise": noise, "noise_spread": noise_spread}
+    if panel.marks is not None:
+        unfit = {"threshold_spread": threshold_spread, "seeded": seeded}
+        unfit |= {
+            "categories": categories > 2 and categories,
+            "reference": reference == PERFECT and reference,
+        }
+    _check_scale(panel.marks is not None, unfit)
+    yardstick = reference or (PERFECT if panel.marks is None else MAX)
     wanted = Scheme(scheme, float(marks), common, seeded, team or int(np.ceil(marks)) + 1, crossed)
     pairs, of = forbidden_pairs(forbidden, whom, who), groups_of(groups, whom, who)
     if of is not None:
         panel = replace(panel, means=means_of_groups(spreads, len(of.names), seed))
-    task = _Task(whom, who, panel, wanted, pairs, of, cut, reference, seed)
+    task = _Task(whom, who, panel, wanted, pairs, of, cut, yardstick, seed)
     task.check()
     if target == _Target():
         return task.planned(wanted)
@@ -361,8 +408,10 @@ class _Task:
             }
         )
         number = 0 if groups is None else len(groups.names)
+        marks = self.panel.marks
+        unit = "" if marks is None else "log-odds" if marks.probabilities else "marks"
         sizes = n, self.panel.n_items, number
-        return MarkingPlan(scheme, assignment, raters, found.ability, found.accuracy, self.cut, *sizes)
+        return MarkingPlan(scheme, assignment, raters, found.ability, found.accuracy, self.cut, *sizes, unit)
 
     def precision(self, work: Assignment, scheme: Scheme, most: int | None) -> Precision:
         n = len(self.students.labels)
@@ -452,6 +501,15 @@ def _cheapest(task: _Task, target: _Target) -> MarkingPlan:
     while not target.reached(exact) and exact.scheme.marks < r:
         exact = task.planned(replace(exact.scheme, marks=min(exact.scheme.marks + _FINEST, r), team=r))
     return replace(exact, reached=target.reached(exact))
+
+
+def _check_scale(in_marks: bool, unfit: Mapping[str, object]) -> None:
+    """Raise where something is given that has no place on this scale."""
+    scale = Option("scale", "continuous" if in_marks else "rating scale")
+    for name, value in unfit.items():
+        if value:
+            what = Message(Option(name, value), " does not go with ", scale)
+            raise OptionError(what, "leave out one of them", option=name)
 
 
 def _check_targets(target: _Target, cut: float) -> None:

@@ -16,7 +16,11 @@ from raterlens.inference.measurement import measured
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import Redundancy
+from raterlens.models.marks import Marks
+from raterlens.models.terms.noise import NOISE
+from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.planning.assumed_panel import AssumedPanel, ReadingTables, reading_tables, sum_variance
+from raterlens.planning.normal_marks import told_by_marks
 
 # ------------------------------------------------------------------------------------------ expected information
 
@@ -107,7 +111,8 @@ def design_information(
     """Information of readings: codes of the student and the rater of each, and of the group of each student. With
     `most`, from that many of the distinct sets of raters of each size, which stand for all: good enough for averages
     over raters."""
-    found, matrix = [], np.diag(panel.known)
+    found, matrix = [], panel.known
+    told = _told_by_scores if panel.marks is None else told_by_marks
     nowhere = np.zeros(int(student.max()) + 1, np.int64)
     of_student = nowhere if group is None else group
     for mean in np.unique(panel.means) if len(panel.means) else (0.0,):
@@ -123,14 +128,7 @@ def design_information(
                 kept = default_rng(len(raters)).permutation(len(raters))[:most]
                 raters, group_of = raters[kept], group_of[kept]
                 times = times[kept] * times.sum() / times[kept].sum()
-            tables = reading_tables(shifted, _nodes(shifted, raters, cut - mean))
-            parts = []
-            for rows in _blocks(tables, raters):
-                outcomes = _outcomes(tables, panel.slope, raters[rows])
-                parts.append(_reckoned(tables, raters[rows], outcomes, cut - mean))
-            information, variance, moved, drift, accuracy = (
-                np.concatenate([part[k] for part in parts]) for k in range(5)
-            )
+            information, variance, moved, drift, accuracy = told(shifted, raters, cut - mean)
             if len(panel.means):
                 information, moved = _with_means(panel.slope[raters], mean, information, moved, drift)
             pattern = Pattern(raters, group_of, times, variance, moved, accuracy)
@@ -138,6 +136,16 @@ def design_information(
             np.add.at(matrix, (local[:, :, None], local[:, None, :]), times[:, None, None] * information)
             found.append(pattern)
     return DesignInformation(matrix, tuple(found))
+
+
+def _told_by_scores(panel: AssumedPanel, raters: NDArray[np.int64], cut: float) -> tuple[Array, ...]:
+    """Results of `_reckoned` for these sets of raters."""
+    tables = reading_tables(panel, _nodes(panel, raters, cut))
+    parts = []
+    for rows in _blocks(tables, raters):
+        outcomes = _outcomes(tables, panel.slope, raters[rows])
+        parts.append(_reckoned(tables, raters[rows], outcomes, cut))
+    return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
 
 def _with_means(
@@ -422,19 +430,25 @@ def _rater_errors(panel: AssumedPanel, spread: Array, n: int, reference: Referen
     total, items = panel.n_raters, panel.n_items
     kept = np.concatenate([np.arange(n), total + np.arange(n), 2 * total + np.arange(items)])
     effects = {"slope": panel.slope[:n], "severity": panel.severity[:n], "difficulty": panel.difficulty}
+    scale, marks = "partial credit", panel.marks or Marks.of(panel.steps + 1, 1.0)
+    if panel.marks is not None:
+        scale = "continuous"
+    elif panel.thresholds is None or len(panel.thresholds) == 1:
+        scale = "rating scale"
     if panel.thresholds is not None:
         effects["threshold"] = panel.thresholds
     curves = None
     if panel.own is not None:
-        effects["rater threshold"] = panel.own[:n]
+        effects |= {RATER_THRESHOLD: panel.own[:n]} if panel.marks is None else {NOISE: panel.own[:n, 0]}
         contrasts = panel.at("own").reshape(total, -1)[:n]
         of_rater = np.concatenate([np.arange(n)[:, None], total + np.arange(n)[:, None], contrasts], axis=1)
         curves = spread[of_rater[:, :, None], of_rater[:, None]]
     calibration = Calibration(
         model="gmf",
         link="logit",
-        scale="rating scale" if panel.thresholds is None or len(panel.thresholds) == 1 else "partial credit",
-        scores=tuple(range(panel.steps + 1)),
+        scale=scale,
+        scores=tuple(range(marks.n_categories)),
+        score_step=marks.step,
         labels={
             "rater": pl.Series([str(code) for code in range(n)]),
             "item": pl.Series([str(code) for code in range(items)]),
@@ -447,7 +461,7 @@ def _rater_errors(panel: AssumedPanel, spread: Array, n: int, reference: Referen
     )
     where = measured(calibration, Yardstick(reference), np.zeros(1), np.ones(1))
     found = where.raters(with_intervals=False)
-    return np.stack([found.eta_se, found.sharpness_se, found.kappa_se])
+    return np.stack([calibration.unit * found.eta_se, found.sharpness_se, found.kappa_se])
 
 
 def _students(panel: AssumedPanel, found: DesignInformation, spread: Array, n: int) -> tuple[float, float]:

@@ -40,6 +40,18 @@ def test_marks_out_of_100_and_their_truth(tmp_path: Path) -> None:
     assert pl.read_csv(truth)["noise"].to_numpy() == pytest.approx(drawn.truth.noise)
 
 
+def test_marks_are_planned_in_marks_and_need_no_perfect_rater(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    assert main(["plan", "--scale", "continuous", "--noise", "6", "--target-severity-se", "1.5"]) == 0
+    assert " marks, sharpness 0.0" in capsys.readouterr().out
+    rl.simulate(
+        scale="continuous", students=60, raters=4, items=1, raters_per_student=2
+    ).ratings.table().write_csv(tmp_path / "marks.csv")
+    assert main(["next", str(tmp_path / "marks.csv"), "--budget", "3"]) == 0
+    assert "3 readings" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [

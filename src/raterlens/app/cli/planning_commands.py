@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SIMULATED = [name for name, spec in MODELS.items() if getattr(spec, "ability", True)]
 """Models whose ratings depend on an ability."""
 SCHEMES = ("random", "ring", "blocks")
+PLANNED_SCALES = ("rating scale", "continuous")
 SHOWN = 10
 """Readings that `next` lists on the screen."""
 # Thresholds of simulated scores lie between minus this and this, in logits.
@@ -170,10 +171,10 @@ class Assumptions:
     """Assumptions about raters and items."""
 
     fit: Path | None = option(None, "Earlier fit.json whose raters and items are assumed.")
-    slope: float = option(1.5, "Raters' mean slope, without --fit.")
-    slope_spread: float = option(0.4, "Standard deviation of slopes.")
-    severity_spread: float = option(0.7, "Standard deviation of severities.")
-    difficulty_spread: float = option(1.0, "Standard deviation of difficulties.")
+    slope: float | None = option(None, "Raters' mean slope, without --fit: 1.5 by default; of marks 15.")
+    slope_spread: float | None = option(None, "Standard deviation of slopes: 0.4; of marks 4.")
+    severity_spread: float | None = option(None, "Standard deviation of severities: 0.7; of marks 7.")
+    difficulty_spread: float | None = option(None, "Standard deviation of difficulties: 1; of marks 10.")
     threshold_spread: float = option(
         0.0, "With several categories: standard deviation of each rater's own thresholds around those of all."
     )
@@ -181,6 +182,11 @@ class Assumptions:
         0.7, "With groups: standard deviation of their mean abilities; 1 within them."
     )
     categories: int = option(2, "Scores that an item can get; 2 is pass or fail.")
+    scale: str = option("rating scale", f"{one_of(PLANNED_SCALES)}: marks out of 100.")
+    noise: float | None = option(
+        None, "Of marks, their standard deviation around what a rater expects of a student: 7.5."
+    )
+    noise_spread: float | None = option(None, "Of its logarithm among raters: 0.2.")
     cut: float = option(0.0, "Passing ability; 0 is the average student.")
 
 
@@ -193,7 +199,9 @@ class TargetPrecision:
         None,
         "Highest mean standard error of kappa: finds marks and common students, with groups the share crossed.",
     )
-    target_severity_se: float | None = option(None, "Highest mean standard error of severities, in logits.")
+    target_severity_se: float | None = option(
+        None, "Highest mean standard error of severities, in logits, or in marks."
+    )
     target_accuracy: float | None = option(None, "Lowest share of students on the right side of the cut.")
 
 
@@ -273,7 +281,7 @@ def next(
     request = Request(
         file=str(file),
         read=read_config(columns),
-        fit=FitConfig(model="gmf", reference="perfect", halo="none"),
+        fit=FitConfig(model="gmf", halo="none"),
     )
     # heavy, so not before it is needed
     from raterlens.fitting.api import load
@@ -284,6 +292,8 @@ def next(
 
     run = Run()
     ratings, config, _ = read_request(request, run)
+    if not ratings.on_fine_scale:  # marks have no perfect rater to be compared with
+        config = config.changed(reference="perfect")
     known = fit_with_assumptions(ratings, config, run) if fit is None else load(fit)
     limit: Any = int(capacity) if capacity is not None and capacity.isdigit() else capacity
     found = next_marks(known, ratings, budget, capacity=limit, forbidden=forbidden, floor=floor)
