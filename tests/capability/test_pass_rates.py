@@ -80,3 +80,17 @@ def test_steep_slopes_are_averaged_over_what_lies_beyond_the_nodes(slope):
                 epsabs=1e-13,
             )
             np.testing.assert_allclose(found[k, place], wanted, atol=1e-10)
+
+
+def test_flat_and_steep_slopes_stand_side_by_side_in_a_row():
+    """A slope of 0 takes no part in the rule of the steep ones, which divides by slopes."""
+    grid, link = Grid(0.05, -38.0, 38.0), get_link("logit")
+
+    def passes(s, rows):
+        return np.exp(link.log_pass(s))[None]
+
+    found = averages(passes, np.array([[0.0, 40.0, 0.5]]), np.array([[0.3, 0.3, -1.0]]), grid, own=True)
+    wanted = [
+        average(lambda t, a=a, e=e: special.expit(a * t - e)) for a, e in ((0, 0.3), (40, 0.3), (0.5, -1))
+    ]
+    assert found[0, 0, 0] == pytest.approx(wanted, abs=1e-9)

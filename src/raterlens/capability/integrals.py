@@ -159,7 +159,8 @@ def _of_rows(functions: Functions, rows: Indices, a: Array, eta: Array, grid: Gr
         )
         steep &= ~many
     for block in blocks(np.flatnonzero(steep.any(axis=1)), len(x) * a.shape[1]):
-        found = _in_predictor(tables if len(tables) == 1 else tables[block], x, a[block], eta[block], order)
+        own, at_least = tables if len(tables) == 1 else tables[block], np.maximum(a[block], grid.steep)
+        found = _in_predictor(own, x, at_least, eta[block], order)
         out[:, :, block] = np.where(steep[block], found, out[:, :, block])
     flat, (t, weight) = a <= grid.steep, _ability_nodes(grid)
     weights = np.stack([weight * t**k for k in range(order + 1)])
