@@ -87,10 +87,10 @@ def methods(verdicts: Verdicts) -> dict[str, dict[str, Any]]:
     measured = measure_judges(truth)
     found["raterlens"] = {
         "p": truth.probability,
-        "accuracy": measured.accuracy.value,
-        "J": measured.capability.value,
-        "accuracy interval": (measured.accuracy.low, measured.accuracy.high),
-        "J interval": (measured.capability.low, measured.capability.high),
+        "accuracy": measured["accuracy"].value,
+        "J": measured["capability"].value,
+        "accuracy interval": (measured["accuracy"].low, measured["accuracy"].high),
+        "J interval": (measured["capability"].low, measured["capability"].high),
     }
     n, k = (np.asarray(matrix.sum(axis=1)) for matrix in (verdicts.judged, verdicts.passes))
     found["majority"] = {"p": (k + 0.5) / (n + 1)}

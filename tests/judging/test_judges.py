@@ -35,11 +35,13 @@ def test_measures_where_all_is_known_are_shares_with_two_pseudo_verdicts():
     passes = verdicts.passes.toarray()
     right = (passes == truth[:, None]).sum(axis=0)
     mean = (right.sum() + 0.5) / (300 * 5 + 1)
-    np.testing.assert_allclose(found.accuracy.value, (right + 2 * mean) / 302)
+    np.testing.assert_allclose(found["accuracy"].value, (right + 2 * mean) / 302)
     good = truth == 1
-    np.testing.assert_allclose(found.sensitivity.value, passes[good].mean(axis=0), atol=0.01)
-    np.testing.assert_allclose(found.specificity.value, 1 - passes[~good].mean(axis=0), atol=0.01)
-    np.testing.assert_allclose(found.capability.value, found.sensitivity.value + found.specificity.value - 1)
+    np.testing.assert_allclose(found["sensitivity"].value, passes[good].mean(axis=0), atol=0.01)
+    np.testing.assert_allclose(found["specificity"].value, 1 - passes[~good].mean(axis=0), atol=0.01)
+    np.testing.assert_allclose(
+        found["capability"].value, found["sensitivity"].value + found["specificity"].value - 1
+    )
 
 
 def test_intervals_hold_the_true_rates():
@@ -48,8 +50,8 @@ def test_intervals_hold_the_true_rates():
         verdicts, _ = panel(n=400, seed=seed)
         found = measure_judges(estimate_truth(verdicts))
         j = np.array([0.7, 0.7, 0.4, 0.45, 0.5])
-        inside.append((found.capability.low <= j) & (j <= found.capability.high))
-        assert (found.capability.low < found.capability.value).all()
+        inside.append((found["capability"].low <= j) & (j <= found["capability"].high))
+        assert (found["capability"].low < found["capability"].value).all()
     assert np.mean(inside) >= 0.85
 
 

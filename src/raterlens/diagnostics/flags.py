@@ -1,6 +1,6 @@
 """From measured effects to flags, of raters, of items and of the whole panel."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,91 @@ _SCHEMA = {"rater": pl.String, "effect": pl.String, **dict.fromkeys(_NUMBERS, pl
 _SCHEMA |= {"evidence": pl.String, "next_step": pl.String}
 
 
+_SAID = {
+    "reversed": (
+        "scores fall where the other raters see better work: {percent:.0f} % of the typical response",
+        "check that the scores were recorded the right way round; if so, leave these ratings out for now",
+    ),
+    "random": (
+        "scores have no clear relation to what other raters see in the work: {positive:.0f} % of the typical response, "
+        "at most {top:.0f} %",
+        "check that scores belong to the right students; then train on benchmark work before going on",
+    ),
+    "alternating": (
+        "successive ratings tend to be opposite, whatever the work (correlation {size:.2f})",
+        "ask how these ratings were made: scores that alternate, or follow the order shown, are not judgements",
+    ),
+    "inconsistent": (
+        "ratings are {off:.0f} % noisier than the model expects (infit {size:.2f})",
+        "review this rater's unexpected ratings together, and agree on the criteria",
+    ),
+    "central": (
+        "favours the middle of the scale: the odds of these scores are {odds} those of the other raters",
+        "show work that clearly deserves the ends of the scale, and ask for the full scale to be used",
+    ),
+    "extreme": (
+        "favours the ends of the scale: the odds of these scores are {odds} those of the other raters",
+        "show work that clearly deserves the middle of the scale, and ask for the full scale to be used",
+    ),
+    "halo": (
+        "scores of the same student correlate more than ability explains: residual correlation {size:.2f}",
+        "have each item marked across all students before the next, so that one impression does not carry over; "
+        "intervals {allow} for it",
+    ),
+    "noisy": (
+        "scores are {off:.0f} % noisier than the model expects (infit {size:.2f})",
+        "check that its description asks for the same thing as the others'",
+    ),
+    "predictable": (
+        "scores are {off:.0f} % more predictable than the model expects (infit {size:.2f})",
+        "check that it is not scored by the impression of the whole",
+    ),
+    "flat": (
+        "tells students apart less clearly than the other items: a slope of {size:.2f} where theirs is 1",
+        "rewrite its description, or leave it out of the total",
+    ),
+    "steep": (
+        "tells students apart more clearly than the other items: a slope of {size:.2f} where theirs is 1",
+        "it carries the result: check its weight",
+    ),
+}
+"""Evidence and next step of each effect that is measured by one number."""
+_ALLOW = {True: "allow", False: "do not allow"}
+
+
+class _Measured(NamedTuple):
+    """One effect of each rater or item: its size with the standard error, and p, adjusted where many are looked at."""
+
+    labels: pl.Series
+    size: Array
+    se: Array
+    p: Array
+
+    def flags(self, effect: str, chosen: NDArray[np.bool_], *, allowed_for: bool = False) -> Iterator[Flag]:
+        """Flags of those chosen, as `_SAID` words them. `allowed_for`: intervals allow for halo."""
+        evidence, step = _SAID[effect]
+        for one in np.flatnonzero(chosen).tolist():
+            size, low, high = _interval(self.size[one], self.se[one])
+            said = evidence.format(
+                size=size,
+                percent=100 * size,
+                positive=100 * max(size, 0.0),
+                top=100 * high,
+                off=100 * abs(size - 1),
+                odds=_times(abs(size)),
+            )
+            yield Flag(
+                effect,
+                said,
+                step.format(allow=_ALLOW[allowed_for]),
+                self.labels[one],
+                size,
+                low,
+                high,
+                float(self.p[one]),
+            )
+
+
 def flags(
     raters: pl.DataFrame,
     effects: pl.DataFrame,
@@ -80,163 +165,72 @@ def flags(
     the model, for marks on a fine scale; `allowed_for`: intervals allow for halo; `use`: how each rater uses the
     scale, in words, where the model says."""
     measured = pl.concat([raters.select("infit", "infit_z"), effects], how="horizontal")
-    labels = raters["rater"].cast(pl.String).to_list()
-    gravest = [*_alternating(labels, measured), *_reversed(labels, measured)]
-    known = {flag.rater for flag in gravest}
-    gravest += [flag for flag in _random(labels, measured) if flag.rater not in known]
-    known |= {flag.rater for flag in gravest}
+    labels = raters["rater"].cast(pl.String)
+    found: dict[str, Flag] = {}
+    for flag in _grave(labels, measured):
+        found.setdefault(flag.rater, flag)
     others = [
-        *_inconsistent(labels, measured),
-        *_central(labels, measured),
+        *_usual(labels, measured, allowed_for),
         *_using(labels, use),
-        *_halo(labels, measured, allowed_for),
         *(flag for name, table in interactions.items() for flag in _biased(name, table, unit, marks)),
         *(() if changes is None else (*_drifting(changes, unit, marks), *_changing(changes))),
     ]
-    rows = [*gravest, *(flag for flag in others if flag.rater not in known)]
-    return _table(rows)
+    return _table([*found.values(), *(flag for flag in others if flag.rater not in found)])
 
 
 def _table(rows: Sequence[Flag]) -> pl.DataFrame:
     return pl.DataFrame([flag._asdict() for flag in rows], schema=_SCHEMA)
 
 
-Say = Callable[[float, float], tuple[str, str, str]]
-"""Effect, evidence and next step of a size with its standard error."""
-
-
-def _of_each(
-    labels: Sequence[str] | pl.Series, chosen: NDArray[np.bool_], size: Array, se: Array, p: Array, say: Say
-) -> Iterator[Flag]:
-    for r in np.flatnonzero(chosen).tolist():
-        yield Flag(*say(size[r], se[r]), labels[r], *_interval(size[r], se[r]), float(p[r]))
-
-
-def _reversed(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
-    size, se = _columns(measured, "responsiveness", "responsiveness_se")
-    p = adjusted(special.ndtr(size / se))
-
-    def say(size: float, _: float) -> tuple[str, str, str]:
-        return (
-            "reversed",
-            f"scores fall where the other raters see better work: {100 * size:.0f} % of the typical response",
-            "check that the scores were recorded the right way round; if so, leave these ratings out for now",
-        )
-
-    return _of_each(labels, (p <= LEVEL) & (size < 0), size, se, p, say)
-
-
-def _random(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
-    size, se = _columns(measured, "responsiveness", "responsiveness_se")
-    # Against two thirds of the typical response, from which an average rater is far: no need to adjust.
-    p = special.ndtr((size - MATTERS["random"]) / se)
-
-    def say(size: float, se: float) -> tuple[str, str, str]:
-        return (
-            "random",
-            f"scores have no clear relation to what other raters see in the work: {100 * max(size, 0):.0f} % of the "
-            f"typical response, at most {100 * (size + NORMAL_95 * se):.0f} %",
-            "check that scores belong to the right students; then train on benchmark work before going on",
-        )
-
-    return _of_each(labels, (p <= LEVEL / 2) & (size / se < _CLEARLY_POSITIVE), size, se, p, say)
-
-
-def _alternating(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
+def _grave(labels: pl.Series, measured: pl.DataFrame) -> Iterator[Flag]:
+    """Patterns that void a rater's scores, the one that says most first."""
     size, z = _columns(measured, "alternation", "alternation_z")
-    p = adjusted(special.ndtr(z))
-
-    def say(size: float, _: float) -> tuple[str, str, str]:
-        return (
-            "alternating",
-            f"successive ratings tend to be opposite, whatever the work (correlation {size:.2f})",
-            "ask how these ratings were made: scores that alternate, or follow the order shown, are not judgements",
-        )
-
-    chosen = (p <= LEVEL) & (size <= -MATTERS["alternating"])
-    return _of_each(labels, chosen, size, np.full_like(size, np.nan), p, say)
+    found = _Measured(labels, size, np.full_like(size, np.nan), adjusted(special.ndtr(z)))
+    yield from found.flags("alternating", (found.p <= LEVEL) & (size <= -MATTERS["alternating"]))
+    size, se = _columns(measured, "responsiveness", "responsiveness_se")
+    found = _Measured(labels, size, se, adjusted(special.ndtr(size / se)))
+    yield from found.flags("reversed", (found.p <= LEVEL) & (size < 0))
+    # Against two thirds of the typical response, from which an average rater is far: no need to adjust.
+    found = found._replace(p=special.ndtr((size - MATTERS["random"]) / se))
+    yield from found.flags("random", (found.p <= LEVEL / 2) & (size / se < _CLEARLY_POSITIVE))
 
 
-def _inconsistent(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
+def _usual(labels: pl.Series, measured: pl.DataFrame, allowed_for: bool) -> Iterator[Flag]:
     size, z = _columns(measured, "infit", "infit_z")
-    p = adjusted(special.ndtr(-z))
-
-    def say(size: float, _: float) -> tuple[str, str, str]:
-        return (
-            "inconsistent",
-            f"ratings are {100 * (size - 1):.0f} % noisier than the model expects (infit {size:.2f})",
-            "review this rater's unexpected ratings together, and agree on the criteria",
-        )
-
-    chosen = (p <= LEVEL) & (size >= 1 + MATTERS["inconsistent"])
-    return _of_each(labels, chosen, size, _ratio(size - 1, z), p, say)
-
-
-def _central(labels: list[str], measured: pl.DataFrame) -> Iterator[Flag]:
+    found = _Measured(labels, size, _ratio(size - 1, z), adjusted(special.ndtr(-z)))
+    yield from found.flags("inconsistent", (found.p <= LEVEL) & (size >= 1 + MATTERS["inconsistent"]))
     size, se = _columns(measured, "centrality", "centrality_se")
-    p = adjusted(two_sided(_ratio(size, se)))
-
-    def say(size: float, _: float) -> tuple[str, str, str]:
-        middle = size > 0
-        return (
-            "central" if middle else "extreme",
-            f"favours {'the middle' if middle else 'the ends'} of the scale: the odds of these scores are "
-            f"{_times(float(np.exp(abs(size))))} those of the other raters",
-            _full_scale("the ends" if middle else "the middle"),
-        )
-
-    return _of_each(labels, (p <= LEVEL) & (np.abs(size) >= MATTERS["central"]), size, se, p, say)
+    found = _Measured(labels, size, se, adjusted(two_sided(_ratio(size, se))))
+    yield from found.flags("central", (found.p <= LEVEL) & (size >= MATTERS["central"]))
+    yield from found.flags("extreme", (found.p <= LEVEL) & (size <= -MATTERS["central"]))
+    size, se = _columns(measured, "halo", "halo_se")
+    found = _Measured(labels, size, se, adjusted(special.ndtr(-_ratio(size, se))))
+    chosen = (found.p <= LEVEL) & (size >= MATTERS["halo"])
+    yield from found.flags("halo", chosen, allowed_for=allowed_for)
 
 
-def _using(labels: list[str], use: Sequence[str]) -> Iterator[Flag]:
+def _using(labels: pl.Series, use: Sequence[str]) -> Iterator[Flag]:
     """Uses of the scale that the model has: no test, since their intervals decided."""
     for rater, own in zip(labels, use, strict=False):
-        if not own:
-            continue
-        score = own.removeprefix("avoids ")
-        effect, often, step = _USES.get(
-            own, (own, f"{score} less often", f"agree on what deserves a {score}")
-        )
-        yield Flag(effect, f"gives {often} than the panel does for the same work", step, rater)
-
-
-def _full_scale(deserved: str) -> str:
-    return f"show work that clearly deserves {deserved} of the scale, and ask for the full scale to be used"
+        if own:
+            score = own.removeprefix("avoids ")
+            less = (own, f"{score} less often", f"agree on what deserves a {score}")
+            effect, often, step = _USES.get(own, less)
+            yield Flag(effect, f"gives {often} than the panel does for the same work", step, rater)
 
 
 _USES = {
-    "keeps to the middle": ("central", "middle scores more often", _full_scale("the ends")),
-    "uses the ends": ("extreme", "the highest and the lowest scores more often", _full_scale("the middle")),
+    "keeps to the middle": ("central", "middle scores more often", _SAID["central"][1]),
+    "uses the ends": ("extreme", "the highest and the lowest scores more often", _SAID["extreme"][1]),
 }
 
 
-def _times(odds: float) -> str:
+def _times(log_odds: float) -> str:
     """
-    >>> _times(1.52), _times(70_000.0)
+    >>> _times(0.42), _times(700.0)
     ('1.5 times', 'more than 1,000 times')
     """
-    return "more than 1,000 times" if odds > 1_000 else f"{odds:.1f} times"
-
-
-def _halo_step(allowed_for: bool, *, shared: bool = False) -> str:
-    """The next step about halo, and whether intervals allow for it; what many share is for the model to have."""
-    fit = ": fit with a common halo" if shared else ""
-    intervals = "intervals allow for it" if allowed_for else f"intervals do not allow for it{fit}"
-    return (
-        "have each item marked across all students before the next, so that one impression does not carry over; "
-        + intervals
-    )
-
-
-def _halo(labels: list[str], measured: pl.DataFrame, allowed_for: bool) -> Iterator[Flag]:
-    size, se = _columns(measured, "halo", "halo_se")
-    p = adjusted(special.ndtr(-_ratio(size, se)))
-
-    def say(size: float, _: float) -> tuple[str, str, str]:
-        more = "scores of the same student correlate more than ability explains"
-        return "halo", f"{more}: residual correlation {size:.2f}", _halo_step(allowed_for)
-
-    return _of_each(labels, (p <= LEVEL) & (size >= MATTERS["halo"]), size, se, p, say)
+    return "more than 1,000 times" if log_odds > np.log(1_000) else f"{np.exp(log_odds):.1f} times"
 
 
 def _biased(name: str, table: pl.DataFrame, unit: str, marks: float) -> Iterator[Flag]:
@@ -339,50 +333,21 @@ def item_flags(statistics: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
     items
         As estimated; with `slope` and `slope_se` where items have slopes of their own.
     """
-    found = [
-        *(_misfits(statistics) if statistics.height > 1 else ()),
-        *(_slopes(items) if "slope_se" in items.columns else ()),
-    ]
+    found: list[Flag] = []
+    if statistics.height > 1:
+        infit, z = _columns(statistics, "infit", "infit_z")
+        nothing, p = np.full_like(infit, np.nan), adjusted(two_sided(z))
+        by_fit = _Measured(statistics["item"].cast(pl.String), infit, nothing, p)
+        found += by_fit.flags("noisy", (p <= LEVEL) & (infit >= 1 + MISFIT))
+        found += by_fit.flags("predictable", (p <= LEVEL) & (infit <= 1 - MISFIT))
+    if "slope_se" in items.columns:
+        slope, se = _columns(items, "slope", "slope_se")
+        # On the log scale, against the others' geometric mean of 1.
+        p = adjusted(two_sided(_ratio(np.log(slope) * slope, se)))
+        by_slope = _Measured(items["item"].cast(pl.String), slope, se, p)
+        found += by_slope.flags("flat", (p <= LEVEL) & (slope <= FLAT))
+        found += by_slope.flags("steep", (p <= LEVEL) & (slope >= STEEP))
     return _table(found).rename({"rater": "item"}).drop("low", "high")
-
-
-def _misfits(statistics: pl.DataFrame) -> Iterator[Flag]:
-    infit, z = _columns(statistics, "infit", "infit_z")
-    p = adjusted(two_sided(z))
-
-    def say(infit: float, _: float) -> tuple[str, str, str]:
-        noisy = infit > 1
-        return (
-            "noisy" if noisy else "predictable",
-            f"scores are {100 * abs(infit - 1):.0f} % {'noisier' if noisy else 'more predictable'} than the model "
-            f"expects (infit {infit:.2f})",
-            "check that its description asks for the same thing as the others'"
-            if noisy
-            else "check that it is not scored by the impression of the whole",
-        )
-
-    chosen = (p <= LEVEL) & (np.abs(infit - 1) >= MISFIT)
-    return _of_each(statistics["item"].cast(pl.String), chosen, infit, _ratio(infit - 1, z), p, say)
-
-
-def _slopes(items: pl.DataFrame) -> Iterator[Flag]:
-    """On the log scale, against the others' geometric mean of 1."""
-    slope, se = _columns(items, "slope", "slope_se")
-    p = adjusted(two_sided(_ratio(np.log(slope) * slope, se)))
-
-    def say(slope: float, _: float) -> tuple[str, str, str]:
-        flat = slope < 1
-        return (
-            "flat" if flat else "steep",
-            f"tells students apart {'less' if flat else 'more'} clearly than the other items: a slope of {slope:.2f} "
-            "where theirs is 1",
-            "rewrite its description, or leave it out of the total"
-            if flat
-            else "it carries the result: check its weight",
-        )
-
-    chosen = (p <= LEVEL) & ((slope <= FLAT) | (slope >= STEEP))
-    return _of_each(items["item"].cast(pl.String), chosen, slope, se, p, say)
 
 
 # -------------------------------------------------------------------------------------------------- shared flags
@@ -449,6 +414,7 @@ def _step(kind: str, allowed_for: bool) -> str:
     if kind in _STEPS:
         return _STEPS[kind]
     if kind == "halo":
-        return _halo_step(allowed_for, shared=True)
+        fit = "" if allowed_for else ": fit with a common halo"
+        return _SAID["halo"][1].format(allow=_ALLOW[allowed_for]) + fit
     name = kind.removeprefix("bias on ")
     return f"agree with all raters on what each {name} asks for, and train on it together"

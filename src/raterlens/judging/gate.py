@@ -8,9 +8,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
-from scipy import special
 
-from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.base.arrays import NORMAL_95, Array, Indices, Mask
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.notebook import MOST, lines, shown
 from raterlens.base.text import MISSING, Message, Option, counted, number, printable
@@ -24,8 +23,6 @@ from raterlens.ratings.coded import Ratings, to_backend
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit
 
-NORMAL = float(special.ndtri(0.975))
-"""Half the width of a 95 % interval, in standard errors."""
 NEW, PASSED, FAILED = -1, 0, 1
 """A rater's verdict in an earlier run."""
 CLEAR = 3.3 / 1.96
@@ -350,10 +347,10 @@ def _measured(name: str, raters: pl.DataFrame, misfit: pl.DataFrame | None) -> t
         assert misfit is not None
         square, z = (misfit[f"{name[4:]}{end}"].to_numpy() for end in ("", "_z"))
         # z is the distance from 1 in standard errors.
-        half = NORMAL * np.abs(square - 1) / np.maximum(np.abs(z), 1e-9)
+        half = NORMAL_95 * np.abs(square - 1) / np.maximum(np.abs(z), 1e-9)
         return square, np.maximum(square - half, 0.0), square + half
     label = "eta" if name == "max_severity" else "rho"
-    half = NORMAL * column(f"{label}_se")
+    half = NORMAL_95 * column(f"{label}_se")
     return column(label), column(label) - half, column(label) + half
 
 

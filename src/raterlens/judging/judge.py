@@ -1,7 +1,7 @@
 """`rl.judge`: how good is each judge, given some known answers or some people who are trusted?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,14 @@ import numpy as np
 import polars as pl
 from scipy import special, stats
 
-from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.base.arrays import Indices, Mask
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted, listed, number
+from raterlens.config.option_fields import check_number
 from raterlens.judging.gate import NEW, beyond
 from raterlens.judging.judge_report import NOT_TRUSTED, Baseline, JudgeReport, percent, read_baseline
 from raterlens.judging.judges import (
+    MEASURES,
     Measure,
     certain_enough,
     effective_judges,
@@ -26,16 +28,15 @@ from raterlens.judging.judges import (
 from raterlens.judging.replacement import (
     MARGIN,
     check_scale,
-    fisher_interval,
+    fisher_measure,
     measure_on_people_scale,
     replacement,
 )
-from raterlens.judging.system_rates import PassRates, rates_by_system
+from raterlens.judging.system_rates import rates_by_system
 from raterlens.judging.truth import Answers, Truth, estimate_truth, read_verdicts
 from raterlens.ratings.coded import Ratings
 
 DEFAULT_BOUNDS = {"known": {"capability": 0.5}, "people": {"sharpness": 0.5}}
-MEASURES = ("accuracy", "sensitivity", "specificity", "capability")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,23 +227,16 @@ def _nothing_or_both(both: bool) -> OptionError:
             "known answers and trusted raters are two ways to say what is right",
             Message("leave out ", Option("trusted"), ": with known answers people are measured like judges"),
         )
+    known, trusted = Option("known", "human_label"), Option("trusted", ["Ann", "Bob"])
     return OptionError(
         "nothing says what is right, and judges who agree may all be wrong",
-        Message(
-            "add a column of known answers, ",
-            Option("known", "human_label"),
-            ", or name raters whom you trust, ",
-            Option("trusted", ["Ann", "Bob"]),
-        ),
+        Message("add a column of known answers, ", known, ", or name raters whom you trust, ", trusted),
     )
 
 
 def _metric(by_metric: str | None, metrics: tuple[str, ...]) -> str:
     if by_metric is not None and by_metric not in metrics:
-        raise OptionError(
-            Message(Option("by_metric", by_metric)),
-            f"give {' or '.join(metrics)}",
-        )
+        raise OptionError(Message(Option("by_metric", by_metric)), f"give {' or '.join(metrics)}")
     return by_metric or metrics[0]
 
 
@@ -250,17 +244,11 @@ def _bounds(given: Mapping[str, float | None], metrics: tuple[str, ...]) -> dict
     for name, bound in given.items():
         if bound is None:
             continue
-        option = Option(f"min_{name}", bound)
-        if isinstance(bound, bool) or not isinstance(bound, int | float) or not 0 <= bound <= 1:
-            raise OptionError(
-                Message(option), "give a number between 0 and 1", value=bound, option=option.name
-            )
+        check_number(f"min_{name}", bound, 0, 1)
         if name not in metrics:
-            raise OptionError(
-                Message(option, f" does not go with what says what is right here: {name} is not estimated"),
-                Message("give ", Option(f"min_{metrics[0]}", bound)),
-                option=option.name,
-            )
+            what = f" does not go with what says what is right here: {name} is not estimated"
+            remedy = Message("give ", Option(f"min_{metrics[0]}", bound))
+            raise OptionError(Message(Option(f"min_{name}", bound), what), remedy)
     return {name: float(bound) for name, bound in given.items() if bound is not None}
 
 
@@ -273,11 +261,10 @@ def _on_people_scale(
     check_scale(found, people)
     own = slice(len(people), None)
     numbers = {"sharpness": found.sharpness[own], "capability": found.capability[own]}
-    measures = {name: Measure(each[:, 0], *fisher_interval(each)) for name, each in numbers.items()}
+    measures = {name: fisher_measure(each) for name, each in numbers.items()}
     columns: dict[str, Any] = {"judge": asked.chosen, "n": found.n_shared[own]}
     for name in metrics:
-        each = measures[name]
-        columns |= {name: each.value, f"{name}_low": each.low, f"{name}_high": each.high}
+        columns |= measures[name].columns(name)
     if found.pass_fail:
         columns["passes"] = special.ndtr(-found.severity[own, 0])
     table, cautions = asked.decided(columns, measures, np.zeros(len(asked.chosen), dtype=bool))
@@ -330,9 +317,7 @@ def _against_truth(
         name = by if isinstance(by, str) else "group"
         rates = rates_by_system(ratings, questions[middle], group, name, truths[middle].features)
         slices = rates.tables["slices"].filter(pl.col("judge").is_in(asked.chosen))
-        rates = PassRates(
-            {**rates.tables, "slices": slices}, rates.by, rates.n_known, rates.warnings, rates.backend
-        )
+        rates = replace(rates, tables={**rates.tables, "slices": slices})
     labels = ratings.raters.cast(pl.String).to_list()
     panel = judges_to_keep(truths[middle])
     return JudgeReport(
@@ -368,13 +353,13 @@ def _mean(measures: Sequence[Measure]) -> Measure:
 def _judges(ratings: Ratings, truths: Sequence[Truth], asked: _Asked) -> tuple[pl.DataFrame, list[str]]:
     found = [measure_judges(truth) for truth in truths]
     guards = [guard(truth) for truth in truths]
-    measures = {name: _mean([getattr(each, name) for each in found]) for name in MEASURES}
+    measures = {name: _mean([each[name] for each in found]) for name in MEASURES}
     columns: dict[str, Any] = {
         "judge": ratings.raters.cast(pl.String),
         "n": truths[0].verdicts.answers_per_judge.astype(np.int64),
     }
     for name, each in measures.items():
-        columns |= {name: each.value, f"{name}_low": each.low, f"{name}_high": each.high}
+        columns |= each.columns(name)
     worst = np.argmax(np.nan_to_num(np.abs([each.z for each in guards])), axis=0)
     who = np.arange(len(worst))
     flagged = np.stack([each.flagged for each in guards])[worst, who]
@@ -391,45 +376,27 @@ def _judges(ratings: Ratings, truths: Sequence[Truth], asked: _Asked) -> tuple[p
 def _labels(
     ratings: Ratings, answers: Answers, truths: Sequence[Truth], thresholds: Sequence[float]
 ) -> pl.DataFrame:
-    """The most probable score of every answer. P(at least cut) falls with the cut, so it is made to."""
-    at_least = np.minimum.accumulate(np.stack([truth.probability for truth in truths]), axis=0)
-    levels = -np.diff(np.vstack([np.ones(at_least.shape[1]), at_least, np.zeros(at_least.shape[1])]), axis=0)
+    """A row per answer, those that need a person first, the least certain on top: its most probable score, as the file
+    has it. P(at least cut) falls with the cut, so it is made to."""
+    p = np.stack([truth.probability for truth in truths])
+    levels = -np.diff(np.minimum.accumulate(p, axis=0), axis=0, prepend=1.0, append=0.0)
     label = np.argmax(levels, axis=0)
     known = answers.known >= 0
-    sure = np.all(
-        [
-            np.maximum(truth.probability, 1 - truth.probability) >= threshold
-            for truth, threshold in zip(truths, thresholds, strict=True)
-        ],
-        axis=0,
-    )
-    return label_table(
-        ratings,
-        answers.student,
-        answers.item,
+    sure = (np.maximum(p, 1 - p) >= np.array(thresholds)[:, None]).all(axis=0)
+    score = (np.where(known, answers.known, label) if len(truths) > 1 else label) * ratings.score_step
+    table = pl.DataFrame(
         {
-            "label": np.where(known, answers.known, label) if len(truths) > 1 else label,
+            "student": ratings.students.gather(answers.student),
+            "item": ratings.items.gather(answers.item),
+            "label": score.astype(np.int64) if float(ratings.score_step).is_integer() else score,
             "probability": np.where(known, 1.0, levels[label, np.arange(len(label))]),
             "n_judges": np.asarray(truths[0].verdicts.judged.sum(axis=1)).astype(np.int64),
             "known": known,
             "needs_person": ~sure & ~known,
-        },
+        }
     )
-
-
-def label_table(
-    ratings: Ratings, student: Indices, item: Indices, columns: Mapping[str, Array | Indices | Mask]
-) -> pl.DataFrame:
-    """A row per answer, those that need a person first, the least certain on top; labels are scores of the file."""
-    label = columns["label"] * ratings.score_step
-    named = {
-        "student": ratings.students.gather(student),
-        "item": ratings.items.gather(item),
-        **columns,
-        "label": label.astype(np.int64) if float(ratings.score_step).is_integer() else label,
-    }
     order = (pl.col("needs_person"), -pl.col("probability"))
-    return pl.DataFrame(named).sort(*order, descending=True, maintain_order=True)
+    return table.sort(*order, descending=True, maintain_order=True)
 
 
 def _cautions(

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse, special, stats
 from scipy.sparse import csgraph
 
-from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.base.arrays import NORMAL_95, Array, Indices, Mask
 from raterlens.base.text import counted, listed
 from raterlens.judging.truth import Truth, Verdicts
 
@@ -16,7 +16,6 @@ PSEUDO_VERDICTS = 2.0
 """Verdicts at the panel's mean that are added to everybody's: three right verdicts are not an accuracy of 100 %."""
 GUARD = 3.3
 """Standard errors that right on known may be from expected: by chance, 1 judge in 1,000 is further away."""
-NORMAL = float(stats.norm.ppf(0.975))
 _GROUPS, _FEW_GROUPS, _MANY_JUDGES = 40, 10, 200
 """Numbers of groups of answers that are left out in turn: few if there are many pairs of judges."""
 _ENOUGH_SHARED = 3
@@ -33,16 +32,9 @@ class Measure:
     low: Array
     high: Array
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgeMeasures:
-    """Expected measures of every judge on answers like these."""
-
-    accuracy: Measure
-    sensitivity: Measure
-    specificity: Measure
-    capability: Measure
-    """J = sensitivity + specificity - 1: 0 for a coin, 1 for the perfect judge, negative if mostly wrong."""
+    def columns(self, name: str) -> dict[str, Array]:
+        """Columns of a table."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,25 +81,25 @@ class Counts:
         return _pooled(self.right, self.n), _pooled(self.good_passed, self.good), _pooled(bad_failed, bad)
 
 
-def measure_judges(truth: Truth, draws: int = DRAWS) -> JudgeMeasures:
-    """Every judge's expected numbers. Intervals are for answers like these, not only for these: besides the uncertain
-    truth, they allow for which answers a judge happened to see."""
-    verdicts = truth.verdicts
-    plug_in = Counts.under(verdicts, truth.probability)
-    accuracy, sensitivity, specificity = plug_in.shares()
-    parts = [Counts.under(verdicts, drawn).shares() for drawn in truth.draws(draws)]
-    acc, sens, spec = (np.concatenate([part[place] for part in parts], axis=1) for place in range(3))
-    more = PSEUDO_VERDICTS + 1
-    bad = plug_in.n - plug_in.good
-    sens_chance = sensitivity * (1 - sensitivity) / (plug_in.good + more)
-    spec_chance = specificity * (1 - specificity) / (np.maximum(bad, 0) + more)
-    acc_chance = accuracy * (1 - accuracy) / (plug_in.n + more)
-    return JudgeMeasures(
-        share_measure(accuracy, acc.var(axis=1) + acc_chance),
-        share_measure(sensitivity, sens.var(axis=1) + sens_chance),
-        share_measure(specificity, spec.var(axis=1) + spec_chance),
-        _j_measure(sensitivity + specificity - 1, (sens + spec).var(axis=1) + sens_chance + spec_chance),
-    )
+MEASURES = ("accuracy", "sensitivity", "specificity", "capability")
+
+
+def measure_judges(truth: Truth, draws: int = DRAWS) -> dict[str, Measure]:
+    """Every judge's expected `MEASURES` on answers like these; capability is J = sensitivity + specificity - 1: 0 for a
+    coin, 1 for the perfect judge, negative if mostly wrong. Intervals are not only for these answers: besides the
+    uncertain truth, they allow for which of them a judge happened to see."""
+    counts = Counts.under(truth.verdicts, truth.probability)
+    shares = np.stack(counts.shares())
+    parts = [np.stack(Counts.under(truth.verdicts, drawn).shares()) for drawn in truth.draws(draws)]
+    drawn = np.concatenate(parts, axis=2)
+    n = np.stack([counts.n, counts.good, np.maximum(counts.n - counts.good, 0)])
+    chance = shares * (1 - shares) / (n + PSEUDO_VERDICTS + 1)
+    found = map(share_measure, shares, drawn.var(axis=2) + chance)
+    # J lies between -1 and 1: twice a share, less 1.
+    spread = (drawn[1] + drawn[2]).var(axis=1) + chance[1] + chance[2]
+    half = share_measure((shares[1] + shares[2]) / 2, spread / 4)
+    capability = Measure(2 * half.value - 1, 2 * half.low - 1, 2 * half.high - 1)
+    return dict(zip(MEASURES, (*found, capability), strict=True))
 
 
 def share_measure(share: Array, variance: Array) -> Measure:
@@ -117,12 +109,6 @@ def share_measure(share: Array, variance: Array) -> Measure:
     size = np.maximum(inside * (1 - inside) / np.maximum(variance, 1e-12) - 1, 1e-3)
     low, high = (special.betaincinv(size * inside, size * (1 - inside), end) for end in (0.025, 0.975))
     return Measure(share, np.minimum(low, share), np.maximum(high, share))
-
-
-def _j_measure(j: Array, variance: Array) -> Measure:
-    """The same between -1 and 1."""
-    found = share_measure((1 + j) / 2, variance / 4)
-    return Measure(j, 2 * found.low - 1, 2 * found.high - 1)
 
 
 def _pooled(k: Array, n: Array) -> Array:
@@ -189,7 +175,7 @@ def effective_judges(truth: Truth, labels: Sequence[str]) -> EffectiveJudges:
     verdicts = truth.verdicts
     _, sensitivity, specificity = Counts.under(verdicts, truth.probability).shares()
     here = np.flatnonzero(verdicts.answers_per_judge)
-    a = ((_logit(sensitivity) + _logit(specificity)) / 2)[here]
+    a = ((special.logit(sensitivity) + special.logit(specificity)) / 2)[here]
     errors = _errors_on_known(verdicts)[:, here]
     n_groups = min(errors.shape[0], _GROUPS if len(here) <= _MANY_JUDGES else _FEW_GROUPS)
     group = np.random.default_rng(3).permutation(errors.shape[0]) % n_groups
@@ -197,7 +183,7 @@ def effective_judges(truth: Truth, labels: Sequence[str]) -> EffectiveJudges:
     total = np.sum(parts, axis=0)
     share = _share_of_variance(a, total)
     again = np.array([_share_of_variance(a, total - part) for part in parts])
-    half = NORMAL * np.sqrt((n_groups - 1) * again.var(axis=0))
+    half = NORMAL_95 * np.sqrt((n_groups - 1) * again.var(axis=0))
     value, low, high = (1 / np.clip(each, 1 / len(here), 1.0) for each in (share, share + half, share - half))
     if np.triu(total[2], 1).sum() < _ENOUGH_SHARED * len(here) * (len(here) - 1) / 2:
         value, low, high = np.full((3, 2), np.nan)
@@ -270,10 +256,6 @@ def _near_copies(truth: Truth, sensitivity: Array, specificity: Array) -> list[I
     close = (mean > _NEAR_COPY * np.outer(scale, scale)) & (errors >= _ENOUGH_ERRORS)
     group = csgraph.connected_components(close)[1]
     return [np.flatnonzero(group == each) for each in np.flatnonzero(np.bincount(group) > 1)]
-
-
-def _logit(p: Array) -> Array:
-    return np.asarray(np.log(p / (1 - p)))
 
 
 _MOST_CANDIDATES = 40

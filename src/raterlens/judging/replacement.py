@@ -40,10 +40,11 @@ import numpy as np
 import polars as pl
 from scipy import special, stats
 
-from raterlens.base.arrays import Array, Indices
+from raterlens.base.arrays import NORMAL_95, Array, Indices
 from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed, number
+from raterlens.judging.judges import Measure
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 if TYPE_CHECKING:
@@ -57,7 +58,6 @@ _PER_ITEM = 30
 """Scores per rater and item from which on each item has thresholds of its own."""
 _ITEMS_APART = 4
 """Items that each item is paired with: all pairs of many items cost time and tell little more."""
-TWO_SIDED = float(special.ndtri(0.975))
 _STRONGEST = float(np.arcsin(0.99))
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 MARGIN = 0.1
@@ -101,11 +101,11 @@ def jackknife_bias(replicates: Array) -> Array:
     return np.asarray((each.shape[-1] - 1) * (each.mean(axis=-1) - replicates[..., 0]))
 
 
-def fisher_interval(replicates: Array) -> tuple[Array, Array]:
-    """95 % interval of numbers between -1 and 1, symmetric on Fisher's scale."""
+def fisher_measure(replicates: Array) -> Measure:
+    """Numbers between -1 and 1, with 95 % intervals that are symmetric on Fisher's scale."""
     inside = np.clip(replicates[..., 0], -0.999, 0.999)
-    half = TWO_SIDED * jackknife_error(replicates) / (1 - inside**2)
-    return np.tanh(np.arctanh(inside) - half), np.tanh(np.arctanh(inside) + half)
+    half, middle = NORMAL_95 * jackknife_error(replicates) / (1 - inside**2), np.arctanh(inside)
+    return Measure(replicates[..., 0], np.tanh(middle - half), np.tanh(middle + half))
 
 
 def measure_on_people_scale(ratings: Ratings, people: Sequence[int], judges: Sequence[int]) -> OnPeopleScale:
@@ -498,19 +498,13 @@ def replacement(
     difference = float(np.clip(ahead[0] - jackknife_bias(ahead), -2.0, 2.0))
     error = max(float(jackknife_error(ahead)), 1e-9)
     each = kappa[0] - kappa[1:]
-    half = TWO_SIDED * jackknife_error(each)
+    half = NORMAL_95 * jackknife_error(each)
     columns: dict[str, Any] = {"rater": [judge, *people], "n": found.n_shared[rows]}
-    for name, numbers in {"sharpness": sharpness, **({"kappa": kappa} if found.pass_fail else {})}.items():
-        low, high = fisher_interval(numbers)
-        columns |= {name: numbers[:, 0], f"{name}_low": low, f"{name}_high": high}
+    columns |= fisher_measure(sharpness).columns("sharpness")
     if found.pass_fail:
-        columns["passes"] = special.ndtr(-found.severity[rows, 0])
-    for name, values in {
-        "difference": each[:, 0],
-        "difference_low": each[:, 0] - half,
-        "difference_high": each[:, 0] + half,
-    }.items():
-        columns[name] = pl.Series([None, *values.tolist()], dtype=pl.Float64)
+        columns |= fisher_measure(kappa).columns("kappa") | {"passes": special.ndtr(-found.severity[rows, 0])}
+    apart = Measure(each[:, 0], each[:, 0] - half, each[:, 0] + half).columns("difference")
+    columns |= {name: pl.Series([None, *values], dtype=pl.Float64) for name, values in apart.items()}
     return Replacement(
         judge,
         tuple(people),
@@ -577,10 +571,8 @@ def alt_test(ratings: Ratings, judge: str, people: Sequence[str], *, epsilon: fl
         judge_wins, person_wins = of_judge >= of_person, of_person >= of_judge
         p = _t_test(person_wins.astype(np.float64) - judge_wins, epsilon)
         rows.append((person, int(usable.sum()), float(judge_wins.mean()), float(person_wins.mean()), p))
-    schema = {
-        "rater": pl.String, "n": pl.Int64, "judge_wins": pl.Float64, "person_wins": pl.Float64, "p": pl.Float64
-    }  # fmt: skip
-    table = pl.DataFrame(rows, schema=schema, orient="row")
+    shares = dict.fromkeys(("judge_wins", "person_wins", "p"), pl.Float64)
+    table = pl.DataFrame(rows, schema={"rater": pl.String, "n": pl.Int64, **shares}, orient="row")
     p_all = table["p"].to_numpy()
     beaten = stats.false_discovery_control(p_all, method="by") < _LEVEL if len(p_all) else np.zeros(0, bool)
     return AltTest(table.with_columns(pl.Series("beaten", beaten, dtype=pl.Boolean)), epsilon)
@@ -590,14 +582,10 @@ def _scores(ratings: Ratings, raters: Sequence[str]) -> Array:
     """(student-items, raters): the first score of each, NaN where there is none."""
     labels = ratings.raters.cast(pl.String).to_list()
     codes = [labels.index(choose("rater of the ratings", rater, labels, "judge")) for rater in raters]
-    rows = np.flatnonzero(np.isin(ratings.rater, codes))[::-1]  # the first score is written last
-    key = ratings.student[rows].astype(np.int64) * ratings.n_items + ratings.item[rows]
-    keys, piece = np.unique(key, return_inverse=True)
-    column = np.zeros(ratings.n_raters, dtype=np.int64)
-    column[codes] = np.arange(len(codes))
-    found = np.full((len(keys), len(raters)), np.nan)
-    found[piece, column[ratings.rater[rows]]] = ratings.score[rows]
-    return found
+    key = ratings.student.astype(np.int64) * ratings.n_items + ratings.item
+    given = pl.DataFrame({"piece": key, "rater": ratings.rater, "score": ratings.score.astype(np.float64)})
+    of_each = given.pivot("rater", index="piece", values="score", aggregate_function="first")
+    return of_each.select(str(code) for code in codes).fill_null(np.nan).to_numpy()
 
 
 def _agreement(own: Array, others: Array) -> Array:

@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 from scipy import sparse, stats
 
-from raterlens.base.arrays import Array, Indices
+from raterlens.base.arrays import NORMAL_95, Array, Indices
 from raterlens.base.errors import InputError
 from raterlens.base.notebook import Point, intervals, lines, shown, table
 from raterlens.base.text import Message, Option, counted, interval, number
 from raterlens.inference.rater_comparison import each_pair
-from raterlens.judging.judges import DRAWS, NORMAL, PSEUDO_VERDICTS, Counts, share_measure
+from raterlens.judging.judges import DRAWS, PSEUDO_VERDICTS, Counts, share_measure
 from raterlens.judging.truth import FEWEST_KNOWN, Answers, Truth, Verdicts, estimate_truth, read_verdicts
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 
@@ -221,7 +221,7 @@ def system_rates(truth: Truth, labels: pl.Series, by: str) -> tuple[pl.DataFrame
 
 def _differences(systems: pl.DataFrame, covariance: Array, by: str) -> pl.DataFrame:
     one, other, tests = each_pair(systems["rate"].to_numpy(), covariance)
-    half = NORMAL * tests.se
+    half = NORMAL_95 * tests.se
     columns = {
         by: systems[by].gather(one),
         "other": systems[by].gather(other),
@@ -260,9 +260,7 @@ def slices(truth: Truth, judges: pl.Series, labels: pl.Series, by: str) -> pl.Da
         "judge": judges.gather(who),
         by: labels.gather(where),
         "n": n.ravel().astype(np.int64),
-        "accuracy": accuracy.value.ravel(),
-        "accuracy_low": accuracy.low.ravel(),
-        "accuracy_high": accuracy.high.ravel(),
+        **{name: column.ravel() for name, column in accuracy.columns("accuracy").items()},
         "p": pl.Series(np.where(rest > 0, p, np.nan).ravel()).fill_nan(None),
     }
     return pl.DataFrame(columns).filter(pl.col("n") > 0)
