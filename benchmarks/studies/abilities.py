@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from benchmarks.studies import opening
+from benchmarks.studies import means, named_rows, opening, percent
 from raterlens.base.arrays import Array
 from raterlens.base.layers import Axis
 from raterlens.base.picture import Picture
@@ -23,8 +23,8 @@ from raterlens.fitting.assumptions import p_of_ratio
 from raterlens.fitting.fit import fitted
 from raterlens.models.requested import CLEAR
 from raterlens.simulation.simulate import simulate
-from raterlens.studies.figures import named_rows, rows_height
-from raterlens.studies.study import Results, Study, Task, label_rows, means, page, percent, table
+from raterlens.studies.figures import rows_height
+from raterlens.studies.study import Results, Study, Task, label_rows, page, table
 
 STUDENTS = 500
 ITEMS = (1, 2, 4)

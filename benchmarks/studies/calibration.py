@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from scipy import special, stats
 
-from benchmarks.studies import opening
+from benchmarks.studies import named_rows, opening
 from raterlens import capability
 from raterlens.base.arrays import Array, Mask
 from raterlens.base.layers import Axis, Bars, Layer, Segments, Stroke
@@ -24,7 +24,7 @@ from raterlens.inference.profile import Profiler
 from raterlens.inference.resampling import Bootstrap
 from raterlens.simulation.simulate import Simulated, Truth, simulate
 from raterlens.studies import paper
-from raterlens.studies.figures import from_zero, named_rows, rows_height
+from raterlens.studies.figures import from_zero, rows_height
 from raterlens.studies.paper import simulate_study1, simulate_writing
 from raterlens.studies.study import Results, Study, Task, table, with_error
 from raterlens.studies.study import page as joined

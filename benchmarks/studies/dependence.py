@@ -7,7 +7,7 @@ size that marginal likelihood finds), with a reading effect or without.
 import numpy as np
 import polars as pl
 
-from benchmarks.studies import opening
+from benchmarks.studies import means, opening, percent
 from raterlens.base.arrays import Array
 from raterlens.base.layers import Axis
 from raterlens.base.picture import Picture
@@ -19,7 +19,7 @@ from raterlens.simulation import example as writing
 from raterlens.simulation.example import load_example
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.figures import HEIGHT, around, curves
-from raterlens.studies.study import Results, Study, Task, label_rows, means, page, percent, table
+from raterlens.studies.study import Results, Study, Task, label_rows, page, table
 
 SPREADS = (0.0, 0.5, 1.0)
 """Spreads of the reading effect that ratings are drawn with."""

@@ -12,14 +12,14 @@ import polars as pl
 from numpy.random import Generator
 from scipy import stats
 
-from benchmarks.studies import opening
+from benchmarks.studies import named_rows, opening
 from raterlens.base.arrays import Array
 from raterlens.base.picture import Picture
 from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import Simulated, simulate
-from raterlens.studies.figures import from_zero, named_rows, rows_height
+from raterlens.studies.figures import from_zero, rows_height
 from raterlens.studies.study import (
     Results,
     Study,

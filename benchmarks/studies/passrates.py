@@ -10,15 +10,15 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from benchmarks.studies import opening
+from benchmarks.studies import means, named_rows, opening, percent
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.layers import Axis
 from raterlens.base.picture import Picture
 from raterlens.judging.system_rates import pass_rate
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
-from raterlens.studies.figures import named_rows, rows_height
-from raterlens.studies.study import Results, Study, Task, means, page, percent, table
+from raterlens.studies.figures import rows_height
+from raterlens.studies.study import Results, Study, Task, page, table
 
 GOOD = np.array([0.6, 0.8, 0.9])
 ANSWERS = 300

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from benchmarks.studies import opening
+from benchmarks.studies import means, named_rows, opening, percent
 from raterlens.base.arrays import Array
 from raterlens.base.layers import Axis
 from raterlens.base.picture import Picture
@@ -22,8 +22,8 @@ from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
-from raterlens.studies.figures import named_rows, rows_height
-from raterlens.studies.study import Results, Study, Task, label_rows, means, page, percent, table, with_error
+from raterlens.studies.figures import rows_height
+from raterlens.studies.study import Results, Study, Task, label_rows, page, table, with_error
 
 SIZES = (400, 1600)
 """Students; the larger panel is fitted with both effects only."""

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from benchmarks.studies import opening
+from benchmarks.studies import means, opening
 from raterlens import capability
 from raterlens.base.arrays import Array
 from raterlens.base.picture import Picture
@@ -23,7 +23,7 @@ from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import Simulated, simulate
 from raterlens.studies.figures import HEIGHT, around, curves, from_zero
 from raterlens.studies.paper import simulate_study1, simulate_writing
-from raterlens.studies.study import Results, Study, Task, means, page, table, with_error
+from raterlens.studies.study import Results, Study, Task, page, table, with_error
 
 PRIORS: tuple[Prior, ...] = ("none", "panel")
 QUANTITIES = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from benchmarks.studies import opening
+from benchmarks.studies import named_rows, opening
 from raterlens.base.arrays import Array
 from raterlens.base.layers import LIMIT, rule
 from raterlens.base.picture import Picture
@@ -17,7 +17,7 @@ from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import Truth, simulate
-from raterlens.studies.figures import around, named_rows, rows_height
+from raterlens.studies.figures import around, rows_height
 from raterlens.studies.study import (
     Results,
     Study,

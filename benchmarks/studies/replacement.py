@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from scipy import optimize
 
-from benchmarks.studies import opening
+from benchmarks.studies import means, opening, percent
 from raterlens.base.layers import Axis
 from raterlens.base.picture import Picture
 from raterlens.capability.integrals import moments
@@ -19,7 +19,7 @@ from raterlens.judging.replacement import can_replace
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
 from raterlens.studies.figures import HEIGHT, around, curves
-from raterlens.studies.study import Results, Study, Task, means, page, percent, table
+from raterlens.studies.study import Results, Study, Task, page, table
 
 PEOPLE = {"Ana": (2.0, 0.2), "Ben": (1.7, -0.2), "Cho": (1.9, 0.3), "Dee": (1.6, -0.3)}
 """Slope and severity."""

@@ -6,12 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks.studies import named_rows
 from raterlens import capability
 from raterlens.base.errors import OptionError
 from raterlens.base.layers import Axis, strokes
 from raterlens.base.picture import Picture
 from raterlens.studies import figures
-from raterlens.studies.figures import HEIGHT, curves, kinds, named_rows, save
+from raterlens.studies.figures import HEIGHT, curves, kinds, save
 
 DATA = pl.DataFrame({"x": [0, 1, 0, 1], "y": [0.0, 1.0, 1.0, 0.5], "kind": ["b", "b", "a", "a"]})
 ENDS = Axis(0.0, 1.0)

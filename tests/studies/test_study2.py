@@ -1,4 +1,4 @@
-"""Study 2 and the paper's outlook: noise, linkage, covariates."""
+"""Study 2 and the paper's outlook: noise, linkage, outlook."""
 
 import numpy as np
 import polars as pl
@@ -6,9 +6,7 @@ import pytest
 
 from raterlens.simulation import example as writing
 from raterlens.simulation.simulate import simulate
-from raterlens.studies import study2, study_noise
-from raterlens.studies import study_covariates as covariates
-from raterlens.studies import study_linkage as linkage
+from raterlens.studies import outlook, study2
 from raterlens.studies.figures import WIDTH, save
 from raterlens.studies.study import Results, Task
 from tests.support.replications import replicated
@@ -55,42 +53,42 @@ def test_study2_is_drawn_for_every_rater_and_topic(tmp_path):
 def test_flipped_ratings_are_the_share_asked_for():
     drawn = simulate(students=2000, raters=4, items=5, severity=-6.0, slope=0.0, difficulty=0.0).ratings
     noisy = np.array([True, False, True, False])
-    flipped = study_noise.flip(drawn, noisy, 0.4, np.random.default_rng(0))
+    flipped = outlook.flip(drawn, noisy, 0.4, np.random.default_rng(0))
     fails = np.bincount(flipped.rater, 1 - flipped.score) / np.bincount(flipped.rater)
     np.testing.assert_allclose(fails, 0.2 * noisy, atol=0.02)
 
 
 def test_from_draw_to_page_and_figure():
-    study = study_noise.STUDY
+    study = outlook.NOISE
     results = study.summarise(replicated(study.replicate(Task(1, 0))))
     assert results.markdown.startswith("# ")
     assert f"raterlens study {study.name} --replications 2" in results.markdown
     assert "truth for noisy raters: 1 − s" in study.draw(results).svg(WIDTH)
 
 
-@pytest.mark.parametrize("kind", [linkage.SET, linkage.CHAIN])
-@pytest.mark.parametrize("common", linkage.COMMON)
+@pytest.mark.parametrize("kind", [outlook.SET, outlook.CHAIN])
+@pytest.mark.parametrize("common", outlook.COMMON)
 def test_linkage_designs_give_every_rater_the_same_work(kind, common):
-    student, rater = linkage.design(kind, common)
+    student, rater = outlook.design(kind, common)
     assert np.unique(student).size == student.max() + 1
-    np.testing.assert_array_equal(np.bincount(rater), linkage.WORK)
+    np.testing.assert_array_equal(np.bincount(rater), outlook.WORK)
     raters_of = np.bincount(student)
-    shared = np.bincount(rater[raters_of[student] > 1], minlength=linkage.RATERS)
+    shared = np.bincount(rater[raters_of[student] > 1], minlength=outlook.LINKED)
     np.testing.assert_array_equal(shared, common)
     if common:
-        assert raters_of.max() == (linkage.RATERS if kind == linkage.SET else 2)
+        assert raters_of.max() == (outlook.LINKED if kind == outlook.SET else 2)
 
 
 def test_sorted_students_have_abilities_in_the_order_of_their_raters():
-    student, rater = linkage.design(linkage.SET, 0)
-    ability = linkage.abilities(student, rater, linkage.SORTED, np.random.default_rng(0))
-    means = np.bincount(rater, ability[student]) / linkage.WORK
-    assert np.corrcoef(np.arange(linkage.RATERS), means)[0, 1] > 0.9
+    student, rater = outlook.design(outlook.SET, 0)
+    ability = outlook.abilities(student, rater, outlook.SORTED, np.random.default_rng(0))
+    means = np.bincount(rater, ability[student]) / outlook.WORK
+    assert np.corrcoef(np.arange(outlook.LINKED), means)[0, 1] > 0.9
     assert ability.std() == pytest.approx(1)
 
 
 def test_from_draw_to_page_and_figure_of_linkage():
-    study = linkage.STUDY
+    study = outlook.LINKAGE
     results = study.summarise(replicated(study.replicate(Task(1, 0))))
     assert results.markdown.startswith("# ")
     assert f"raterlens study {study.name} --replications 2" in results.markdown
@@ -98,12 +96,12 @@ def test_from_draw_to_page_and_figure_of_linkage():
 
 
 def test_experience_explains_raters_better_than_their_own_few_ratings():
-    study = covariates.STUDY
+    study = outlook.COVARIATES
     rows = study.replicate(Task(1, 0))
     results = study.summarise(replicated(rows))
     error = results.tables["accuracy"].filter(parameter="kappa", scatter=0.0)
     rmse = dict(error.select("how", "rmse").iter_rows())
-    assert rmse[covariates.EXPLAINED] < 0.5 * rmse[covariates.OWN]
+    assert rmse[outlook.EXPLAINED] < 0.5 * rmse[outlook.OWN]
     effects = rows.filter(pl.col("parameter") == "coefficient", pl.col("scatter") == 0.0)
     assert (effects["estimate"] - effects["truth"]).abs().max() < 0.03
     assert f"raterlens study {study.name} --replications 2" in results.markdown

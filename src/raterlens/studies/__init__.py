@@ -8,7 +8,17 @@ STUDIES = {
     "linkage": "common students between raters, from none to all",
     "covariates": "severity and discrimination explained by experience",
 }
-"""In the order of the help. Each is `STUDY` in the module `study_NAME`; the paper's are in `study1` and `study2`."""
+"""In the order of the help."""
+
+PLACES = {
+    "study1": "study1:STUDY",
+    "study2": "study2:STUDY",
+    "writing": "study_writing:STUDY",
+    "noise": "outlook:NOISE",
+    "linkage": "outlook:LINKAGE",
+    "covariates": "outlook:COVARIATES",
+}
+"""Where each is defined."""
 
 FIGURES = "figures"
 """Not a study: the paper's figures, those of results taken from its two studies."""
@@ -26,14 +36,3 @@ STUDY_HELP = "\n".join(
         "  raterlens study writing --data data.cqc04.rda --out writing/",
     ]
 )
-
-
-def module_of(study: str) -> str:
-    """The module that holds a study.
-
-    Examples
-    --------
-    >>> module_of("noise"), module_of("study1")
-    ('raterlens.studies.study_noise', 'raterlens.studies.study1')
-    """
-    return f"raterlens.studies.{study if study.startswith('study') else f'study_{study}'}"

@@ -71,20 +71,6 @@ def kinds(names: Sequence[str]) -> dict[str, Mark]:
     }
 
 
-def named_rows(
-    rows: pl.DataFrame, columns: tuple[str, str, str], x: Axis, order: Sequence[str], *, title: str = ""
-) -> Panel:
-    """Points in rows: `columns` are the name of the row, the value, and what marks tell apart."""
-    name, value, kind = columns
-    places = {row: place + 0.5 for place, row in enumerate(order)}
-    told = rows[kind].unique(maintain_order=True).to_list()
-    # Half a row between the first and the last, so that none hides another.
-    beside = dict(zip(told, np.linspace(-0.25, 0.25, len(told)) if len(told) > 1 else [0.0], strict=True))
-    place = pl.col(name).replace_strict(places) + pl.col(kind).replace_strict(beside)
-    rows = rows.with_columns(place.alias("row"), pl.col(kind).alias("kind"))
-    return Panel(x, rows_axis(order), (Marks(rows, value, "row", kinds(told), tooltip=""),), title)
-
-
 def rows_axis(order: Sequence[str]) -> Axis:
     """A row for each name, from the top."""
     labels = tuple((place + 0.5, name) for place, name in enumerate(order))

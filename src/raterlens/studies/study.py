@@ -9,8 +9,8 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from raterlens.base.processes import OnDone, Parts, run_missing_parts
 from raterlens.base.text import number
 from raterlens.fitting.fit import Fit
 from raterlens.simulation.simulate import Truth
-from raterlens.studies import STUDIES, module_of
+from raterlens.studies import PLACES, STUDIES
 from raterlens.version import __version__
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Study:
 
 def get_study(name: str) -> Study:
     """Return the study of that name; raise an error that lists them if there is none."""
-    study = import_module(module_of(choose("study", name, STUDIES))).STUDY
+    study = resolve_name(f"raterlens.studies.{PLACES[choose('study', name, STUDIES)]}")
     assert isinstance(study, Study)
     return study
 
@@ -241,21 +241,6 @@ def accuracy(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def means(*columns: str) -> list[pl.Expr]:
-    """Means over independent replications, each with its Monte-Carlo standard error as NAME_se."""
-    error = pl.len().sqrt()
-    return [
-        one
-        for name in columns
-        for one in (pl.col(name).mean(), (pl.col(name).std() / error).alias(f"{name}_se"))
-    ]
-
-
-def percent(row: Mapping[str, Any], name: str = "covered") -> str:
-    """A share of `means` in percent, with its Monte-Carlo standard error."""
-    return with_error(100 * row[name], 100 * row[f"{name}_se"], 1)
-
-
 def replications(found: pl.DataFrame) -> int:
     """How many replications a table of `accuracy` is based on."""
     return int(max(found["replications"].to_list()))
@@ -283,6 +268,7 @@ def page(*parts: str) -> str:
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
-def opening(name: str, replications: int) -> str:
-    """The command that writes a page."""
-    return f"`raterlens study {name} --replications {replications} --out DIR` wrote this page."
+def page_of(name: str, found: pl.DataFrame, heading: str, *parts: str) -> str:
+    """A page about a study's `accuracy`, with the command that writes it."""
+    command = f"`raterlens study {name} --replications {replications(found)} --out DIR` wrote this page."
+    return page(heading, command, *parts)

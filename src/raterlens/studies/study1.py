@@ -31,8 +31,7 @@ from raterlens.studies.study import (
     Task,
     accuracy,
     compare,
-    opening,
-    replications,
+    page_of,
     rows,
     table,
     with_error,
@@ -172,9 +171,10 @@ def page(found: pl.DataFrame) -> str:
     """The whole comparison in markdown."""
     by_method = {method: cells(found, method) for method in METHODS if _has(found, method)}
     first = by_method["hl"]
-    return join(
+    return page_of(
+        "study1",
+        found,
         "# Study 1: recovery of parameters",
-        opening("study1", replications(found)),
         "20 raters, 50 students (the paper's 50 abilities), 40 items, complete design; ratings from the GMF. Ours have "
         f"Monte-Carlo standard errors. A {MARK} marks a difference from the printed number that rounding and chance "
         "(in both, at the 1 % level) do not explain.",

@@ -17,18 +17,7 @@ from raterlens.config import FitConfig, Method
 from raterlens.fitting.fit import fitted
 from raterlens.simulation import example as writing
 from raterlens.studies.paper import REPLICATIONS, simulate_writing
-from raterlens.studies.study import (
-    Results,
-    Study,
-    Task,
-    accuracy,
-    compare,
-    opening,
-    page,
-    replications,
-    statistic,
-    table,
-)
+from raterlens.studies.study import Results, Study, Task, accuracy, compare, page_of, statistic, table
 
 METHODS: tuple[Method, ...] = ("hl", "mml")
 CONFIGS = {method: FitConfig(method=method, standard_errors=False) for method in METHODS}
@@ -83,9 +72,10 @@ def summarise(rows: pl.DataFrame) -> Results:
         numbers = (row.rho, row.eta, float(now), float(best))
         lines.append([row.label, *(number(value) for value in numbers), *errors])
     heading = ["Rater", "ρ", "η", "κ̄", "κ̄ at η = 0", *(f"{s} {m}" for m in METHODS for s in ("bias", "RMSE"))]
-    text = page(
+    text = page_of(
+        "study2",
+        found,
         "# Study 2: capability against severity",
-        opening("study2", replications(found)),
         "Four raters on four topics are sixteen raters; true "
         "discriminations, difficulties and σ = 2.51 are the paper's estimates, the design has its numbers of ratings. "
         "Severities run from -2.5 to 2.5 by 0.1.",
