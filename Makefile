@@ -134,7 +134,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: $(INSTALLED_FROM) | $(BIN)/python
 	@echo 'Installing into $(VENV) ...'
-	@$(call install,.[charts])
+	@$(call install,.[charts$(comma)web])
 	@touch $@
 
 $(VENV)/.installed-dev: $(INSTALLED_FROM) | $(BIN)/python

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import raterlens as rl
 import raterlens.output.report.page
 from raterlens.base import atomic_files
 from raterlens.base.errors import OptionError
@@ -44,6 +45,14 @@ def test_five_files(fit: Any, tmp_path: Path) -> None:
     assert raters.select(told).equals(with_verdicts(fit).select(told))
     assert (out / "report.html").read_text() == "<p>raterlens demo</p>"
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_sets_of_raters_are_not_written_as_groups_of_students(tmp_path: Path) -> None:
+    ratings = rl.simulate(students=60, raters=4, items=2, raters_per_student=2, seed=1).ratings
+    fit = rl.fit(ratings, model="gmf", group_means="raters", standard_errors=False)
+    assert "groups" in fit.tables
+    write_results(fit, tmp_path / "out")
+    assert not (tmp_path / "out" / "groups.csv").exists()
 
 
 def test_files_are_replaced_and_others_left_alone(fit: Any, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.base.arrays import Array
-from raterlens.base.text import counted
+from raterlens.base.text import counted, number
 from raterlens.diagnostics.agreement import PairedRatings
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.inference.expected_scores import FairResults, Panel, fair_results, panel_of
@@ -129,8 +129,8 @@ class Consequences:
                 "" if not between or not between[1] else f" (95 % interval {between[0]:,} to {between[1]:,})"
             )
             what = "change grade" if len(self.cuts) > 1 else "change between pass and fail"
-            number = f"{self.changed:,}" if self.changed else "none"
-            return f"Of {students}, {number}{span} would {what} if the average rater had marked them."
+            many = f"{self.changed:,}" if self.changed else "none"
+            return f"Of {students}, {many}{span} would {what} if the average rater had marked them."
         if self.moved is None:
             return ""
         mean, many = self.moved
@@ -142,10 +142,9 @@ class Consequences:
 
     def extremes(self) -> tuple[str, str]:
         """Scores of an average student with the most lenient and the most severe rater, in words."""
-        form = "{:.3g}" if self.ordered else "{:.0%}"
-        lenient, severe = (
-            form.format(gets).replace("%", " %") for _, gets in (self.most_lenient, self.most_severe)
-        )
+        ends = self.most_lenient[1], self.most_severe[1]
+        digits = 1 if max(ends) >= 10 else 2
+        lenient, severe = (number(end, digits) if self.ordered else f"{100 * end:.0f} %" for end in ends)
         return lenient, severe
 
     def summary(self) -> str:

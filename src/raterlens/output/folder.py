@@ -91,7 +91,11 @@ def write_results(
             page = render(fit, reproduction, ratings, found, document)
             (draft / "report.html").write_text(page, encoding="utf-8")
             fit_is_written()
-        diagnosed = {f"{part}.csv": fit.table(part) for part in FURTHER if part in fit.tables}
+        by_raters = (
+            {"groups"} if fit.config.group_means == "raters" else set()
+        )  # sets only say who marked whom
+        further = [part for part in FURTHER if part in fit.tables and part not in by_raters]
+        diagnosed = {f"{part}.csv": fit.table(part) for part in further}
         diagnosed |= {LABELS: fit.label_table()} if "truth" in fit.tables else {}
         diagnosed |= {} if found is None or found.diagnosis is None else found.diagnosis.files()
         diagnosed |= {} if document is None else document.files()
@@ -102,8 +106,8 @@ def write_results(
         if xlsx:
             from raterlens.output.excel import write_workbook
 
-            further = () if document is None else document.cautions
-            warned = replace(fit, warnings=(*fit.warnings, *further))
+            cautions = () if document is None else document.cautions
+            warned = replace(fit, warnings=(*fit.warnings, *cautions))
             write_workbook(warned, draft / WORKBOOK, found, diagnosed)
         written = (*FILES, *diagnosed, *([WORKBOOK] * xlsx))
         stale = {*DIAGNOSED, *DECIDED, WORKBOOK} - {*written} if (out / "fit.json").exists() else set()

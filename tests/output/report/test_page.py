@@ -111,7 +111,7 @@ def test_first_screen_says_who_and_why(page_of) -> None:
 @pytest.mark.usefixtures("no_pictures")
 def test_doubtful_raters_are_listed_apart(make_fit: MakeFit) -> None:
     page = render(make_fit(16, margin=0.15))
-    assert "Borderline: the estimate is over a line, its interval is not" in page
+    assert "Borderline: the estimate is beyond a limit, but part of its interval is not" in page
     assert "Too few ratings to say" in render(make_fit(16, n=5))
     assert "No rater clearly needs attention" in render(make_fit(16, n=5))
     assert 'class="cards"' not in render(make_fit(16, n=5))

@@ -195,7 +195,7 @@ def _brief(it: RaterFindings) -> Row:
     """The number that is in doubt, with its interval."""
     of_standard = it.status == "borderline" and it.sharpness_verdict != "probably blunt"
     seen = (
-        _number(it.passes, words.CARD["standard"], 100, 0)
+        _number(it.passes, words.CARD["ordered_standard" if it.ordered else "standard"], 100, 0)
         if of_standard
         else _number(it.sharpness, words.CARD["sharpness"])
     )
