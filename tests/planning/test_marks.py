@@ -10,8 +10,8 @@ import raterlens as rl
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.planning.assumed_panel import OUT_OF_100, AssumedPanel, Spreads, estimated, stated
-from raterlens.planning.normal_marks import MarkState, told_by_marks
 from raterlens.planning.next_marks import _Search
+from raterlens.planning.normal_marks import MarkState, told_by_marks
 from raterlens.planning.precision import design_information
 
 RATERS, ITEMS = np.array([0, 2, 3]), 2

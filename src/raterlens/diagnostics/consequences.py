@@ -129,8 +129,8 @@ class Consequences:
                 "" if not between or not between[1] else f" (95 % interval {between[0]:,} to {between[1]:,})"
             )
             what = "change grade" if len(self.cuts) > 1 else "change between pass and fail"
-            many = f"{self.changed:,}" if self.changed else "none"
-            return f"Of {students}, {many}{span} would {what} if the average rater had marked them."
+            changed = f"{self.changed:,}" if self.changed else "none"
+            return f"Of {students}, {changed}{span} would {what} if the average rater had marked them."
         if self.moved is None:
             return ""
         mean, many = self.moved
