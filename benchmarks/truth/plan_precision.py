@@ -1,7 +1,7 @@
 """Do plans keep their word? `python -m benchmarks.truth.plan_precision [--replications 500]`.
 
-For twenty-two designs, the standard errors that `rl.plan` expects beside the spread of estimates over simulated exams of
-the very design (interquartile range / 1.349 per rater, averaged over raters), and the expected accuracy of decisions
+For 22 designs, the standard errors that `rl.plan` expects beside the spread of estimates over simulated exams of the
+very design (interquartile range / 1.349 per rater, averaged over raters), and the expected accuracy of decisions
 beside the share of simulated students who came out on the right side of the cut. Seeded scripts are fitted with their
 definitive mark as a rater of slope 6. At the end, whether the plan orders linking schemes of the same number of
 readings as simulation does.
