@@ -239,7 +239,7 @@ def test_the_highest_score_that_anybody_gave_is_an_item_s_highest(small):
 
 def test_a_cell_for_every_rater_and_level_that_occur_together(small):
     model, _ = make(small, "gmf interactions")
-    (term,) = model.interactions
+    (term,) = model.drawn
     assert term.size == len({*zip(small.rater.tolist(), small.item.tolist(), strict=True)})
     cells = term.cells(model.contexts)
     np.testing.assert_array_equal(term.rater[cells], model.contexts.rater)
@@ -251,7 +251,7 @@ def test_interactions_add_to_severity_and_leave_the_slope(small):
     x = somewhere(model)
     without = np.where(model.of_drawn, 0.0, x)
     item, topic = (
-        term.table(x[model.blocks[term.name]]) for term in sorted(model.interactions, key=lambda t: t.facet)
+        term.table(x[model.blocks[term.name]]) for term in sorted(model.drawn, key=lambda t: t.facet)
     )
     contexts = model.contexts
     added = item[contexts.rater, contexts.item] + topic[contexts.rater, contexts.facets[0]]

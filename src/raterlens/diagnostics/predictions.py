@@ -22,7 +22,6 @@ from raterlens.models.registry import MODELS
 from raterlens.models.responses import Adjacent, AveragedResponse, Linked, Predictor, Response
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.models.term import Contexts
-from raterlens.models.terms.halo import HALO
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import Groups, grouped
 
@@ -102,11 +101,11 @@ def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], G
     else:
         widest = _WIDEST_STEP if known is None else min(_WIDEST_STEP, 1 / known)
         nodes = _nodes(placed.abilities(), widest)
-    if HALO in model or model.nested:
+    readings = model.reading_variances(placed.parameters)
+    if readings is not None or model.nested:
         # Of single scores: what those of a reading share besides ability is left to the halo that is looked for.
         variance = model.piece_variance(placed.parameters) * predictor.slope**2
-        if HALO in model:
-            variance = variance + model.halo_variances(placed.parameters)[model.contexts.rater]
+        variance += 0.0 if readings is None else readings[model.contexts.rater]
         response = AveragedResponse(response, np.sqrt(variance))
     prior = placed.problem.log_prior(placed.parameters, nodes)
     contexts = model.contexts

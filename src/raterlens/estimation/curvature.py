@@ -18,7 +18,6 @@ from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.likelihood.priors import PanelPrior
 from raterlens.models.facets import FacetsModel
-from raterlens.models.terms.halo import HALO
 
 # Of the information of complete data, so much may be missing at most.
 _MISSING = 0.9
@@ -123,10 +122,10 @@ def _own_information(
     items = np.minimum(np.bincount(rater, minlength=len(own)), model.n_items)
     students = of_rater @ counts.sum(axis=1) / items[:, None]
     each = np.where(students > 1e-9, 1 / np.maximum(students, 1e-9), 0.0)
-    if HALO in model:
+    if (variances := model.reading_variances(parameters)) is not None:
         # A reading's ratings tell of its effect what they tell of the rater, so much less of the rater.
         told = each * (of_rater @ bend)
-        bend /= 1 + (model.halo_variances(parameters)[:, None] * told)[rater]
+        bend /= 1 + (variances[:, None] * told)[rater]
     # With s of the slope and i of the shift, (i + t s) bend (i + t s)', summed over nodes.
     level, first, second = (bend @ t**power for power in range(3))
     mixed = _outer(first, by_shift, by_slope)

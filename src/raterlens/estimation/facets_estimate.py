@@ -19,7 +19,6 @@ from raterlens.likelihood.priors import PanelPosterior, PanelPrior, Spread
 from raterlens.models.facets import FacetsModel, centre
 from raterlens.models.responses import Response
 from raterlens.models.term import RATING_INFORMATION, START_SLOPE, Beginning
-from raterlens.models.terms.noise import NOISE
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def starting_values(ratings: Ratings, model: FacetsModel, link: Link) -> Array:
 def information_scale(model: FacetsModel, start: Array, n_students: int = 1) -> Array:
     """Diagonal of the complete-data information, roughly: what scales the optimiser's coordinates."""
     given = model.contexts.given.sum(axis=1)
-    each = 1.0 if NOISE in model else RATING_INFORMATION
+    each = max(term.told for term in model.terms)
     per_row = each * np.concatenate([given, np.repeat(given, len(model.lever))])
     found = np.asarray(model.jacobian(start).power(2).T @ per_row)
     for term in model.terms:

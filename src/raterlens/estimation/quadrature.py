@@ -33,8 +33,6 @@ from raterlens.likelihood.engines.contract import Tables
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Moments, Nodes, accuracy_for, first_nodes, midway, nested, nodes_for
 from raterlens.likelihood.priors import FREEDOM, PanelPrior
-from raterlens.models.terms.halo import HALO, Halo
-from raterlens.models.terms.noise import NOISE
 
 # Standard errors from the optimum, by the gradient, within which the rough grid has done its work.
 _NEAR = 0.1
@@ -95,13 +93,7 @@ def fit_mml(
 
     def curvature(grid: Grid, parameters: Array) -> sparse.csr_array | None:
         nonlocal problem, settled
-        information = space.information
-        if HALO in problem.model:
-            information = information.copy()
-            halo = problem.model.term(HALO, Halo)
-            information[problem.model.blocks[HALO]] = halo.information(
-                problem.model, parameters, problem.n_students
-            )
+        information = _of_variances(problem, space.information, parameters)
         if problem.prior is not None:
             parameters = problem.prior.counted_from_zero(problem.model, parameters)
         found = own_curvature(problem, parameters, information, grid.nodes, grid.moments(parameters))
@@ -144,10 +136,19 @@ def fit_mml(
     return Quadrature(replace(optimum, record=record), grid.nodes, grid.moments(start), problem)
 
 
+def _of_variances(problem: FacetsMarginal, information: Array, parameters: Array) -> Array:
+    """The information, of variances at these parameters."""
+    found, model = information.copy(), problem.model
+    for term in model.terms:
+        if term.variance:
+            found[model.blocks[term.name]] = term.information(model, parameters, problem.n_students)
+    return found
+
+
 def _inverse(
     problem: FacetsMarginal, parameters: Array, information: Array, nodes: Nodes, found: OwnCurvature
 ) -> sparse.csr_array:
-    if NOISE in problem.model and len(parameters) <= _MOST_EXACT:
+    if problem.response.least_noise and len(parameters) <= _MOST_EXACT:
         return exact_inverse(problem, parameters, information, nodes)
     if worth_joining(problem.model):
         return joint_inverse(problem, parameters, information, nodes, found)

@@ -18,9 +18,7 @@ from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Maximum,
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.terms.halo import HALO
 from raterlens.models.terms.per_rater import NO_SLOPE
-from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
 
@@ -211,7 +209,6 @@ def _usual(slopes: Array) -> float:
 Method: TypeAlias = Callable[[Task], FacetsEstimate]
 """A way from a task to its estimates, one climb."""
 
-_SHAPES = ((0.15, -0.02), (-0.15, -0.02), (0.0, -0.15))
 # How long a climb from one of them may be, and within how many standard errors of a maximum it may end.
 _SHAPED_STEPS, _SHAPED_NEAR = 100, 2e-3
 
@@ -227,7 +224,7 @@ def best_of_several(method: Method, task: Task) -> FacetsEstimate:
     found = off_the_level(method, task)
     model = task.problem.model
     # An evaluation with pieces, reading effects or an estimated distribution takes too long for all starts.
-    plain = HALO not in model and not model.nested and SHAPE not in model
+    plain = not (model.enters("halo") or model.nested or any(term.starts for term in model.terms))
     few = plain and task.ratings.n_ratings <= FEW_RATINGS and model.of_single_raters.shape[1] == 2
     few_ratings = task.ratings if few else None
     others = maxima(
@@ -266,15 +263,14 @@ def shaped(
     task: Task,
     look: Callable[[Method, Task], FacetsEstimate],
 ) -> FacetsEstimate:
-    """The estimate; where the shape of the students' distribution is estimated, the best from several shapes, as the
-    likelihood can have several maxima. With many ratings, only from a shape that is better than the estimate's even
-    before anything else has followed it."""
-    found = look(method, task)
-    if SHAPE not in task.problem.model:
+    """The estimate; where a term has other starts, as the students' distribution has, the best from all of them. With
+    many ratings, only from one that is better than the estimate even before anything else has followed it."""
+    found, model, starts = look(method, task), task.problem.model, []
+    for name, values in ((term.name, values) for term in model.terms for values in term.starts):
+        starts.append(found.parameters.copy())
+        starts[-1][model.blocks[name]] = values
+    if not starts:
         return found
-    starts = [found.parameters.copy() for _ in _SHAPES]
-    for start, shape in zip(starts, _SHAPES, strict=True):
-        start[task.problem.model.blocks[SHAPE]] = shape
     if task.ratings.n_ratings > SHAPED_RATINGS:
         height = [found.problem.value(start, found.nodes).objective for start in starts]
         best = int(np.argmax(height))

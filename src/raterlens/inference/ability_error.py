@@ -24,7 +24,6 @@ from raterlens.inference.covariance import Covariance
 from raterlens.inference.slope_limits import Reach
 from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix, about_means
-from raterlens.models.terms.shape import POPULATION
 from raterlens.ratings.coded import Ratings
 
 _BLOCK = 4_096
@@ -47,8 +46,7 @@ def ability_errors(
             added += _USUALLY / fall * (moved.sd**2 - posterior**2)
     total = posterior**2 + np.maximum(added, 0.0)
     # Whoever knows nothing of a student but the population is off by no more.
-    of_all = POPULATION in found.model.blocks
-    mean, sd = found.model.population(found.parameters) if of_all else (0.0, 1.0)
+    mean, sd = found.model.population(found.parameters)
     most = np.maximum(posterior**2, sd**2 + (found.moments.mean - mean) ** 2)
     return np.asarray(np.sqrt(np.minimum(total, most)))
 
@@ -70,11 +68,10 @@ def _gradient(found: FacetsEstimate) -> sparse.csr_array:
     """(students, parameters): of the posterior means."""
     x, nodes = found.model.off_zero(found.parameters), found.nodes
     gradient = found.problem.student_scores(x, nodes, partial(about_means, points=nodes.points))
-    if POPULATION not in found.model.blocks:
+    if not found.model.enters("mean"):
         return gradient
     # θ = mean + sd z, with the mean and log sd among the parameters.
     mean, sd = found.model.population(found.parameters)
-    place = found.model.blocks[POPULATION].start
-    own = np.zeros((len(found.moments.mean), found.model.blocks.size))
-    own[:, place], own[:, place + 1] = 1.0, found.moments.mean - mean
-    return sparse.csr_array(sd * gradient + own)
+    by_mean, by_log_sd = (found.model.design(name)[:1] for name in ("mean", "log_sd"))
+    off = sparse.csr_array((found.moments.mean - mean)[:, None])
+    return sparse.csr_array(sd * gradient + np.ones_like(off.toarray()) @ by_mean + off @ by_log_sd)

@@ -16,25 +16,17 @@ import numpy as np
 import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy import special
 
 from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError, OptionError, RaterlensError, choose
 from raterlens.base.processes import OnDone, Parts, run_missing_parts
 from raterlens.base.text import Message, Option
 from raterlens.estimation.scoring import place
-from raterlens.models.build import as_modelled
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Predictor, Response
-from raterlens.models.terms.draws import DRAW, Draws
-from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
-from raterlens.models.terms.halo import HALO
-from raterlens.models.terms.known import KNOWN
-from raterlens.models.terms.shape import SHAPE
-from raterlens.models.terms.shared_bias import BIAS
+from raterlens.models.responses import Response
+from raterlens.models.term import Redrawn
 from raterlens.ratings.coded import Ratings, renumbered, to_backend
-from raterlens.ratings.groupings import by_piece, questions, readings_of, with_sets_of_raters
 from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
@@ -54,7 +46,7 @@ def redrawn(
     """New abilities from the population, new impressions where the model has them, and new scores from
     the model, for every rating and known answer."""
     model, response = model.single, response.single
-    if KNOWN in model:
+    if model.contexts.n_answers:
         return _with_answers_redrawn(ratings, model, response, parameters, random)
     return replace(ratings, score=_scores(ratings, model, response, parameters, random))
 
@@ -75,55 +67,23 @@ def _scores(
     ratings: Ratings, model: FacetsModel, response: Response, parameters: Array, random: Generator
 ) -> NDArray[np.int16]:
     """(ratings,)"""
-    ability = random.standard_normal(ratings.n_students)
-    if SHAPE in model:
-        ability = model.shape(parameters).at(special.ndtr(ability))
-    if GROUP_MEAN in model:
-        means = model.term(GROUP_MEAN, GroupMeans).design @ parameters[model.blocks[GROUP_MEAN]]
-        grouped = with_sets_of_raters(ratings) if ratings.group is None else ratings
-        ability = ability + means[grouped.student_groups]
-    predictor = model.predictor(parameters)
+    context, nothing = model.contexts.places(ratings), np.zeros(ratings.n_ratings)
+    ability, predictor = random.standard_normal(ratings.n_students), model.predictor(parameters)
+    at = Redrawn(ratings, context, model.contexts.rater, ability, predictor, nothing, nothing, random)
+    for term in model.terms:
+        at = term.redraw(parameters[model.blocks[term.name]], at)
     score = np.empty(ratings.n_ratings, dtype=np.int16)
-    contexts = model.contexts.places(ratings)
-    impression = np.zeros(ratings.n_ratings)
-    if HALO in model:
-        whose = ratings.student if ratings.piece is None else by_piece(ratings).ratings.student
-        reading, number = readings_of(whose, ratings.rater, ratings.item)
-        spread = np.sqrt(model.halo_variances(parameters))
-        impression = spread[ratings.rater] * random.standard_normal(number)[reading]
-    if BIAS in model:
-        bias = (model.design("loading") @ parameters)[contexts]
-        impression = bias * random.standard_normal(ratings.n_students)[ratings.student]
-    if DRAW in model:
-        predictor, own = _given_readings(ratings, model, parameters, random)
-        impression = impression + own
-    ability = ability[ratings.student]
-    if model.nested:
-        pieces = by_piece(as_modelled(ratings, model))
-        own = np.sqrt(model.piece_variance(parameters)) * random.standard_normal(len(pieces.student))
-        ability = ability + own[pieces.ratings.student]
     size = max(1, 2 * _BLOCK // response.n_categories)
     for first in range(0, ratings.n_ratings, size):
         rows = slice(first, first + size)
-        context = contexts[rows]
-        reach = predictor.slope[context] * ability[rows] + impression[rows]
-        at = predictor.of_ratings(context, reach, response.lever)
-        chance = response.chances(at, np.zeros(1))[..., 0]
-        passed = random.random(len(context))[:, None] > np.cumsum(chance, axis=1)[:, :-1]
+        of_rows, quality = context[rows], at.ability[ratings.student[rows]] + at.off[rows]
+        reach = at.predictor.slope[of_rows] * quality + at.besides[rows]
+        chance = response.chances(at.predictor.of_ratings(of_rows, reach, response.lever), np.zeros(1))[
+            ..., 0
+        ]
+        passed = random.random(len(of_rows))[:, None] > np.cumsum(chance, axis=1)[:, :-1]
         score[rows] = passed.sum(axis=1)
     return score
-
-
-def _given_readings(
-    ratings: Ratings, model: FacetsModel, parameters: Array, random: Generator
-) -> tuple[Predictor, Array]:
-    """The predictor of one answer given the rater's reading of the question, and what that adds to each rating."""
-    term, plain = model.term(DRAW, Draws), model.predictor(parameters)
-    x = term.effect(parameters[model.blocks[DRAW]])
-    stretch = np.exp(np.append(x, 0.0))[model.contexts.rater]
-    asked = questions(ratings)
-    own = np.append(term.spread(x), 0.0)[ratings.rater] * random.standard_normal(len(asked.first))[asked.of]
-    return Predictor(stretch * plain.slope, stretch[:, None] * plain.intercepts), own
 
 
 def resampled(ratings: Ratings, random: Generator) -> Ratings:

@@ -33,9 +33,6 @@ from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import DrawnPrior, Spread
 from raterlens.models.facets import FacetsModel, Redundancy, centre, redundancy
-from raterlens.models.terms.noise import NOISE, OWN_NOISE
-from raterlens.models.terms.rater_interactions import ITEM
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import SuperLU
@@ -392,30 +389,33 @@ def _told(inverse: Curvature) -> Callable[[Array, float], News]:
 
 
 def item_variance(model: FacetsModel, known: Covariance) -> Array | None:
-    """(raters, items): Var(b_r + h_ri) - Var(b_r), where raters interact with items; None where that is not known."""
-    terms = [term for term in model.interactions if term.facet == ITEM]
+    """(raters, items): Var(b_r + h_ri) - Var(b_r), where raters differ from item to item by h; None where that is not
+    known."""
+    terms = [term for term in model.terms if term.levels == ("rater", "item")]
     if not terms or model.severity.size != model.n_raters:
         return None
     (term,) = terms
+    n, m = model.n_raters, model.n_items
+    cells = np.reshape(term.table(np.arange(1.0, term.size + 1)), (n, m)).astype(int) - 1  # -1: not met
     own, severity = (model.blocks[name].start for name in (term.name, "severity"))
-    cells = np.arange(term.size) + own
-    matrix = in_full(known.matrix)
-    return term.table(np.diag(matrix)[cells] + 2 * matrix[cells, term.rater + severity])
+    matrix, there = in_full(known.matrix), cells >= 0
+    cell, rater = cells[there] + own, np.nonzero(there)[0] + severity
+    found = np.zeros((n, m))
+    found[there] = matrix[cell, cell] + 2 * matrix[cell, rater]
+    return found
 
 
 def curve_covariance(model: FacetsModel, parameters: Array, known: Covariance) -> Array | None:
-    """(raters, 2 + contrasts, 2 + contrasts): of each rater's slope, severity and own thresholds, or the logarithm of
-    its noise, where they have some."""
-    name = NOISE if NOISE in model else RATER_THRESHOLD
-    if name not in model:
+    """(raters, 2 + contrasts, 2 + contrasts): of each rater's slope, severity and use of the scale, where raters have
+    their own."""
+    n, names = model.n_raters, [term.name for term in model.terms if term.uses_scale]
+    if not names:
         return None
-    n, whole = model.n_raters, model.effect_jacobian(parameters, "slope", "severity", name)
-    if OWN_NOISE in model:  # beside what is usual
-        moved = model.effect_jacobian(parameters, OWN_NOISE)
-        whole = sparse.csr_array(sparse.vstack([whole[: 2 * n], whole[2 * n :] + moved]))
+    own = sum(model.effect_jacobian(parameters, name) for name in names)
+    whole = sparse.csr_array(sparse.vstack([model.effect_jacobian(parameters, "slope", "severity"), own]))
     contrasts = 2 * n + np.arange(whole.shape[0] - 2 * n).reshape(n, -1)
-    own = (whole[[rater, n + rater, *contrasts[rater]]] for rater in range(n))
-    return np.stack([rows @ (rows @ in_full(known.matrix)).T for rows in own])
+    rows = (whole[[rater, n + rater, *contrasts[rater]]] for rater in range(n))
+    return np.stack([each @ (each @ in_full(known.matrix)).T for each in rows])
 
 
 def spread_table(found: FacetsEstimate) -> pl.DataFrame:

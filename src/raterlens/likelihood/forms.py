@@ -11,9 +11,6 @@ from raterlens.models.build import as_modelled
 from raterlens.models.facets import FacetsModel
 from raterlens.models.outcomes import with_outcomes
 from raterlens.models.responses import Adjacent, Response
-from raterlens.models.terms.draws import DRAW
-from raterlens.models.terms.halo import HALO
-from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -28,13 +25,13 @@ def marginal(
     client: "Client | None" = None,
 ) -> FacetsMarginal:
     """By the cheapest density that the model and the response allow."""
-    if BIAS in model:
+    if model.enters("loading"):
         return shared_marginal(ratings, model, response, pseudo)
     ratings = as_modelled(ratings, model)
-    if DRAW in model:
+    if model.enters("draw"):
         ratings, model, response = with_outcomes(ratings, model, response)
     density: Density[Any]
-    if HALO in model:
+    if model.enters("halo"):
         density = Readings(response, model)
     elif isinstance(response, Adjacent):
         density = Essays(response, model)

@@ -32,7 +32,6 @@ from raterlens.likelihood.readings import LEAST_SPREAD
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response
 from raterlens.models.term import Contexts
-from raterlens.models.terms.halo import HALO
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 
@@ -149,9 +148,8 @@ class FacetsMarginal:
 
     def _spread(self, parameters: Array) -> Array | None:
         """(raters,): of the reading effect."""
-        if HALO not in self.model:
-            return None
-        return np.sqrt(np.maximum(self.model.halo_variances(parameters), LEAST_SPREAD**2))
+        variance = self.model.reading_variances(parameters)
+        return None if variance is None else np.sqrt(np.maximum(variance, LEAST_SPREAD**2))
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:
         return self._peopled(self.up(parameters, nodes).tables, parameters, nodes)
@@ -238,9 +236,9 @@ class FacetsMarginal:
         """Derivatives in the parameters of all that the density depends on: (contexts' slopes, their intercepts, and
         raters' spreads, where there are some; parameters)."""
         jacobian, spread = self.model.jacobian(at.parameters), self._spread(at.parameters)
-        if spread is None:
+        of_halo = self.model.reading_effects
+        if spread is None or of_halo is None:
             return jacobian
-        of_halo = self.model.effect_jacobian(at.parameters, HALO)
         return sparse.csr_array(sparse.vstack([jacobian, sparse.diags_array(0.5 / spread) @ of_halo], "csr"))
 
     def _curvature(self, at: At) -> sparse.csr_array:
@@ -248,8 +246,8 @@ class FacetsMarginal:
         density, the maps to slopes, intercepts and spreads, the half ratings, and the students' distribution."""
         model, parameters, found, through = self.model, at.parameters, at.found, self._through(at)
         second = through.T @ self.density.curvature(at.up, found) @ through
-        if found.d_spread is not None and (spread := self._spread(parameters)) is not None:
-            of_halo = model.effect_jacobian(parameters, HALO)
+        spread, of_halo = self._spread(parameters), model.reading_effects
+        if found.d_spread is not None and spread is not None and of_halo is not None:
             second = second - of_halo.T @ sparse.diags_array(found.d_spread / (4 * spread**3)) @ of_halo
         if not model.straight:
             second = second + model.second(parameters, found.d_slope, found.d_intercepts)

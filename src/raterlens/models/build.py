@@ -16,15 +16,13 @@ from raterlens.models.terms.difficulties import Difficulties, FacetLevels
 from raterlens.models.terms.draws import Draws
 from raterlens.models.terms.group_means import GroupMeans, means_of
 from raterlens.models.terms.halo import (
-    IMPRESSION,
     Halo,
     Impressions,
     Pieces,
     pieces_differ,
-    readings_as_pieces,
 )
 from raterlens.models.terms.item_slopes import ItemSlopes
-from raterlens.models.terms.known import KNOWN, KnownAnswers
+from raterlens.models.terms.known import KnownAnswers
 from raterlens.models.terms.noise import Noise, OwnNoise
 from raterlens.models.terms.per_rater import Severities, Slopes
 from raterlens.models.terms.rater_interactions import Interaction
@@ -113,9 +111,9 @@ def model_options(config: FitConfig, ratings: Ratings | None = None) -> Options:
 def as_modelled(ratings: Ratings, model: FacetsModel) -> Ratings:
     """The ratings as an engine takes them: with the known answers where the model has them, and with each reading as a
     piece of work where raters' impressions differ from ability."""
-    if IMPRESSION in model:
-        return readings_as_pieces(ratings)
-    return ratings.with_answers() if KNOWN in model else ratings
+    for term in model.terms:
+        ratings = term.as_modelled(ratings)
+    return ratings
 
 
 def response_of(n_categories: int, step: float, options: Options) -> Response:

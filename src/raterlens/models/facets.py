@@ -17,17 +17,9 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
-from raterlens.capability.population import AbilityShape
 from raterlens.models.responses import Predictor
 from raterlens.models.term import Beginning, Blocks, Contexts, People, PredictorName, Term, one_per_row
-from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
-from raterlens.models.terms.halo import HALO, IMPRESSION, PIECE, Halo
-from raterlens.models.terms.item_slopes import ITEM_SLOPE
-from raterlens.models.terms.known import KNOWN, KnownAnswers
 from raterlens.models.terms.per_rater import SEVERITY, SLOPE, Effect, RaterTerm, Slopes
-from raterlens.models.terms.rater_interactions import Interaction, block_of, interacting_facets
-from raterlens.models.terms.shape import POPULATION, SHAPE
-from raterlens.models.terms.shared_bias import BIAS
 from raterlens.models.terms.thresholds import THRESHOLD, Thresholds
 from raterlens.ratings.design import components
 
@@ -110,11 +102,6 @@ class FacetsModel:
         return self.term(THRESHOLD, Thresholds) if THRESHOLD in self else None
 
     @property
-    def interactions(self) -> tuple[Interaction, ...]:
-        facets = interacting_facets(self.blocks.sizes)
-        return tuple(self.term(block_of(facet), Interaction) for facet in facets)
-
-    @property
     def drawn(self) -> tuple[Term, ...]:
         """The terms whose parameters are a sample, with a spread to be estimated."""
         return tuple(term for term in self.terms if term.drawn)
@@ -122,13 +109,7 @@ class FacetsModel:
     @property
     def of_drawn(self) -> Mask:
         """(parameters,): which belong to them."""
-        return self._flagged(drawn=True)
-
-    def _flagged(self, *, drawn: bool = False) -> Mask:
-        found = np.zeros(self.blocks.size, dtype=bool)
-        for term in self.terms:
-            found[self.blocks[term.name]] = term.drawn if drawn else term.variance
-        return found
+        return np.repeat([term.drawn for term in self.terms], list(self.blocks.sizes.values()))
 
     @property
     def difficulty_on_ability_scale(self) -> bool:
@@ -138,7 +119,8 @@ class FacetsModel:
     @property
     def one_slope_per_rater(self) -> bool:
         """Whether a rater's slope is the same on every item."""
-        return ITEM_SLOPE not in self
+        pairs = np.stack([self.contexts.rater, self.slope_of_context])[:, : self.n_rated]
+        return bool(np.unique(pairs, axis=1).shape[1] == len(np.unique(pairs[0])))
 
     @cached_property
     def slope_of_context(self) -> NDArray[np.int64]:
@@ -181,13 +163,21 @@ class FacetsModel:
         first = [self.blocks[name].start for name in ("slope", "severity") if self.blocks.sizes[name] == n]
         return np.add.outer(np.arange(n), np.array(first, dtype=np.int64))
 
-    def halo_variances(self, parameters: Array) -> Array:
-        """(raters,): of the reading effect."""
-        return self.effect(HALO, parameters)
+    @cached_property
+    def reading_effects(self) -> sparse.csr_array | None:
+        """(raters, parameters): how parameters add up to the variance of each rater's impressions, in logits; None
+        where readings share nothing."""
+        if not self.enters("halo"):
+            return None
+        rater, row = np.unique(self.contexts.rater[: self.n_rated], return_index=True)
+        shape = self.n_raters, len(self.contexts)
+        return sparse.csr_array(
+            sparse.csr_array((np.ones(len(row)), (rater, row)), shape) @ self.design("halo")
+        )
 
-    def shape(self, parameters: Array) -> AbilityShape:
-        """Shape of the students' distribution, if it is estimated."""
-        return AbilityShape.of(*parameters[self.blocks[SHAPE]].tolist())
+    def reading_variances(self, parameters: Array) -> Array | None:
+        """(raters,): of the reading effect."""
+        return None if self.reading_effects is None else self.reading_effects @ parameters
 
     @property
     def n_groups(self) -> int:
@@ -209,16 +199,12 @@ class FacetsModel:
 
     def between_variance(self, parameters: Array) -> float:
         """Variance of the means of groups, over all students; 0 if there are none."""
-        if GROUP_MEAN not in self:
-            return 0.0
-        term = self.term(GROUP_MEAN, GroupMeans)
-        means, n = term.design @ parameters[self.blocks[GROUP_MEAN]], term.n_students
-        return float(np.average((means - np.average(means, weights=n)) ** 2, weights=n))
+        return sum(term.between(parameters[self.blocks[term.name]]) for term in self.terms)
 
-    @property
+    @cached_property
     def nested(self) -> str | None:
         """The term by which the quality of a piece, or a rater's impression of it, differs from ability, if any."""
-        return next((name for name in (PIECE, IMPRESSION) if name in self), None)
+        return next((term.name for term in self.terms if term.around_ability), None)
 
     def piece_variance(self, parameters: Array) -> float:
         """omega^2, in units of the variance of abilities; 0 where nothing differs from ability."""
@@ -226,15 +212,17 @@ class FacetsModel:
 
     def population(self, parameters: Array) -> tuple[float, float]:
         """Mean and standard deviation of the students; 0 and 1 but where anchors hold the scale."""
-        if POPULATION not in self:
-            return 0.0, 1.0
-        mean, log_sd = parameters[self.blocks[POPULATION]]
-        return float(mean), float(np.exp(log_sd))
+        mean, log_sd = (
+            float((self.design(name)[:1] @ parameters)[0]) if self.enters(name) else 0.0
+            for name in ("mean", "log_sd")
+        )
+        return mean, float(np.exp(log_sd))
 
     @property
     def known_slope(self) -> float | None:
         """Slope of known answers; None if there are none."""
-        return self.term(KNOWN, KnownAnswers).slope if KNOWN in self else None
+        rows = self._map
+        return float(rows.offset[rows.places["slope"]][-1]) if self.contexts.n_answers else None
 
     @cached_property
     def _linked(self) -> tuple[Indices, Indices]:
@@ -256,29 +244,40 @@ class FacetsModel:
 
     # -- the map from parameters to slopes and intercepts ---------------------------------------------------
 
+    @cached_property
+    def _designs(self) -> dict[PredictorName, sparse.csr_array]:
+        """(contexts, parameters) of each predictor that some term enters."""
+        found: dict[PredictorName, sparse.csr_array] = {}
+        for term in self.terms:
+            for name, own in term.designs(self.contexts).items():
+                part = placed(own, self.blocks[term.name], self.blocks.size)
+                found[name] = sparse.csr_array(found[name] + part) if name in found else part
+        return found
+
+    def enters(self, name: PredictorName) -> bool:
+        """Whether some term enters this predictor."""
+        return name in self._designs
+
     def design(self, name: PredictorName) -> sparse.csr_array:
         """(contexts, parameters): how parameters add up to a predictor."""
-        every = [(self.blocks[term.name], term.designs(self.contexts)) for term in self.terms]
-        parts = [placed(designs[name], at, self.blocks.size) for at, designs in every if name in designs]
-        return sparse.csr_array(sum(parts[1:], parts[0]))
+        return self._designs[name]
 
     @cached_property
     def _map(self) -> "_Map":
         """All predictors of slopes and intercepts as one linear function of the parameters."""
         n, size, places, rows, offsets, begin = len(self.contexts), self.blocks.size, {}, [], [], 0
-        designs = [(self.blocks[term.name], term.designs(self.contexts)) for term in self.terms]
         given = [term.offsets(self.contexts) for term in self.terms]
         for name in _MAPPED:
-            parts = [placed(one[name], at, size) for at, one in designs if name in one]
+            design = self._designs.get(name)
             if name == "steps" and self.further is not None:
-                parts = [self._among_steps(part, slice(0, -1)) for part in parts]
-                parts.append(self._among_steps(-self.design(self.further), slice(-1, None)))
+                further = self._among_steps(-self.design(self.further), slice(-1, None))
+                design = further if design is None else self._among_steps(design, slice(0, -1)) + further
             fixed = [one[name] for one in given if name in one]
-            if not parts and not fixed:
+            if design is None and not fixed:
                 continue
             length = n * len(self.lever) if name == "steps" else n
             places[name] = slice(begin, begin := begin + length)
-            rows.append(sum(parts[1:], parts[0]) if parts else sparse.csr_array((length, size)))
+            rows.append(sparse.csr_array((length, size)) if design is None else design)
             offsets.append(np.sum(fixed, axis=0) if fixed else np.zeros(length))
         design = sparse.csr_array(sparse.vstack(rows, format="csr"))
         return _Map(design, design.T, np.concatenate(offsets), places)
@@ -318,23 +317,15 @@ class FacetsModel:
         by_slope = {"slope": at.stretch, "log_slope": at.a}
         by_severity = {"intercept": 1.0, "difficulty": at.slope, "slope": at.difficulty}
         derivatives = self._weighted((1, by_slope), (1, by_severity))
-        besides, by_besides = None, None
-        if HALO in self:
-            by_besides = self.design("halo")
-            besides = by_besides @ parameters
-        elif BIAS in self:
-            loads = self.design("loading")
-            follows = loads @ parameters
-            besides, by_besides = follows**2, sparse.diags_array(2 * follows) @ loads
-        elif IMPRESSION in self:
-            variance = self.piece_variance(parameters)
-            own = placed(sparse.csr_array((at.a**2)[:, None]), self.blocks[IMPRESSION], self.blocks.size)
-            besides, by_besides = (
-                at.a**2 * variance,
-                sparse.diags_array(2 * at.a * variance) @ derivatives[:n] + own,
-            )
-        if by_besides is not None:
-            derivatives = sparse.vstack([derivatives, by_besides], format="csr")
+        besides = None
+        for term in self.terms:
+            block = self.blocks[term.name]
+            if (found := term.beside(parameters[block], self.contexts, at.a)) is not None:
+                besides, by_slopes, own = found
+                by = placed(own, block, self.blocks.size)
+                if by_slopes is not None:
+                    by = by + sparse.diags_array(by_slopes) @ derivatives[:n]
+                derivatives = sparse.vstack([derivatives, by], format="csr")
         return RowValues(at.a, severity, besides, sparse.csr_array(derivatives))
 
     def predictor(self, parameters: Array) -> Predictor:
@@ -362,7 +353,8 @@ class FacetsModel:
             of_each["steps"] = -d_intercepts.ravel()
         found = np.asarray(rows.back @ np.concatenate([of_each[name] for name in rows.places]))
         if d_halo is not None:
-            found[self.blocks[HALO]] += self.term(HALO, Halo).effect.design.T @ d_halo
+            assert self.reading_effects is not None
+            found += self.reading_effects.T @ d_halo
         return found
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
@@ -446,7 +438,8 @@ class FacetsModel:
 
     def off_zero(self, parameters: Array) -> Array:
         """With variances a little off 0, where their second derivatives are differences that lose all digits."""
-        low = self._flagged() & (parameters < LEAST_VARIANCE)
+        variance = np.repeat([term.variance for term in self.terms], list(self.blocks.sizes.values()))
+        low = variance & (parameters < LEAST_VARIANCE)
         return np.where(low, LEAST_VARIANCE, parameters) if low.any() else parameters
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
@@ -571,14 +564,9 @@ def _together(rows: list[tuple[Array, Array]], held: NDArray[np.bool_]) -> list[
 
 def centre(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | None = None) -> Array:
     """The same model with difficulties, facets, thresholds and log item slopes that average zero."""
-    centred = parameters.copy()
-    slopes = ("slope", "item_slope")
-    if ITEM_SLOPE in model and (held is None or not any(held[model.blocks[name]].any() for name in slopes)):
-        # Exactly: the direction is only tangent to a product of slopes.
-        mean = centred[model.blocks["item_slope"]].mean()
-        centred[model.blocks["item_slope"]] -= mean
-        slope = model.blocks["slope"]
-        centred[slope] = model.slope.invert(model.slope(centred[slope]) * np.exp(mean))
+    centred = parameters
+    for term in model.terms:
+        centred = term.centred(model, centred, np.zeros(len(centred), dtype=bool) if held is None else held)
     found = redundancy(model, centred, held)
     excess = np.linalg.solve(found.constraints @ found.directions.T, found.constraints @ centred)
     return centred - found.directions.T @ excess

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from raterlens.config import FitConfig
     from raterlens.models.facets import FacetsModel
     from raterlens.models.requested import Part, Setting
-    from raterlens.models.responses import Response
+    from raterlens.models.responses import Predictor, Response
 
 
 PredictorName = Literal[
@@ -43,6 +43,7 @@ PredictorName = Literal[
 ]
 Designs = Mapping[PredictorName, sparse.csr_array]
 Offsets = Mapping[PredictorName, Array]
+Beside = tuple[Array, Array | None, sparse.csr_array]
 Columns = Mapping[str, Mapping[str, Array]]
 Tables = Mapping[str, pl.DataFrame]
 
@@ -212,6 +213,25 @@ class Beginning:
     """Averaging over ability flattens a curve by about this."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Redrawn:
+    """Ratings that are being drawn anew: what their scores depend on."""
+
+    ratings: Ratings
+    context: Codes
+    """(ratings,)"""
+    rater_of_context: Indices
+    ability: Array
+    """(students,)"""
+    predictor: "Predictor"
+    """That of each context."""
+    off: Array
+    """(ratings,): how far what is rated is from ability."""
+    besides: Array
+    """(ratings,): what is in the predictor besides."""
+    random: np.random.Generator
+
+
 class Estimated(Protocol):
     """A fit, as terms make columns and tables of it."""
 
@@ -273,6 +293,12 @@ class Term:
     """Its parameters are variances."""
     covarying: bool = False
     """Covariances of its effects are kept with a fit."""
+    around_ability: bool = False
+    """Its parameter is the variance, around ability, of what a piece of work is worth or of an impression of it."""
+    uses_scale: bool = False
+    """It says how each rater uses the scale: curves of single raters follow from it."""
+    told: float = RATING_INFORMATION
+    """About what a rating tells of its predictor."""
     begin: float = 0.0
     """Value at which estimation begins."""
     bound: tuple[float | Array, float | Array] = (-LARGEST_EFFECT, LARGEST_EFFECT)
@@ -321,7 +347,27 @@ class Term:
         """The term without what the group of a student says."""
         return self
 
+    def between(self, x: Array) -> float:
+        """Variance of the means of groups, over all students."""
+        return 0.0
+
+    def beside(self, x: Array, rows: Contexts, slope: Array) -> Beside | None:
+        """Variance of what moves scores on these rows besides ability, and its derivatives in the rows' slopes, if it
+        depends on them, and in the term's parameters; None where it moves nothing."""
+        return None
+
+    def as_modelled(self, ratings: Ratings) -> Ratings:
+        """The ratings as an engine takes them."""
+        return ratings
+
+    def redraw(self, x: Array, at: "Redrawn") -> "Redrawn":
+        """Draw anew what the ratings depend on by this term."""
+        return at
+
     # -- estimation -----------------------------------------------------------------------------------------
+
+    starts: ClassVar[tuple[tuple[float, ...], ...]] = ()
+    """Other values to begin from, where the likelihood may have several maxima."""
 
     def start(self, given: Beginning) -> Array:
         return np.full(self.size, self.begin)
@@ -344,6 +390,10 @@ class Term:
         """Directions in which all parameters can move without changing any probability, each with the constraint that
         centring holds at zero: (constraint, direction), (parameters of the model,) both."""
         return iter(())
+
+    def centred(self, model: "FacetsModel", parameters: Array, held: Mask) -> Array:
+        """Parameters of the model with what redundancies, which are tangents, do not centre exactly."""
+        return parameters
 
     # -- in reports ------------------------------------------------------------------------------------------------
 

@@ -9,16 +9,17 @@ from it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.models.requested import Part, Setting, of_ratings
-from raterlens.models.term import RATING_INFORMATION, Contexts, Designs, Term, rows_of
+from raterlens.models.responses import Predictor
+from raterlens.models.term import RATING_INFORMATION, Contexts, Designs, Redrawn, Term, rows_of
 from raterlens.models.terms.per_rater import Effect, RaterTerm
-from raterlens.ratings.groupings import inconsistent_raters
+from raterlens.ratings.groupings import inconsistent_raters, questions
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
@@ -70,6 +71,16 @@ class Draws(RaterTerm):
 
     def designs(self, rows: Contexts) -> Designs:
         return {"draw": rows_of(self.effect.design, rows.rater)}
+
+    def redraw(self, x: Array, at: Redrawn) -> Redrawn:
+        """With the rater's reading of each question."""
+        own, ratings, asked = self.effect(x), at.ratings, questions(at.ratings)
+        stretch, tau = np.exp(np.append(own, 0.0)), np.append(self.spread(own), 0.0)
+        stretch = stretch[at.rater_of_context]
+        reading = tau[ratings.rater] * at.random.standard_normal(len(asked.first))[asked.of]
+        plain = at.predictor
+        predictor = Predictor(stretch * plain.slope, stretch[:, None] * plain.intercepts)
+        return replace(at, predictor=predictor, besides=at.besides + reading)
 
     def spread(self, log_stretch: Array) -> Array:
         """tau"""

@@ -20,7 +20,7 @@ from raterlens.base.text import Message, Option, listed
 from raterlens.config import FitConfig, GroupMeansKind
 from raterlens.config.limits import ADAPTED_SETS, STUDENTS_PER_SET
 from raterlens.models.requested import NEAR, Candidate, Part, Setting, of_ratings, unsaid
-from raterlens.models.term import Estimated, People, Tables, Term
+from raterlens.models.term import Estimated, People, Redrawn, Tables, Term
 from raterlens.ratings.coded import Facet, Ratings
 from raterlens.ratings.design import components
 from raterlens.ratings.groupings import with_sets_of_raters
@@ -166,6 +166,14 @@ class GroupMeans(Term):
 
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         return np.maximum(0.5 * self.n_students @ self.design**2, 0.5)
+
+    def between(self, x: Array) -> float:
+        means, n = self.design @ x, self.n_students
+        return float(np.average((means - np.average(means, weights=n)) ** 2, weights=n))
+
+    def redraw(self, x: Array, at: Redrawn) -> Redrawn:
+        grouped = with_sets_of_raters(at.ratings) if at.ratings.group is None else at.ratings
+        return replace(at, ability=at.ability + (self.design @ x)[grouped.student_groups])
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
         most = LARGEST_MEAN / np.maximum(np.abs(self.design).max(axis=0), 1e-9)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
+from scipy import sparse
 
 from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError, OptionError
@@ -21,10 +22,12 @@ from raterlens.config import FitConfig
 from raterlens.models.requested import PROMISING, Candidate, Part, Setting, of_ratings, says
 from raterlens.models.term import (
     RATING_INFORMATION,
+    Beside,
     Columns,
     Contexts,
     Designs,
     Estimated,
+    Redrawn,
     Tables,
     Term,
     rows_of,
@@ -32,7 +35,7 @@ from raterlens.models.term import (
 from raterlens.models.terms.group_means import has_groups
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 from raterlens.ratings.coded import Facet, Ratings
-from raterlens.ratings.groupings import one_each, piece_tallies, read_once, readings_in, readings_of
+from raterlens.ratings.groupings import by_piece, one_each, piece_tallies, read_once, readings_in, readings_of
 from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
@@ -58,6 +61,7 @@ class Pieces(Term):
     name = PIECE
     size = 1
     variance = True
+    around_ability = True
     begin = _START**2
     bound = (0.0, LARGEST_PIECE**2)
     asks: ClassVar[tuple[tuple[str, Any], ...]] = (("pieces", True),)
@@ -85,6 +89,11 @@ class Pieces(Term):
 
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         return np.array([_INFORMATION * n_students])
+
+    def redraw(self, x: Array, at: Redrawn) -> Redrawn:
+        pieces = by_piece(self.as_modelled(at.ratings))
+        own = np.sqrt(x[0]) * at.random.standard_normal(len(pieces.student))
+        return replace(at, off=at.off + own[pieces.ratings.student])
 
     def tables(self, found: Estimated) -> Tables:
         """The worth of each piece, on the scale of ability; and omega with its error and interval, with how far
@@ -169,9 +178,20 @@ class Halo(RaterTerm):
         """Information of a reading of n ratings about the variance: half the square of that about its effect."""
         given, n = model.contexts.given.sum(axis=1), model.n_items
         told = RATING_INFORMATION * n * float(model.lever.max()) ** 2
-        each = 0.5 * (told / (1 + model.halo_variances(parameters) * told)) ** 2
+        each = 0.5 * (told / (1 + self.effect(parameters[model.blocks[self.name]]) * told)) ** 2
         readings = np.bincount(model.contexts.rater, given, model.n_raters) / n
         return np.asarray(self.effect.design.T @ (each * readings))
+
+    def beside(self, x: Array, rows: Contexts, slope: Array) -> Beside:
+        by = self.designs(rows)["halo"]
+        return by @ x, None, by
+
+    def redraw(self, x: Array, at: Redrawn) -> Redrawn:
+        ratings = at.ratings
+        whose = ratings.student if ratings.piece is None else by_piece(ratings).ratings.student
+        reading, number = readings_of(whose, ratings.rater, ratings.item)
+        impression = np.sqrt(self.effect(x))[ratings.rater] * at.random.standard_normal(number)[reading]
+        return replace(at, besides=at.besides + impression)
 
     def columns(self, found: Estimated) -> Columns:
         return {"raters": dict(zip(_COLUMNS, found.spreads(self.name), strict=True))}
@@ -194,6 +214,15 @@ class Impressions(Pieces):
     def check(cls, ratings: Ratings, config: FitConfig) -> None:
         """As for halo in logits."""
 
+    def as_modelled(self, ratings: Ratings) -> Ratings:
+        """With each reading in the place of a piece of work."""
+        reading, number = readings_of(ratings.student, ratings.rater, ratings.item)
+        labels = pl.Series("reading", np.arange(number))
+        return replace(ratings, piece=Facet("reading", reading.astype(np.int32), labels))
+
+    def beside(self, x: Array, rows: Contexts, slope: Array) -> Beside:
+        return slope**2 * x[0], 2 * slope * x[0], sparse.csr_array((slope**2)[:, None])
+
     def columns(self, found: Estimated) -> Columns:
         """The same for each rater: in units of ability."""
         n, spreads = found.ratings.n_raters, found.spreads(self.name)
@@ -209,13 +238,6 @@ def in_logits(effects: Mapping[str, Array]) -> Mapping[str, Array]:
         return effects
     kept = {name: values for name, values in effects.items() if name != IMPRESSION}
     return {**kept, HALO: effects["slope"] ** 2 * float(effects[IMPRESSION][0])}
-
-
-def readings_as_pieces(ratings: Ratings) -> Ratings:
-    """The ratings with each reading in the place of a piece of work."""
-    reading, number = readings_of(ratings.student, ratings.rater, ratings.item)
-    labels = pl.Series("reading", np.arange(number))
-    return replace(ratings, piece=Facet("reading", reading.astype(np.int32), labels))
 
 
 ONCE = Message(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raterlens.base.arrays import Array
+from raterlens.base.arrays import Array, Mask
 from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE
 from raterlens.config import FitConfig
 from raterlens.config.limits import COMPARED_ITEMS
@@ -63,6 +63,15 @@ class ItemSlopes(Term):
         scaled = -model.slope.scaling(parameters[model.blocks["slope"]])
         ones = np.ones(self.size)
         yield model.vector(**{self.name: ones}), model.vector(**{self.name: ones, "slope": scaled})
+
+    def centred(self, model: "FacetsModel", parameters: Array, held: Mask) -> Array:
+        own, slopes = model.blocks[self.name], model.blocks["slope"]
+        if held[own].any() or held[slopes].any():
+            return parameters
+        found, mean = parameters.copy(), parameters[own].mean()
+        found[own] -= mean
+        found[slopes] = model.slope.invert(model.slope(found[slopes]) * np.exp(mean))
+        return found
 
     at_limit_flag = SLOPE_AT_LIMIT
 

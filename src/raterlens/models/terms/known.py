@@ -81,6 +81,9 @@ class KnownAnswers(Term):
     def offsets(self, rows: Contexts) -> Offsets:
         return {"slope": np.where(at_answers(rows), self.slope, 0.0)}
 
+    def as_modelled(self, ratings: Ratings) -> Ratings:
+        return ratings.with_answers()
+
     def start(self, given: Beginning) -> Array:
         """Thresholds that divide a standard normal population as the known answers are divided."""
         counts = given.contexts.given[given.contexts.n_rated :]

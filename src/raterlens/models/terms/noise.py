@@ -36,6 +36,8 @@ class Noise(RaterTerm):
     least: float
     """Standard deviation of marks that are exact but for rounding."""
     name = NOISE
+    uses_scale = True
+    told = 1.0
     begin = math.log(_START)
     parts: ClassVar[tuple[Part, ...]] = (
         Part(

@@ -36,6 +36,7 @@ class RaterThresholds(Term):
     drawn: bool = True
     """Free where not: each rater's by its own ratings alone, which takes some hundred of them."""
     name = RATER_THRESHOLD
+    uses_scale = True
     levels = ("rater",)
     asks = (("rater_thresholds", "drawn"),)
 

@@ -6,19 +6,19 @@ or those who are not anchored would be judged by students who are not there. Wit
 predictors of each rating, so that everything downstream works with z as it does with theta.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from scipy import sparse
+from scipy import sparse, special
 
 from raterlens.base.arrays import Array
 from raterlens.base.text import Option
 from raterlens.capability.population import LARGEST_SHAPE, AbilityShape
 from raterlens.config import FitConfig
 from raterlens.models.requested import Candidate, Part, says, unsaid
-from raterlens.models.term import Contexts, Designs, Estimated, People, Tables, Term, at_answers
+from raterlens.models.term import Contexts, Designs, Estimated, People, Redrawn, Tables, Term, at_answers
 from raterlens.models.terms.group_means import has_groups
 from raterlens.ratings.coded import Ratings
 
@@ -49,6 +49,7 @@ class Shape(Term):
 
     size = 2
     n_groups = 1
+    starts = ((0.15, -0.02), (-0.15, -0.02), (0.0, -0.15))
 
     def people(self, x: Array, points: Array) -> People:
         shape = AbilityShape.of(*x.tolist())
@@ -63,6 +64,9 @@ class Shape(Term):
 
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         return np.asarray(_INFORMATION * n_students * np.array([6.0, 24.0]))
+
+    def redraw(self, x: Array, at: Redrawn) -> Redrawn:
+        return replace(at, ability=AbilityShape.of(*x.tolist()).at(special.ndtr(at.ability)))
 
     def tables(self, found: Estimated) -> Tables:
         (c3, c4), (c3_se, c4_se) = found.of(self.name)

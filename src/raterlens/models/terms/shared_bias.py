@@ -7,18 +7,19 @@ only relabel a_r. Of zeta's two directions the one is taken in which most raters
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from scipy import sparse
 
-from raterlens.base.arrays import NORMAL_95, Mask
+from raterlens.base.arrays import NORMAL_95, Array, Mask
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option, counted
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.config import FitConfig
 from raterlens.models.requested import Part, Setting, says
-from raterlens.models.term import Columns, Contexts, Designs, Estimated, Term, rows_of
+from raterlens.models.term import Beside, Columns, Contexts, Designs, Estimated, Redrawn, Term, rows_of
 from raterlens.models.terms.per_rater import Effect, RaterTerm
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
@@ -72,6 +73,16 @@ class SharedBias(RaterTerm):
 
     def designs(self, rows: Contexts) -> Designs:
         return {"loading": rows_of(self.effect.design, rows.rater)}
+
+    def beside(self, x: Array, rows: Contexts, slope: Array) -> Beside:
+        by = self.designs(rows)["loading"]
+        follows = by @ x
+        return follows**2, None, sparse.csr_array(sparse.diags_array(2 * follows) @ by)
+
+    def redraw(self, x: Array, at: Redrawn) -> Redrawn:
+        ratings = at.ratings
+        second = at.random.standard_normal(ratings.n_students)[ratings.student]
+        return replace(at, besides=at.besides + np.append(self.effect(x), 0.0)[ratings.rater] * second)
 
     def columns(self, found: Estimated) -> Columns:
         """How much each rater follows what raters share, exactly 0 for those who are trusted; and each student's place
