@@ -5,6 +5,9 @@ import pytest
 
 import raterlens as rl
 from raterlens.base.errors import OptionError
+from raterlens.capability.formulas import hrm
+from raterlens.capability.links import get_link
+from raterlens.diagnostics.what_if import capability_of_categories
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +79,12 @@ def test_letters_about_ordered_scores_speak_of_marks():
     assert "you would give the middle mark or more to about" in letters
     assert "marks less from you" in letters
     assert "passes" not in letters
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_two_numbers_of_a_table_give_back_the_capability_of_latent_classes(link: str) -> None:
+    slope, criterion = np.array([0.5, 2.0, 4.0]), np.array([0.1, 2.5, 1.0])
+    shape = get_link(link)
+    rho = np.exp(shape.log_pass(slope / 2)) - np.exp(shape.log_pass(-slope / 2))
+    found = capability_of_categories(link, rho, criterion - slope / 2)
+    np.testing.assert_allclose(found, hrm(criterion=criterion, slope=slope, link=link), rtol=1e-9)

@@ -11,7 +11,6 @@ from raterlens import capability
 from raterlens.base.errors import OptionError
 from raterlens.base.layers import Names
 from raterlens.base.picture import layout
-from raterlens.diagnostics.what_if import Scale
 from raterlens.pictures import ranking
 from raterlens.pictures.capability_curves import (
     BEST,
@@ -119,22 +118,14 @@ def test_raters_are_in_the_order_of_their_names_where_ranks_would_be_chance(exam
 DRAWING = 2e-3
 
 
-@pytest.mark.parametrize(
-    ("model", "link"),
-    [
-        ("gmf", "logit"),
-        ("gmf", "probit"),
-        ("gmf", "cauchit"),
-        ("gmf", "cloglog"),
-        ("gmf", "log"),
-        ("probit", "probit"),
-    ],
-)
+@pytest.mark.parametrize("link", ["logit", "probit", "cauchit", "cloglog", "log"])
 @pytest.mark.parametrize("sigma", [0.3, 2.1])
-def test_capability_is_the_level_along_each_contour(model, link, sigma):
-    scale = Scale(sigma, link, model)
-    curves = contours(scale.capability, reach=3.0)
-    kappa = scale.capability(curves["rho"].to_numpy(), curves["eta"].to_numpy())
+def test_capability_is_the_level_along_each_contour(link, sigma):
+    def of(rho, eta):
+        return capability.gmf(rho=rho, eta=eta, sigma=sigma, link=link)
+
+    curves = contours(of, reach=3.0)
+    kappa = of(curves["rho"].to_numpy(), curves["eta"].to_numpy())
     np.testing.assert_allclose(kappa, curves["level"], atol=DRAWING)
     assert set(curves["level"]) <= set(LEVELS)
     assert curves["eta"].abs().max() <= 3.0
@@ -142,7 +133,8 @@ def test_capability_is_the_level_along_each_contour(model, link, sigma):
 
 
 def test_contours_end_at_full_discrimination_or_at_the_edge():
-    for _, curve in contours(Scale(2.1).capability, reach=3.0).group_by("level"):
+    found = contours(lambda rho, eta: capability.gmf(rho=rho, eta=eta, sigma=2.1), reach=3.0)
+    for _, curve in found.group_by("level"):
         for end in (0, -1):
             assert curve["rho"][end] == 1.0 or abs(curve["eta"][end]) == 3.0
 

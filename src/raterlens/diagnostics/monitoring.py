@@ -44,24 +44,23 @@ def changes(now: Result, then: Result, measures: tuple[str, ...]) -> pl.DataFram
     are taken for independent, unless those of the earlier one are part of the later one's (`nested`). Severity,
     discrimination and standard are each run's own, relative to its average rater or its yardstick; sharpness is not.
     """
-    one, two = (
-        {str(row["rater"]): row for row in fit.table("raters").iter_rows(named=True)} for fit in (then, now)
-    )
-    both = [rater for rater in two if rater in one]
+    one, two = (fit.table("raters").with_columns(pl.col("rater").cast(pl.String)) for fit in (then, now))
+    two = two.join(one.select("rater"), on="rater", how="semi", maintain_order="left")
+    one = two.select("rater").join(one, on="rater", how="left", maintain_order="left")
     part = nested(now, then)
-    more = np.array([max(two[rater]["n"] / one[rater]["n"] - 1, 0.0) for rater in both])
-    rows: list[tuple[Any, ...]] = []
+    more = np.maximum(two["n"].to_numpy() / one["n"].to_numpy() - 1, 0.0)
+    found = [pl.DataFrame(schema=_CHANGED)]
     for measure in measures:
         column = COMPARED[measure]
-        before, after = (np.array([run[rater][column] for rater in both], np.float64) for run in (one, two))
-        errors = [np.array([_error(run[rater], column) for rater in both]) for run in (one, two)]
+        before, after = (run[column].cast(pl.Float64).to_numpy() for run in (one, two))
+        errors = [_errors(run, column) for run in (one, two)]
         # From an estimate to one on the same ratings and more, the variance of the difference is what the variance has
         # lost; by the later error alone, as the difference of two estimated ones would waver.
         spread = errors[1] * np.sqrt(more) if part else np.hypot(*errors)
-        z = np.divide(after - before, spread, out=np.full(len(both), np.nan), where=spread > 0)
-        clear = adjusted(two_sided(z)) <= LEVEL
-        rows += zip(both, [measure] * len(both), before, after, clear.tolist(), strict=True)
-    return pl.DataFrame(rows, schema=_CHANGED, orient="row")
+        z = np.divide(after - before, spread, out=np.full(len(spread), np.nan), where=spread > 0)
+        columns = {"before": before, "now": after, "clear": adjusted(two_sided(z)) <= LEVEL}
+        found.append(two.select("rater", pl.lit(measure).alias("measure")).with_columns(**columns))
+    return pl.concat(found)
 
 
 def nested(now: Result, then: Result) -> bool:
@@ -79,12 +78,18 @@ def nested(now: Result, then: Result) -> bool:
     return True
 
 
-def _error(row: dict[str, Any], column: str) -> float:
-    """The standard error, or what a symmetric interval says it is."""
-    if (known := row.get(f"{column}_se")) is not None:
-        return float(known)
-    low, high = row.get(f"{column}_low"), row.get(f"{column}_high")
-    return float("nan") if low is None or high is None else float(high - low) / (2 * NORMAL_95)
+def _errors(raters: pl.DataFrame, column: str) -> Array:
+    """Standard errors, or what symmetric intervals say they are."""
+    known = {
+        name: raters[name].cast(pl.Float64).to_numpy()
+        for name in raters.columns
+        if name.startswith(f"{column}_")
+    }
+    if f"{column}_se" in known:
+        return known[f"{column}_se"]
+    nothing = np.full(raters.height, np.nan)
+    width = known.get(f"{column}_high", nothing) - known.get(f"{column}_low", nothing)
+    return np.asarray(width / (2 * NORMAL_95))
 
 
 def moved(measure: str, before: float, now: float, *, ordered: bool = False) -> str:

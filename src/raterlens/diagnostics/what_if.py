@@ -16,23 +16,18 @@ from scipy import special
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.text import Message, Option
-from raterlens.capability.curves import Curve, PassCurve
 from raterlens.capability.formulas import hrm
 from raterlens.capability.index import Index, passes_as_standard
 from raterlens.capability.integrals import peaks
-from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.inference.measurement import Measurement, measured_fit
 from raterlens.inference.result import Result
-from raterlens.models.registry import MODELS
 from raterlens.ratings.coded import to_backend
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
 
 
-# Where no rater tells students apart at all.
-_FLATTEST = 1e-6
 _UNITS = {"logit": "logits", "probit": "probits", "identity": "marks"}
 _HALF_SLOPE: dict[str, Callable[[Array], Array]] = {
     "logit": lambda rho: special.logit((1 + rho) / 2),
@@ -51,42 +46,11 @@ def unit_of(link: str) -> str:
     return _UNITS.get(link, f"units of the {link} link")
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The scale of a fit: what discrimination rho and severity eta are worth in it."""
-
-    sigma: float = 1.0
-    link: str = "logit"
-    model: str = "gmf"
-    curve: Curve | None = None
-    """How ordered scores follow the predictor, with the panel's thresholds; None for pass and fail."""
-
-    @staticmethod
-    def of(fit: "Result") -> "Scale":
-        """The scale that a fit's tables are on."""
-        known = fit.calibration
-        ordered = known is not None and ("threshold" in known.effects or known.marks is not None)
-        curve = known.curve() if known is not None and ordered else None
-        return Scale(fit.sigma, fit.link, fit.model, curve)
-
-    @property
-    def ordered(self) -> bool:
-        """More scores than pass and fail."""
-        return self.curve is not None
-
-    def capability(self, rho: ArrayLike, eta: ArrayLike) -> Array:
-        """kappa-bar (broadcasts)."""
-        r, e = np.asarray(rho, np.float64), np.asarray(eta, np.float64)
-        if self.model == "probit":
-            return np.asarray(r * np.exp(-(1 - r**2) * e**2 / 2))  # capability.probit in terms of rho and eta
-        if MODELS[self.model].true_category:
-            # rho = F(a / 2) - F(-a / 2) and eta = c - a / 2.
-            half = _HALF_SLOPE[self.link](np.clip(r, 0.0, 1 - 1e-9))
-            return hrm(criterion=e + half, slope=2 * half, link=self.link)
-        # Not capability.gmf: with another scale than the best rater's, rho may exceed 1.
-        curve, students = self.curve or PassCurve(get_link(self.link)), Normal()
-        sigma = max(self.sigma, _FLATTEST)
-        return students.rate(curve, sigma * r, e) / students.best(curve, np.array(sigma))
+def capability_of_categories(link: str, rho: ArrayLike, eta: ArrayLike) -> Array:
+    """Mean capability of raters who see a true category, by the two numbers of their table (broadcasts)."""
+    # rho = F(a / 2) - F(-a / 2) and eta = c - a / 2.
+    half = _HALF_SLOPE[link](np.clip(np.asarray(rho, np.float64), 0.0, 1 - 1e-9))
+    return hrm(criterion=np.asarray(eta, np.float64) + half, slope=2 * half, link=link)
 
 
 _ABILITIES = np.linspace(-3.0, 3.0, 121)
@@ -113,14 +77,14 @@ class Levers:
     """At the best severity, all else being equal"""
     measurement: Measurement | None
     """None for latent classes, whose raters see a true category: slope is then rho"""
-    scale: Scale
+    link: str
 
     def kappa_at(self, slope: Array, severity: Array, halo: Array, rater: int | None = None) -> Array:
         """Mean capability of such raters, each as it uses the scale; or of such a rater as this one."""
         where = self.measurement
         if where is not None and rater is not None:
             where = where.only(np.array([rater]))
-        return _kappa(where, self.scale, slope, severity, halo)
+        return _kappa(where, self.link, slope, severity, halo)
 
     def slope_of_sharpness(self, wanted: float) -> Array:
         """The slope at which each rater, all else being equal, would be this sharp."""
@@ -151,25 +115,24 @@ class Levers:
 
 def levers(fit: Result) -> Levers:
     """Levers of each rater of a fit."""
-    scale = Scale.of(fit)
     if fit.calibration is None:
         rho, eta = (fit.table("raters")[name].cast(pl.Float64).to_numpy() for name in ("rho", "eta"))
         nothing = np.zeros_like(rho)
         # The best criterion is halfway between the categories.
-        now, best = (_kappa(None, scale, rho, severity, nothing) for severity in (eta, nothing))
-        return Levers(rho, eta, nothing, now, nothing, best, None, scale)
+        now, best = (capability_of_categories(fit.link, rho, severity) for severity in (eta, nothing))
+        return Levers(rho, eta, nothing, now, nothing, best, None, fit.link)
     where = measured_fit(fit, fit.yardstick)
     a, eta = where.on.a, where.on.eta
     halo = np.zeros_like(a) if where.on.halo is None else where.on.halo
-    now = _kappa(where, scale, a, eta, halo)
+    now = _kappa(where, fit.link, a, eta, halo)
     best_severity = _best_severities(where.index, a, halo)
-    best = np.maximum(_kappa(where, scale, a, best_severity, halo), now)
-    return Levers(a, eta, halo, now, best_severity, best, where, scale)
+    best = np.maximum(_kappa(where, fit.link, a, best_severity, halo), now)
+    return Levers(a, eta, halo, now, best_severity, best, where, fit.link)
 
 
-def _kappa(where: Measurement | None, scale: Scale, slope: Array, severity: Array, halo: Array) -> Array:
+def _kappa(where: Measurement | None, link: str, slope: Array, severity: Array, halo: Array) -> Array:
     if where is None:
-        return scale.capability(slope, severity)
+        return capability_of_categories(link, slope, severity)
     return np.asarray(
         where.index.kappa(slope, severity, np.full(np.shape(severity), where.on.sigmas[0]), halo)
     )

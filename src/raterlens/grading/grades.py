@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.polynomial import polynomial
 from scipy import special
 
 from raterlens.base.arrays import Array, Indices
@@ -404,20 +405,11 @@ def unshrunk(placed: Placed) -> Unshrunk:
 
 def _peak(coefficients: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """Where polynomials (rows, constant first) have their maximum, and the second derivative there."""
-    order = np.arange(coefficients.shape[1])
-    first = coefficients[:, 1:] * order[1:]
-    second = first[:, 1:] * order[1:-1]
+    first, second = (polynomial.polyder(coefficients, times, axis=1).T for times in (1, 2))
     x = np.zeros(len(coefficients))
     for _ in range(30):
-        slope, bend = _at(first, x), _at(second, x)
+        slope, bend = (polynomial.polyval(x, each, tensor=False) for each in (first, second))
         # Uphill by the parabola; by half a node where there is none.
         step = np.where(bend < 0, slope / np.where(bend < 0, bend, 1.0), -0.5 * np.sign(slope))
         x = np.clip(x - step, low, high)
-    return x, _at(second, x)
-
-
-def _at(coefficients: Array, x: Array) -> Array:
-    value = np.zeros_like(x)
-    for column in coefficients.T[::-1]:
-        value = value * x + column
-    return value
+    return x, np.asarray(polynomial.polyval(x, second, tensor=False))

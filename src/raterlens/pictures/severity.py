@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from raterlens.base.style import MARKS
 from raterlens.base.text import counted
 from raterlens.capability.index import Index
 from raterlens.capability.yardstick import PERFECT
-from raterlens.diagnostics.what_if import Scale
+from raterlens.diagnostics.what_if import capability_of_categories
 from raterlens.models.registry import MODELS
 from raterlens.pictures.ranking import population_of, rater_rows
 
@@ -52,7 +53,7 @@ def severity_data(fit: Result, rows: pl.DataFrame | None = None) -> pl.DataFrame
 def capability_function(fit: Result) -> Function:
     """Capability on the fit's own yardstick, population and scale of scores."""
     if fit.calibration is None:
-        return Scale.of(fit).capability
+        return partial(capability_of_categories, fit.link)
     students = population_of(fit)
     perfect = fit.yardstick.reference == PERFECT
     index = Index(fit.calibration.curve(), students, perfect)
