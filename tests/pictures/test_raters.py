@@ -31,12 +31,10 @@ from raterlens.pictures.decision_chart import BETTER, SAME, two_fits, two_fits_d
 from raterlens.pictures.drift_panels import drift_data
 from raterlens.pictures.misfit import NOISY, diagnosis_table, expected_data, fit_statistics_data
 from raterlens.pictures.ranking import (
-    calibration_of,
+    ability_calibration,
     capability_data,
-    measurement_of,
     rater_name,
     rater_rows,
-    require_ability_model,
 )
 from raterlens.pictures.rater_network import SINGLE, network_data
 from raterlens.pictures.severity import LEVELS, capability_function, contours, severity_data
@@ -61,19 +59,8 @@ def test_a_rater_who_is_not_there_is_named_with_those_who_are(three):
 
 def test_a_chart_without_meaning_names_another(hrm, three):
     with pytest.raises(OptionError, match="no meaning for model 'hrm': why; use the chart 'severity'"):
-        require_ability_model(hrm.fit, "wright", "why", "severity")
-    require_ability_model(three.fit, "wright", "why", "severity")
-
-
-def test_a_fit_without_a_calibration_is_refused(three):
-    with pytest.raises(OptionError, match="so its curves are unknown; fit again"):
-        measurement_of(replace(three.fit, calibration=None))
-    assert calibration_of(three.fit, "") is three.fit.calibration
-
-
-def test_the_measurement_is_that_of_the_fit(three):
-    found = measurement_of(three.fit).raters()
-    assert found.kappa.tolist() == pytest.approx(three.fit.raters["kappa"].to_list(), abs=1e-12)
+        ability_calibration(hrm.fit, "wright", "why", "severity")
+    assert ability_calibration(three.fit, "wright", "why", "severity") is three.fit.calibration
 
 
 def test_raters_are_in_the_order_of_their_capability(example):

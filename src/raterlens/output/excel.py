@@ -116,16 +116,8 @@ def write_fit(fit: Fit, path: Path, ratings: Ratings | None) -> Path:
 def _raters(fit: Result, found: PanelFindings | None) -> pl.DataFrame:
     """With verdicts, the most capable first."""
     rows = rater_table(fit, None if found is None else found.raters).drop("status")
-    first = [
-        "rater",
-        "label",
-        "standard",
-        "sharpness_verdict",
-        "costs_most",
-        "kappa",
-        "kappa_low",
-        "kappa_high",
-    ]
+    first = ["rater", "label", "standard", "sharpness_verdict", "costs_most"]
+    first += ["kappa", "kappa_low", "kappa_high"]
     return rows.select(*first, pl.exclude(*first))
 
 
@@ -153,24 +145,10 @@ def _fill(sheet: Any, table: pl.DataFrame, heading: Any, formats: dict[str, Any]
 
 def _colour(sheet: Any, table: pl.DataFrame) -> None:
     place = table.columns.index("kappa")
-    sheet.conditional_format(
-        1,
-        place,
-        table.height,
-        place,
-        {
-            "type": "3_color_scale",
-            "min_type": "num",
-            "mid_type": "num",
-            "max_type": "num",
-            "min_value": 0,
-            "mid_value": _MIDDLE,
-            "max_value": 1,
-            "min_color": _SCALE[0],
-            "mid_color": _SCALE[1],
-            "max_color": _SCALE[2],
-        },
-    )
+    rule: dict[str, object] = {"type": "3_color_scale"}
+    for end, value, colour in zip(("min", "mid", "max"), (0, _MIDDLE, 1), _SCALE, strict=True):
+        rule |= {f"{end}_type": "num", f"{end}_value": value, f"{end}_color": colour}
+    sheet.conditional_format(1, place, table.height, place, rule)
 
 
 def _warnings(

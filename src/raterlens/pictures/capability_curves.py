@@ -27,14 +27,9 @@ from raterlens.base.picture import Picture, plot
 from raterlens.base.style import Align, mark
 from raterlens.base.text import listed, number, printable
 from raterlens.capability.population import AbilityShape, Histogram, Normal
+from raterlens.inference.measurement import measured_fit
 from raterlens.models.terms.shape import SHAPE
-from raterlens.pictures.ranking import (
-    measurement_of,
-    population_of,
-    rater_name,
-    require_ability_model,
-    with_words,
-)
+from raterlens.pictures.ranking import ability_calibration, population_of, rater_name, with_words
 from raterlens.pictures.severity import SEVERITY_ENDS
 
 if TYPE_CHECKING:
@@ -60,7 +55,7 @@ def curves_data(fit: Result, raters: Sequence[object] | None = None) -> pl.DataF
     """rater, theta, kappa, kappa_low, kappa_high, place: 0, 1, ... for the raters named (by default the most capable,
     the median and the least capable), null for all others, who have no interval here."""
     chosen = _chosen(fit, raters)
-    found = measurement_of(fit)
+    found = measured_fit(fit, fit.yardstick)
     names = fit.table("raters")["rater"].cast(pl.String)
     on, n = found.on, len(names)
     rates = [found.index.rate_at(float(t), on.a, on.eta, on.halos) for t in _ABILITIES]
@@ -116,7 +111,7 @@ def curves(fit: Result, raters: Sequence[object] | None = None) -> Picture:
     names = data["rater"].unique(maintain_order=True).to_list()
     top = 1.06 * float(np.nanmax([data["kappa_high"].fill_nan(None).max() or 0, every["kappa"].max(), 1.0]))
     low = min(0.0, float(np.nanmin([data["kappa_low"].fill_nan(None).min() or 0, every["kappa"].min()])))
-    x = Axis(-3.5, 3.5, ABILITY, labels=tuple((at, f"{at:d}".replace("-", "−")) for at in range(-3, 4)))
+    x = Axis(-3.5, 3.5, ABILITY, (7, 7))
     y = Axis(low, top, CURVE, (10, 10))
     layers: list[Layer] = [Area(_hill(fit, y), "theta", "low", "high", "line", 0.9), *_others(every)]
     looks = strokes([printable(name) for name in names])
@@ -146,7 +141,7 @@ def _others(every: pl.DataFrame) -> list[Layer]:
 
 
 def _chosen(fit: Result, raters: Sequence[object] | None) -> list[str]:
-    require_ability_model(fit, "curves", "capability is the same at every ability", "capability")
+    ability_calibration(fit, "curves", "capability is the same at every ability", "capability")
     if raters is None:
         table = fit.table("raters").filter(pl.col("kappa").is_finite()).sort("kappa", descending=True)
         order = table["rater"].cast(pl.String).to_list()
@@ -170,7 +165,7 @@ def what_if_data(fit: Fit, rater: object) -> pl.DataFrame:
     """point, severity, kappa: the curve (point is null), the rater's estimate (`now`) and the best severity
     (`best`)."""
     why = "raters have a criterion and a slope instead of a severity"
-    require_ability_model(fit, "what_if", why, "severity")
+    ability_calibration(fit, "what_if", why, "severity")
     name = rater_name(fit, rater)
     fit = replace(fit, backend="polars")
     place = fit.what_if(name, 0.0)

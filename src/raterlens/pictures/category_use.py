@@ -17,7 +17,7 @@ from raterlens.base.style import Align, mark
 from raterlens.base.text import counted, printable
 from raterlens.diagnostics.categories import EVERY_ITEM, category_shares, score_names
 from raterlens.diagnostics.predictions import of_abilities
-from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model
+from raterlens.pictures.ranking import ability_calibration, rater_name
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -33,8 +33,7 @@ _ABILITIES: Array = np.linspace(-4.0, 4.0, 161)
 
 def ordered_scores(fit: Result, chart: str) -> Calibration:
     """The calibration of a fit of ordered scores; raises for other fits."""
-    require_ability_model(fit, chart, "raters judge true categories", "capability")
-    known = calibration_of(fit, "its categories are unknown")
+    known = ability_calibration(fit, chart, "raters judge true categories", "capability")
     if "threshold" not in known.effects:
         what = f"the chart {chart!r} is for ordered scores, and these have two values"
         raise OptionError(what, "use the chart 'capability'", value=fit.model, option="model")
@@ -82,7 +81,7 @@ def _never_likeliest(data: pl.DataFrame) -> list[str]:
 
 
 def _panel(item: str, data: pl.DataFrame) -> Panel:
-    x = Axis(-4, 4, "Ability θ", labels=tuple((at, f"{at:d}".replace("-", "−")) for at in range(-4, 5, 2)))
+    x = Axis(-4, 4, "Ability θ", (4, 4))
     y = Axis(0.0, 1.08, "Probability", (5, 5), grid=True)
     layers: list[Layer] = []
     for place, name in enumerate(data["category"].unique(maintain_order=True)):

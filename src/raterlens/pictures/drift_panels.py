@@ -13,7 +13,7 @@ from raterlens.base.layers import Axis, Bars, Layer, Line, Marks, Segments, Stro
 from raterlens.base.picture import Panel, Picture
 from raterlens.base.style import mark
 from raterlens.base.text import counted, number, printable
-from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model, with_words
+from raterlens.pictures.ranking import ability_calibration, rater_name, with_words
 from raterlens.ratings.groupings import time_of
 
 if TYPE_CHECKING:
@@ -52,9 +52,8 @@ def drift_data(
     change (largest distance from the rater's own mean, in standard errors), since (whether a detected change may have
     come in this period, by its 95 % confidence set), words. For a panel of more than `large`, only the raters named, or
     the `shown` whose change is clearest."""
-    require_ability_model(fit, "drift", "there is no severity to follow", "capability")
+    ability_calibration(fit, "drift", "there is no severity to follow", "capability")
     choose("value", value, _TITLES)
-    calibration_of(fit, "it cannot be followed over time")
     found = fit.diagnose(ratings, time=time)
     assert found.periods is not None
     only = (raters or _clearest(found, _TESTED[value].values(), shown)) if fit.n_raters > large else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from raterlens.base.arrays import Array
 from raterlens.base.layers import ROLES, Axis, Layer, Line, Stroke, strokes
 from raterlens.base.picture import Picture, plot
 from raterlens.base.text import counted, distinct, number
-from raterlens.pictures.ranking import calibration_of, require_ability_model
+from raterlens.pictures.ranking import ability_calibration
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -30,10 +31,8 @@ _STEP = 1e-4
 def information_data(fit: Result) -> pl.DataFrame:
     """item, theta, information of one rating by a random rater of the panel; `all items together` has one on every
     item."""
-    require_ability_model(
-        fit, "information", "a rating depends on a true category, not on ability", "capability"
-    )
-    calibration = replace(calibration_of(fit, "its information is unknown"), covariance=None)
+    why = "a rating depends on a true category, not on ability"
+    calibration = replace(ability_calibration(fit, "information", why, "capability"), covariance=None)
     names = calibration.labels["item"].cast(pl.String).to_list()
     parts = np.stack([_of_item(calibration, place) for place in range(len(names))])
     shown = distinct(names)
@@ -60,13 +59,11 @@ def information(fit: Result) -> Picture:
     names = [name for name in data["item"].unique(maintain_order=True) if name != ALL]
     whole = data.filter(item=ALL)
     top = whole.row(int(whole["information"].arg_max() or 0), named=True)
-    x = Axis(-4, 4, "Ability θ", labels=tuple((at, f"{at:d}".replace("-", "−")) for at in range(-4, 5)))
+    x = Axis(-4, 4, "Ability θ", (8, 8))
     y = Axis(0.0, 1.05 * max(float(top["information"]), 1e-6), "Information I(θ)", (8, 8), grid=True)
-    layers: list[Layer]
     if len(names) < len(ROLES):
         first, *others = strokes([ALL, *names], 1.6)
-        own = [data.filter(item=name) for name in names]
-        layers = [Line(rows, "theta", "information", look) for rows, look in zip(own, others, strict=True)]
+        layers = _lines(data, names, others, "item", "theta", "information")
     else:
         first = Stroke("accent", words=ALL)
         rest, grey = data.filter(pl.col("item") != ALL), Stroke("faint", words="single items")
@@ -77,6 +74,15 @@ def information(fit: Result) -> Picture:
         f"{number(top['theta'], 1)}, where it is {number(top['information'])}."
     )
     return plot(x, y, layers, description, 320)
+
+
+def _lines(
+    data: pl.DataFrame, names: Sequence[str], looks: Sequence[Stroke], by: str, x: str, y: str
+) -> list[Layer]:
+    """A line of its own look for each of a few names."""
+    return [
+        Line(data.filter(pl.col(by) == name), x, y, look) for name, look in zip(names, looks, strict=True)
+    ]
 
 
 _LABELS = {"1": "1", "3": "3", "5": "5", "11": "11", "all": "∞"}
@@ -109,20 +115,15 @@ def asking_again(fit: Result) -> Picture:
         (6, 6),
         grid=True,
     )
-    layers: list[Layer]
+    middle = data.group_by("place").agg(pl.median("value")).sort("place")
     if len(names) <= len(ROLES):
-        looks = strokes(names)
-        layers = [
-            Line(data.filter(rater=name), "place", "value", look)
-            for name, look in zip(names, looks, strict=True)
-        ]
+        layers = _lines(data, names, strokes(names), "rater", "place", "value")
     else:
-        middle = data.group_by("place").agg(pl.median("value")).sort("place")
         layers = [
             Line(data, "place", "value", Stroke("faint", words="single raters"), by="rater"),
             Line(middle, "place", "value", Stroke("accent", 3.2, words="median")),
         ]
-    ends = data.group_by("place").agg(pl.median("value")).sort("place")["value"]
+    ends = middle["value"]
     description = (
         f"{kind} of {counted(len(names), 'rater')}: the median is {number(ends[0])} for one answer and "
         f"{number(ends[-1])} for endlessly many."

@@ -16,7 +16,7 @@ from raterlens.base.text import counted, distinct, number, printable
 from raterlens.diagnostics.diagnosis import Diagnosis
 from raterlens.diagnostics.fit_statistics import curves, rater_fit
 from raterlens.diagnostics.residuals import Residuals, residuals
-from raterlens.pictures.ranking import calibration_of, rater_name, require_ability_model, with_words
+from raterlens.pictures.ranking import ability_calibration, rater_name, with_words
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -27,12 +27,10 @@ _TABLES: dict[str, Callable[[Residuals], pl.DataFrame]] = {"raters": rater_fit, 
 
 def diagnosis_table(fit: Result, ratings: Ratings | Diagnosis, table: str) -> pl.DataFrame:
     """`raters` (fit statistics) or `curves` (observed and expected), with labels as text."""
-    if isinstance(ratings, Diagnosis):
-        found = ratings.tables[table]
-    else:
-        calibration_of(fit, "it expects nothing")
-        found = _TABLES[table](residuals(fit, ratings))
-    return found.with_columns(pl.col("rater").cast(pl.String))
+    made = (
+        ratings.tables if isinstance(ratings, Diagnosis) else {table: _TABLES[table](residuals(fit, ratings))}
+    )
+    return made[table].with_columns(pl.col("rater").cast(pl.String))
 
 
 USUAL = (0.5, 1.5)
@@ -53,7 +51,7 @@ _KINDS = {
 
 def fit_statistics_data(fit: Result, ratings: Ratings | Diagnosis) -> pl.DataFrame:
     """One row per rater: rater, n, infit, infit_z, outfit, outfit_z, kind, words."""
-    require_ability_model(fit, "fit_statistics", "it has no residuals by ability", "capability")
+    ability_calibration(fit, "fit_statistics", "it has no residuals by ability", "capability")
     rows = diagnosis_table(fit, ratings, "raters").select(
         "rater", "n", "infit", "infit_z", "outfit", "outfit_z"
     )
@@ -108,7 +106,7 @@ def expected_data(fit: Result, ratings: Ratings | Diagnosis, rater: object) -> p
     """One row per group of students, from the weakest to the ablest according to the other raters: group, n, ability,
     observed, expected, low, high (the 95 % range of the observed mean under the model), words. The lowest score counts
     as 0, the next as 1, and so on."""
-    require_ability_model(fit, "expected", "it expects categories, not scores along ability", "capability")
+    ability_calibration(fit, "expected", "it expects categories, not scores along ability", "capability")
     name = rater_name(fit, rater)
     rows = diagnosis_table(fit, ratings, "curves").filter(rater=name).drop("rater").sort("group")
     reach = NORMAL_95 * pl.col("se")

@@ -16,8 +16,6 @@ from raterlens.base.text import counted, distinct, interval, listed, number, sho
 from raterlens.capability.population import Population
 from raterlens.capability.yardstick import students_of
 from raterlens.diagnostics.wording import rater_table
-from raterlens.inference.measurement import Measurement, measured_fit
-from raterlens.models.registry import MODELS
 from raterlens.models.terms.shape import SHAPE
 
 if TYPE_CHECKING:
@@ -63,24 +61,13 @@ def rater_name(fit: Result, rater: object) -> str:
     return str(rater)
 
 
-def require_ability_model(fit: Result, chart: str, why: str, instead: str) -> None:
-    """Raise if the fit's model has true categories, which the chart cannot show, and name a chart that can."""
-    if MODELS[fit.model].true_category:
+def ability_calibration(fit: Result, chart: str, why: str, instead: str) -> Calibration:
+    """The calibration of a fit; raises if its model has true categories, which the chart cannot show, and names a chart
+    that can."""
+    if fit.calibration is None:
         what = f"the chart {chart!r} has no meaning for model {fit.model!r}: {why}"
         raise OptionError(what, f"use the chart {instead!r}", value=fit.model, option="model")
-
-
-def calibration_of(fit: Result, unknown: str) -> Calibration:
-    """The calibration of a fit; raises if the fit has none."""
-    if fit.calibration is None:
-        raise OptionError(f"this fit was made without a calibration, so {unknown}", "fit again")
     return fit.calibration
-
-
-def measurement_of(fit: Result) -> Measurement:
-    """The panel on the fit's own yardstick."""
-    calibration_of(fit, "its curves are unknown")
-    return measured_fit(fit, fit.yardstick)
 
 
 def population_of(fit: Result) -> Population:

@@ -18,7 +18,7 @@ from raterlens.base.picture import Panel, Picture
 from raterlens.base.style import mark
 from raterlens.base.text import counted, distinct, number, printable
 from raterlens.models.registry import MODELS
-from raterlens.pictures.ranking import calibration_of, require_ability_model, with_words
+from raterlens.pictures.ranking import ability_calibration, with_words
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -35,8 +35,8 @@ _BINS = 28
 
 def wright_data(fit: Result) -> pl.DataFrame:
     """facet (Students, Raters, Items, and the name of each further facet), label, location."""
-    require_ability_model(fit, "wright", "raters judge true categories, on a scale of their own", "severity")
-    known = calibration_of(fit, "it has no common scale")
+    why = "raters judge true categories, on a scale of their own"
+    known = ability_calibration(fit, "wright", why, "severity")
     effects = known.effects
     slope, severity = effects["slope"], effects["severity"]
     raters, theta = fit.table("raters"), fit.table("students")["theta"].to_numpy()
