@@ -1,6 +1,9 @@
-"""Pictures: round numbers on the axes, everything where its numbers say, labels as text."""
+"""A picture: its layout and SVG, its look, its files."""
 
 import re
+import subprocess
+import sys
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -24,7 +27,23 @@ from raterlens.base.layers import (
     round_numbers,
 )
 from raterlens.base.picture import Panel, Picture, interval_rows, layout, plot
-from raterlens.base.style import MARKS, mark
+from raterlens.base.style import (
+    MARK_ROLES,
+    MARKS,
+    PALETTE,
+    TEXT_ROLES,
+    THEMES,
+    TYPE,
+    css,
+    legend_columns,
+    mark,
+    mark_of_verdict,
+    place_labels,
+    text_width,
+)
+
+# --------------------------- pictures: round numbers on the axes, everything where its numbers say, labels as text
+
 
 THREE = pl.DataFrame(
     {"x": [0.0, 5.0, 10.0], "y": [0.0, 0.5, 1.0], "kind": ["weak"] * 3, "words": ["a", None, "c"]}
@@ -163,3 +182,181 @@ def test_long_labels_below_are_turned():
 def test_a_width_that_nobody_could_read_is_refused(three, width):
     with pytest.raises(OptionError, match="380 for a phone"):
         rl.charts.capability(three.fit, width=width)
+
+
+# ---------------------- every colour once by its role, one mark per kind of verdict, and names that do not overlap
+
+
+# WCAG 2.2: contrast of text (1.4.3) and of graphics (1.4.11) with what they stand on.
+TEXT, GRAPHICS = 4.5, 3.0
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_is_that_of_the_standard():
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)  # the usual example just below AA
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("ground", ["paper", "panel"])
+def test_text_and_marks_stand_out(theme, ground):
+    def of(role):
+        return getattr(PALETTE[role], theme)
+
+    assert all(contrast(of(role), of(ground)) >= TEXT for role in TEXT_ROLES)
+    assert all(contrast(of(role), of(ground)) >= GRAPHICS for role in MARK_ROLES)
+
+
+def test_every_mark_has_a_shape_of_its_own_unless_it_is_hollow():
+    shapes = [one.shape for name, one in MARKS.items() if name != "unsure"]
+    assert len(set(shapes)) == len(shapes)
+    assert {one.role for one in MARKS.values()} <= set(PALETTE)
+
+
+def test_the_style_sheet_has_every_role_in_light_and_dark():
+    light, dark = css().splitlines()
+    assert dark.startswith("@media screen")
+    for role, colour in PALETTE.items():
+        assert f"--{role}: {colour.light}" in light
+        assert f"--{role}: {colour.dark}" in dark
+
+
+def test_marks_differ_in_name_and_shape():
+    paths = [m.path for name, m in MARKS.items() if name != "unsure"]  # drawn hollow instead
+    assert len(set(paths)) == len(paths)
+    assert all(name == m.name for name, m in MARKS.items())
+    assert mark_of_verdict("too severe") != mark_of_verdict("too lenient")
+
+
+def test_names_never_overlap_names_or_marks():
+    rng = np.random.default_rng(1)
+    points = rng.uniform(0, 1, (60, 2)) * (800, 440)
+    placed = place_labels([f"Rater {i}" for i in range(60)], points, points, (800, 440))
+    assert 10 < len(placed) <= 60
+    boxes = []
+    for label in placed:
+        x, y = points[label.point] + (label.dx, label.dy)
+        length = text_width(label.text, TYPE)
+        left = {"left": x, "center": x - length / 2, "right": x - length}[label.align]
+        boxes.append((left, y - 10, left + length, y + 2))
+    for i, a in enumerate(boxes):
+        for b in boxes[i + 1 :]:
+            assert a[2] < b[0] or a[0] > b[2] or a[3] < b[1] or a[1] > b[3]
+
+
+def test_long_names_are_cut():
+    point = np.array([[50.0, 50.0]])
+    (label,) = place_labels(["x" * 500], point, point, (800, 440))
+    assert len(label.text) < 30
+    assert label.text.endswith("…")
+
+
+def test_a_narrow_chart_has_fewer_legend_entries_side_by_side():
+    assert legend_columns(["capable", "weak discrimination"], 380) < legend_columns(["capable"], 640)
+
+
+# --------------------------------------------------------------------------- files and markup: whole, themed, safe
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+PAINTS = ("fill", "stroke")
+
+
+@pytest.fixture(scope="module")
+def chart(example):
+    return rl.charts.severity(example.fit)
+
+
+def paints(text):
+    root = ElementTree.fromstring(text)
+    return {element.get(paint) for element in root.iter() for paint in PAINTS} - {None, "none"}
+
+
+@pytest.mark.parametrize(
+    ("ending", "start"),
+    [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")],
+)
+def test_the_ending_decides_the_kind_of_file(chart, tmp_path, ending, start):
+    path = rl.charts.save(chart, tmp_path / f"x.{ending}")
+    assert path.read_bytes().startswith(start)
+
+
+def test_a_page_needs_nothing_else_and_follows_the_reader_s_system(chart, tmp_path):
+    page = rl.charts.save(chart, tmp_path / "x.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert not re.search("(src=|href=|@import|<script)", page)
+    assert "prefers-color-scheme: dark" in page
+    assert str(rl.charts.svg(chart)) in page
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_file_has_the_colours_of_its_theme_and_no_others(chart, tmp_path, theme):
+    text = rl.charts.save(chart, tmp_path / "x.svg", theme=theme).read_text(encoding="utf-8")
+    assert paints(text) <= {getattr(colour, theme) for colour in PALETTE.values()}
+
+
+def test_markup_has_roles_for_colours_and_nothing_that_a_policy_forbids(chart):
+    text = rl.charts.svg(chart)
+    assert paints(text) <= {f"var(--{role})" for role in PALETTE}
+    root = ElementTree.fromstring(text)
+    assert root.get("role") == "img"
+    assert root.get("aria-label") == root[0].text != ""
+    assert root[0].tag == "title"
+    for element in root.iter():
+        assert element.tag not in ("script", "style", "foreignObject", "image", "a")
+        assert not any(name == "style" or name.startswith("on") or "href" in name for name in element.attrib)
+
+
+def test_labels_are_text(example):
+    names = ["<script>alert(1)</script>", '"><b onx=1>', "=cmd()", "#0072b2", "line\nbreak"]
+    table = example.fit.table("raters")
+    labels = pl.Series("rater", names + table["rater"].to_list()[len(names) :])
+    fit = replace(example.fit, tables={**example.fit.tables, "raters": table.with_columns(labels)})
+    for draw in (rl.charts.capability, rl.charts.severity):
+        text = str(rl.charts.svg(draw(fit)))
+        assert "<script" not in text
+        assert "<b " not in text
+        root = ElementTree.fromstring(text)
+        seen = "".join(root.itertext())
+        assert "<script>alert" in seen
+        assert "#0072b2" in seen  # a label that looks like a colour stays a label
+        assert {element.tag for element in root.iter()} <= {*("svg", "g", "path", "circle", "text", "title")}
+
+
+def test_the_same_chart_has_the_same_bytes(example):
+    assert rl.charts.svg(rl.charts.capability(example.fit)) == rl.charts.svg(
+        rl.charts.capability(example.fit)
+    )
+
+
+@pytest.mark.parametrize("name", ["x.jpg", "x", "nowhere/x.svg", "."])
+def test_what_cannot_be_written_is_said_before(chart, tmp_path, name):
+    with pytest.raises(OptionError, match=r"\.svg, \.png, \.pdf, \.html|folder that exists"):
+        rl.charts.save(chart, tmp_path / name)
+
+
+def test_an_unknown_theme_names_the_known(chart, tmp_path):
+    with pytest.raises(OptionError, match="unknown theme 'sepia'; choose one of: light, dark"):
+        rl.charts.save(chart, tmp_path / "x.svg", theme="sepia")
+
+
+@pytest.mark.parametrize(("ending", "loaded"), [("svg", ""), ("html", ""), ("png", "vl_convert")])
+def test_a_picture_is_written_without_altair(ending, loaded, tmp_path):
+    code = (
+        "import sys; import raterlens as rl; from raterlens.charts import picture; "
+        "from raterlens.pictures.files import write; "
+        f"write(picture('network', rl.load_example()), 640, {str(tmp_path / 'x')!r} + '.{ending}'); "
+        "print(*[m for m in ('altair', 'vl_convert') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == loaded

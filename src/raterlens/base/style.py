@@ -2,7 +2,7 @@
 
 Colours are named by role and follow the page around a picture, light or dark; files replace each role by the colour of
 a theme (pictures/files.py). Colours after Okabe and Ito (2008), adjusted for contrast with the paper: 4.5 to 1 for
-text, 3 to 1 for marks (tests/pictures/test_style.py measures it).
+text, 3 to 1 for marks (tests/pictures/test_picture.py measures it).
 """
 
 from bisect import bisect_left, bisect_right

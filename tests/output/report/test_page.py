@@ -1,19 +1,35 @@
-"""The report: self-contained, safe with any label, readable at any size of panel."""
+"""The page: its first screen, its sections, every kind of model."""
 
 import html
 import json
 import re
 from base64 import b64encode
+from dataclasses import replace
 from datetime import date
+from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
+from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
+import raterlens as rl
+from raterlens import Ratings
+from raterlens.capability.yardstick import Yardstick
+from raterlens.diagnostics.differences import Differences, Hypothesis
+from raterlens.diagnostics.findings import PanelFindings, panel_findings
+from raterlens.diagnostics.flags import Flag
+from raterlens.output.report import english as words
+from raterlens.output.report.opening import opening, panel_rows, scale, since, tally
 from raterlens.output.report.page import Document, render
 from raterlens.output.report.reproduce import Reproduction
-from tests.support.report_fits import HOSTILE, MakeFit
+from tests.support.rater_records import record
+from tests.support.report_fits import HOSTILE, MakeFit, made
+
+# ---------------------------------- the report: self-contained, safe with any label, readable at any size of panel
+
 
 VOID = {"meta", "input", "br", "hr", "img", "link"}
 SVG_SHAPES = {"path", "line", "rect", "circle", "use", "text", "g"}
@@ -158,3 +174,209 @@ def test_missing_numbers_are_dashes(make_fit: MakeFit) -> None:
 
 def test_same_fit_same_page(page_of, make_fit: MakeFit) -> None:
     assert render(make_fit(16, notes=())) == page_of(16)
+
+
+# ------ the first screen: what it means for students, whether raters differ, who needs attention, what has changed
+
+
+@cache
+def example() -> tuple[rl.Fit, rl.Ratings]:
+    ratings = rl.load_example()
+    return rl.fit(ratings, model="gmf"), ratings
+
+
+@cache
+def found_in_example() -> PanelFindings:
+    return panel_findings(*example())
+
+
+def test_it_opens_with_what_it_means_for_students_and_then_says_who():
+    fit, ratings = example()
+    found = opening(fit, found_in_example())
+    changed = fit.consequences(ratings).changed
+    assert (
+        found["headline"] == f"{changed} of 363 students would pass or fail differently with an average rater"
+    )
+    assert found["who"] == "7 of 16 raters need attention"
+    assert [name for name, *_ in found["facts"]] == [
+        "Two raters agreed on work that both marked",
+        "Reliability of a mean score from 4 raters",
+        "An average student’s chance to pass",
+    ]
+    interval = fit.consequences(ratings).changed_interval
+    assert interval is not None
+    low, high = interval
+    assert found["differ"].startswith(
+        f"The 95 % interval of that number is {low} to {high}. Raters differ in severity (p < 0.001)"
+    )
+    kappas = dict(fit.raters.select("rater", "kappa").iter_rows())
+    for card in found["cards"]:  # capability with its interval is what people come for
+        assert (card["value"], card["of"]) == (f"{kappas[card['rater']]:.2f}", "capability")
+        bottom, top = map(float, card["span"].split("–"))
+        assert bottom < float(card["value"]) < top
+
+
+def test_where_chance_explains_all_the_headline_says_so_and_nobody_is_ranked():
+    ratings = rl.simulate(students=60, raters=4, items=2, slope=1.5, severity=0.0, seed=3).ratings
+    fit = rl.fit(ratings, model="gmf")
+    assert fit.differences(ratings).equal
+    page = render(fit, ratings=ratings)
+    assert "<h1>Raters do not differ beyond chance in severity or sharpness</h1>" in page
+    assert '<th scope="col" data-column="rank"' not in page
+    assert words.RATER["rank"] not in page
+    assert words.UNRANKED in page
+
+
+def test_a_fit_alone_says_who():
+    fit = made(16)
+    found = opening(fit, panel_findings(fit))
+    assert found["headline"] == found["who"]
+
+
+def test_what_most_raters_share_is_said_once_about_the_panel():
+    blunt = rl.simulate(students=300, raters=6, items=4, slope=0.4, seed=1).ratings
+    dull = rl.fit(blunt, model="gmf")
+    (line,) = opening(dull, panel_findings(dull, blunt))["panel"]
+    assert "raters are blunt" in line
+    assert opening(example()[0], found_in_example())["panel"] == []
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("max", "the sharpest rater of this panel"),
+        ("max corrected", "the sharpest rater of this panel"),
+        ("quantile 0.9", "the sharpest raters of this panel"),
+        ("perfect", "a perfect rater, one without noise"),
+        ("AM", "rater AM"),
+        (1.5, "a rater with slope 1.5"),
+    ],
+)
+def test_the_yardstick_is_named_in_words(reference, said):
+    fit = replace(made(3), yardstick=Yardstick(reference=reference))
+    assert f"Capability is relative to {said}." in scale(fit)
+
+
+def test_the_tally_goes_from_no_fault_to_the_gravest():
+    labels = [row["label"] for row in tally(found_in_example().raters)]
+    order = [
+        "sharp",
+        "fair or sharp",
+        "severe",
+        "lenient",
+        "borderline",
+        "too severe",
+        "too lenient",
+        "blunt",
+    ]
+    assert labels == [label for label in order if label in labels]
+
+
+def test_what_changed_since_an_earlier_fit_beyond_chance():
+    def run(slope: list[float], seed: int, raters: int = 4) -> rl.Fit:
+        return rl.fit(
+            rl.simulate(students=300, raters=raters, items=3, slope=slope, seed=seed).ratings, model="gmf"
+        )
+
+    before, after = run([1.8] * 4, 1), run([1.8, 1.8, 1.8, 0.3, 1.8], 2, 5)
+    found = since(after, before, panel_findings(after, previous=before))
+    assert found is not None
+    assert "R4" in [row["rater"] for row in found["rows"]]
+    worse = next(row for row in found["rows"] if row["rater"] == "R4" and "sharpness" in row["what"])
+    assert worse["now"] in ("blunt", "cannot tell students apart")
+    assert (found["compared"], found["new"], found["gone"]) == ("4 raters", "1 new rater", "")
+    unchanged = since(before, before, panel_findings(before, previous=before))
+    assert unchanged is not None
+    assert unchanged["rows"] == []
+
+
+def test_p_values_reach_the_page():
+    tests = (Hypothesis("severity", "Wald", 1.0, 3, 0.8), Hypothesis("sharpness", "Wald", 1.0, 3, 0.6))
+    found = opening(example()[0], replace(found_in_example(), differences=Differences(tests)))
+    assert found["headline"] == "Raters do not differ beyond chance in severity or sharpness"
+    assert "severity (p = 0.80)" in found["differ"]
+
+
+def flagged(found: PanelFindings, effect: str) -> PanelFindings:
+    """The same, the first rater being without fault but for a flag."""
+    flag = Flag(effect, "scores fall where others see better work", "check the direction of the scores")
+    return replace(found, raters=(record(rater=found.raters[0].rater, flags=(flag,)), *found.raters[1:]))
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_capable_rater_who_is_flagged_is_introduced_with_the_evidence(make_fit: MakeFit):
+    fit = make_fit(16)
+    html = render(fit, found=flagged(panel_findings(fit), "central"))
+    assert words.STAND_OUT in html
+    assert "Scores fall where others see better work." in html
+    assert "Check the direction of the scores." in html
+    grave = opening(fit, flagged(panel_findings(fit), "reversed"))
+    assert grave["standing_out"] == []
+    assert "Scores fall where others see better work." in [card["sentence"] for card in grave["cards"]]
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_a_panel_without_fault_is_told_so(make_fit: MakeFit):
+    fit = make_fit(16)
+    good = replace(panel_findings(fit), raters=tuple(record(rater=f"R{r:04d}") for r in range(16)))
+    html = render(fit, found=good)
+    assert "No rater needs attention" in html
+    assert words.ALL_WELL in html
+    assert words.ALL_WELL not in render(fit)
+
+
+def test_without_ranks_raters_stand_by_name(make_fit: MakeFit):
+    fit = make_fit(16)
+    tests = (Hypothesis("severity", "Wald", 1.0, 3, 0.8),)
+    found = panel_findings(fit)
+    assert panel_rows(fit, replace(found, differences=Differences(tests)))["rater"].is_sorted()
+    assert not panel_rows(fit, found)["rater"].is_sorted()
+
+
+# ----------------------- A report for every kind of fit: each opens in the browser, and its first rater has a page
+
+
+def scores() -> Ratings:
+    """Four raters who give 0 to 3."""
+    rng = np.random.default_rng(1)
+    ability = np.repeat(rng.normal(size=100), 4)
+    score = np.clip(np.round(1.2 * ability + 1.5 + 0.6 * rng.normal(size=400)), 0, 3).astype(int)
+    rater = np.tile(np.array(list("ABCD")), 100)
+    return rl.read(pl.DataFrame({"student": np.repeat(np.arange(100), 4), "rater": rater, "score": score}))
+
+
+def alone() -> Ratings:
+    return rl.simulate(students=80, raters=1, items=6, raters_per_student=1, seed=4).ratings
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("kind", "options", "has_curve"),
+    [
+        ("small", {"model": "tfm"}, True),
+        ("small", {"standard_errors": False}, True),
+        ("small", {"model": "hrm", "starts": 1}, False),
+        ("small", {"model": "dawid-skene", "starts": 1}, False),
+        ("scores", {}, True),
+        ("alone", {}, True),
+    ],
+    ids=["tfm", "no errors", "hrm", "dawid-skene", "ordered", "one rater"],
+)
+def test_every_kind_of_fit_has_a_report(page, small: Ratings, tmp_path: Path, kind, options, has_curve):
+    ratings = {"small": lambda: small, "scores": scores, "alone": alone}[kind]()
+    fit = rl.fit(ratings, **{"model": "gmf"} | options)
+    page.goto(fit.report(tmp_path / "report.html", ratings).as_uri())
+    ranked = page.locator(
+        "table.ranked th[data-column=rank]"
+    ).count()  # not where chance explains all differences
+    best = fit.raters.sort("kappa" if ranked else "rater", descending=bool(ranked)).row(0, named=True)
+    first = page.locator("table.ranked tbody tr").first
+    assert first.locator("bdi").inner_text() == best["rater"]
+    first.locator("a").click()
+    page.locator("#rater [data-fill=kappa]:not(:empty)").wait_for()  # filled when the address has changed
+    assert page.locator("#rater [data-fill=kappa]").inner_text() == f"{best['kappa']:.2f}"
+    assert page.locator("#rater .curve").count() == has_curve
+    assert page.locator("#rater .what-if .line").get_attribute("d").count("L") == 80
+    assert page.locator("#rater [data-fill=feedback]").inner_text() != ""
+    page.get_by_label("Severity", exact=True).fill("2")
+    assert "at severity 2.00" in page.locator("[data-fill=answer]").inner_text().lower()
