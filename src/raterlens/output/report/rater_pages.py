@@ -7,8 +7,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from raterlens.diagnostics.what_if import Levers, levers
-from raterlens.diagnostics.wording import advice
-from raterlens.inference.measurement import measured_fit
+from raterlens.diagnostics.wording import letter
+from raterlens.inference.measurement import Measurement
 from raterlens.output.report.page_tables import coded, rounded, thousandths
 
 if TYPE_CHECKING:
@@ -42,25 +42,25 @@ def rater_data(fit: "Result", found: "PanelFindings", raters: pl.DataFrame) -> d
     for name in ("sensitivity", "specificity"):
         if name in raters.columns:
             columns[name] = rounded(raters[name], 3)
-    order = _places(fit, raters)
+    order, at = _places(fit, raters), levers(fit)
+    low, high = at.ability_range()
     statistics = _fit_statistics(raters, found.diagnosis)
     return {
         **columns,
         **{name: {"texts": known, "codes": codes} for name, (known, codes) in texts.items()},
         "sentence": raters["sentence"].to_list(),
         "reasons": {place: found for place, found in enumerate(raters["reasons"]) if found},
-        "curve": curves(fit, order),
-        "what_if": what_ifs(levers(fit), order),
-        "feedback": advice(fit, found.raters)["feedback"].gather(order).to_list(),
+        "curve": curves(fit, at.measurement, order),
+        "what_if": what_ifs(at, order),
+        "feedback": [letter(found.raters[r], float(low[r]), float(high[r])) for r in order],
         **statistics,
     }
 
 
-def curves(fit: "Result", order: NDArray[np.int64]) -> dict[str, Any] | None:
+def curves(fit: "Result", on: Measurement | None, order: NDArray[np.int64]) -> dict[str, Any] | None:
     """kappa(theta) of every rater, in this order; None for models in which it is the same for every student."""
-    if fit.calibration is None:
+    if on is None:
         return None
-    on = measured_fit(fit, fit.yardstick)
     names = fit.table("raters")["rater"]
     if _has_bands(fit):
         found = on.curves(names, ABILITIES.tolist())
