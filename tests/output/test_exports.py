@@ -1,4 +1,4 @@
-"""What leaves the program besides the folder and the report: checks, workbooks, FACETS tables, xarray."""
+"""Exports besides the folder and the report: checks, workbooks, FACETS tables, xarray."""
 
 import json
 import sys
