@@ -225,7 +225,7 @@ def _drift(it: RaterFindings) -> str:
 
 _WHERE = ((-0.75, "weaker"), (0.75, "mid-range"), (np.inf, "stronger"))
 _OPENINGS = {
-    "severity": "Your standard differs most from your colleagues'.",
+    "severity": "What sets you apart from your colleagues most is your standard.",
     "discrimination": "Your scores follow the quality of the work only loosely.",
     "halo": "One impression of a student seems to colour all the scores you give.",
 }

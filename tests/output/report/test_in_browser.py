@@ -1,5 +1,6 @@
 """The report in a real browser: read, sort, search, open a rater, move the slider, download, print."""
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,6 +79,9 @@ def test_a_rater_has_a_page_that_can_be_linked_to_and_turned(page, example: Exam
     expect(page.locator("table.ranked")).to_be_hidden()
     feedback = example.fit.advice().row(by_predicate=pl.col("rater") == "AM:Sport", named=True)["feedback"]
     assert page.locator("#rater [data-fill=feedback]").inner_text() == feedback
+    surprises = page.locator("#rater [data-fill=unexpected] li").all_inner_texts()
+    assert surprises
+    assert all(re.search(r"where \d+\.\d\d was expected", one) for one in surprises)
     place = raters["rater"].to_list().index("AM:Sport")
     page.locator("#rater [rel=prev]").click()
     expect(page.locator("#rater h1")).to_have_text(raters["rater"][place - 1])

@@ -139,6 +139,6 @@ function decoded(text) {
 /** The least expected ratings of a rater, a sentence each. */
 function surprisesOf(place) {
   return (raters.unexpected?.[place] ?? []).map(([student, item, score, expected, chance]) =>
-    say("unexpected", { student, item, score, expected, chance: chance < 0.001 ? say("chance_tiny") : say("chance", { percent: number(100 * chance, 1) }) })
+    say("unexpected", { student, item, score, expected: number(expected), chance: chance < 0.001 ? say("chance_tiny") : say("chance", { percent: number(100 * chance, 1) }) })
   );
 }
