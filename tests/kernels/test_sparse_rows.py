@@ -11,4 +11,3 @@ def test_rows_are_those_of_the_matrix_in_the_types_of_the_kernels():
     assert rows.indices.tolist() == [1, 0, 2]
     assert rows.data.tolist() == [2.0, 1.0, 3.0]
     assert [part.dtype for part in (rows.indptr, rows.indices, rows.data)] == [np.int64, np.int32, np.float64]
-    assert all(rows.addresses())

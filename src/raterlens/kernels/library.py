@@ -48,7 +48,7 @@ class Values:
         return ctypes.c_void_p(self.address(values))
 
     def address(self, values: Any) -> int | None:
-        """Address of the first number, for a field of a record; the array has to outlive its use."""
+        """Address of the first number; the array has to outlive its use."""
         if values is None:
             return None
         if values.dtype != self._kind or not values.flags.c_contiguous:
@@ -60,6 +60,34 @@ class Values:
     def of(self, values: Any) -> Any:
         """The values as the kernels take them: a copy only where they are of another type, or have gaps."""
         return np.ascontiguousarray(values, self._kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A C struct of numbers and arrays, by the types of its fields."""
+
+    made: type[ctypes.Structure]
+    kinds: tuple[Any, ...]
+
+    @staticmethod
+    def of(*fields: tuple[str, Any]) -> "Struct":
+        """Names and types, in the order of the C code: types of arrays, `Integer` or `Real`."""
+        each = [(name, kind) for names, kind in fields for name in names.split()]
+        named = [(name, ctypes.c_void_p if isinstance(kind, Values) else kind) for name, kind in each]
+        made = type("Struct", (ctypes.Structure,), {"_fields_": named})
+        return Struct(made, tuple(kind for _, kind in each))
+
+    @property
+    def pointer(self) -> Any:
+        """Type of an argument."""
+        return ctypes.POINTER(self.made)
+
+    def filled(self, *values: Any) -> ctypes.Structure:
+        """The fields in their order; arrays have to outlive it."""
+        pairs = zip(self.kinds, values, strict=True)
+        return self.made(
+            *(kind.address(value) if isinstance(kind, Values) else value for kind, value in pairs)
+        )
 
 
 Doubles, Longs, Ints, Shorts, Bytes = (
@@ -167,9 +195,5 @@ class SparseRows:
 
     @property
     def arrays(self) -> tuple[Indices, Indices, Array]:
-        """As arguments."""
+        """As arguments, or fields of a struct."""
         return self.indptr, self.indices, self.data
-
-    def addresses(self) -> tuple[int | None, int | None, int | None]:
-        """For the fields of a record; this has to outlive it."""
-        return Longs.address(self.indptr), Ints.address(self.indices), Doubles.address(self.data)

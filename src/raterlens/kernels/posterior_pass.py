@@ -11,7 +11,6 @@ Second, a posterior stays in the processor's registers and nearest cache from it
 Posteriors that are too narrow for the nodes can be gone over in between (`Between`), by logarithms as well.
 """
 
-import ctypes
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +25,7 @@ from raterlens.kernels.library import (
     Longs,
     Real,
     SparseRows,
+    Struct,
     inside,
     kernel,
     padded,
@@ -165,35 +165,23 @@ class Found:
         )
 
 
-class _Pass(ctypes.Structure):
-    """`Pass` of `c/posterior_pass.c`."""
-
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("indptr", "indices", "times")),
-        *(
-            (name, ctypes.c_void_p)
-            for name in ("sums_indptr", "sums_indices", "sums_data", "linear", "weight", "windows")
-        ),
-        *((name, ctypes.c_void_p) for name in ("factors", "level", "slope", "reach", "logs", "bend")),
-        ("width", Integer),
-        ("size", Integer),
-        *((name, ctypes.c_void_p) for name in ("points", "weights", "log_weights")),
-        ("step", Real),
-        ("parts", Integer),
-        ("between", ctypes.c_void_p),
-        ("variance", Real),
-        *((name, ctypes.c_void_p) for name in ("expected", "weighted", "mean", "sd")),
-        ("shown_first", Integer),
-        ("shown_width", Integer),
-        *((name, ctypes.c_void_p) for name in ("posterior", "own")),
-        ("range", Real),
-    )
-
-
-_POINTER = ctypes.POINTER(_Pass)
+# `Pass` of `c/posterior_pass.c`.
+_Pass = Struct.of(
+    *(("indptr", Longs), ("indices", Ints), ("times", Doubles)),
+    *(
+        ("sums_indptr", Longs),
+        ("sums_indices", Ints),
+        ("sums_data linear weight", Doubles),
+        ("windows", Ints),
+    ),
+    *(("factors level slope reach logs bend", Doubles), ("width size", Integer)),
+    *(("points weights log_weights", Doubles), ("step", Real)),
+    *(("parts", Integer), ("between", Doubles), ("variance", Real), ("expected weighted mean sd", Doubles)),
+    *(("shown_first shown_width", Integer), ("posterior own", Doubles), ("range", Real)),
+)
 _factor_rows = kernel("factor_rows", *[Integer] * 2, Doubles, Integer, Doubles, Integer, Real, *[Doubles] * 5)
-_by_products = kernel("by_products", _POINTER, Integer, Integer, Longs, Doubles, returns=Real)
-_by_logarithms = kernel("by_logarithms", _POINTER, Longs, Integer, *[Doubles] * 3, returns=Real)
+_by_products = kernel("by_products", _Pass.pointer, Integer, Integer, Longs, Doubles, returns=Real)
+_by_logarithms = kernel("by_logarithms", _Pass.pointer, Longs, Integer, *[Doubles] * 3, returns=Real)
 
 
 def go_over(
@@ -202,25 +190,14 @@ def go_over(
     """Go over a span of students, fill what is to be found, and return their log-likelihood."""
     refuse_unless(students.fit(rows) and found.fit(span, students, rows), "students and tables")
     refuse_unless(between.fits(rows), "nodes in between")
-    of, nodes = Doubles.address, rows.nodes
-    asked = _Pass(
-        *students.counts.addresses(),
-        *students.sums.addresses(),
-        *map(of, (students.linear, students.weight)),
-        Ints.address(students.windows),
-        *map(of, (rows.factors, rows.level, rows.slope, rows.reach, rows.logs, rows.bend)),
-        nodes.width,
-        len(nodes.points),
-        *map(of, (nodes.points, nodes.weights, nodes.log_weights)),
-        nodes.step,
-        between.parts,
-        of(between.weights),
-        between.variance,
-        *map(of, (found.expected, found.weighted, found.mean, found.sd)),
-        found.first,
-        0 if found.posterior is None else found.posterior.shape[1],
-        *map(of, (found.posterior, found.loglik)),
-        RANGE,
+    nodes, shown = rows.nodes, found.posterior
+    asked = _Pass.filled(
+        *(*students.counts.arrays, *students.sums.arrays, students.linear, students.weight, students.windows),
+        *(rows.factors, rows.level, rows.slope, rows.reach, rows.logs, rows.bend),
+        *(nodes.width, len(nodes.points), nodes.points, nodes.weights, nodes.log_weights, nodes.step),
+        *(between.parts, between.weights, between.variance),
+        *(found.expected, found.weighted, found.mean, found.sd),
+        *(found.first, 0 if shown is None else shown.shape[1], shown, found.loglik, RANGE),
     )
     joint = np.empty(len(nodes.points))
     late = np.zeros(span[1] - span[0] + 1, dtype=np.int64)

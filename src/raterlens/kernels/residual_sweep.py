@@ -4,7 +4,6 @@ Each goes over the ratings once and keeps nothing of the length of the ratings: 
 making room for numbers that are summed at once. The readable twins are in `diagnostics/residuals.py`.
 """
 
-import ctypes
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from raterlens.kernels.library import (
     Ints,
     Longs,
     Shorts,
+    Struct,
     begin_within,
     inside,
     kernel,
@@ -84,23 +84,15 @@ class Found(NamedTuple):
     """(2, students)"""
 
 
-class _Sweep(ctypes.Structure):
-    """`Sweep` of `c/residual_sweep.c`."""
-
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in Grouped._fields),
-        *((name, Integer) for name in ("n_ratings", "n_pairs", "n_judged")),
-        *((name, ctypes.c_void_p) for name in Tables._fields),
-        *((name, Integer) for name in ("n_scores", "size")),
-        *((name, ctypes.c_void_p) for name in ("points", "prior")),
-        ("n_priors", Integer),
-        ("prior_apart", ctypes.c_void_p),
-        *((name, ctypes.c_void_p) for name in Found._fields),
-    )
-
-
+# `Sweep` of `c/residual_sweep.c`.
+_Sweep = Struct.of(
+    *(("first_pair first_rating order", Longs), ("context", Ints), ("given", Shorts)),
+    *(("n_ratings n_pairs n_judged", Integer), (" ".join(Tables._fields), Doubles)),
+    *(("n_scores size", Integer), ("points prior", Doubles), ("n_priors", Integer), ("prior_apart", Doubles)),
+    (" ".join(Found._fields), Doubles),
+)
 _sweep = kernel(
-    "sweep", ctypes.POINTER(_Sweep), *[Integer] * 2, Longs, Integer, Doubles, Doubles, Longs, Doubles, Doubles
+    "sweep", _Sweep.pointer, *[Integer] * 2, Longs, Integer, Doubles, Doubles, Longs, Doubles, Doubles
 )
 
 
@@ -112,26 +104,16 @@ class Sweep:
     ) -> None:
         """`priors`: of the students, and for each pair apart, which has no rows where it is the same for all raters."""
         context, given = Ints.of(ratings.context), Shorts.of(ratings.given)
-        tables = Tables(*map(Doubles.of, tables))
-        prior, apart = map(Doubles.of, priors)
-        places = tuple(Longs.of(places) for places in ratings[:3])
-        self._size, self._ratings = len(points), Grouped._make((*places, context, given))
-        _check_ratings(self._ratings, tables, found)
+        known = Grouped._make((*map(Longs.of, ratings[:3]), context, given))
+        tables, (prior, apart) = Tables(*map(Doubles.of, tables)), map(Doubles.of, priors)
+        self._size, self._ratings = len(points), known
+        _check_ratings(known, tables, found)
         _check_nodes(tables, self._size, (prior, apart), found)
         self._kept = tables, points, prior, apart, found
-        self._record = _Sweep(
-            *map(Longs.address, places),
-            Ints.address(context),
-            Shorts.address(given),
-            *(rows.shape[1] for rows in found),
-            *map(Doubles.address, tables),
-            tables.prob.shape[1],
-            self._size,
-            Doubles.address(points),
-            Doubles.address(prior),
-            len(prior),
-            Doubles.address(apart) if len(apart) else None,
-            *map(Doubles.address, found),
+        self._record = _Sweep.filled(
+            *(*known, *(rows.shape[1] for rows in found)),
+            *(*tables, tables.prob.shape[1], self._size, points),
+            *(prior, len(prior), apart if len(apart) else None, *found),
         )
 
     def over(self, span: tuple[int, int], by_rater: Indices) -> Array:

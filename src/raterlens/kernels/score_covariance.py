@@ -5,7 +5,6 @@ The same sum as the expansion in `likelihood/engines/numpy.py`, its readable twi
 the few nodes that carry the posterior's mass are so cheap to visit that no expansion is needed.
 """
 
-import ctypes
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +20,7 @@ from raterlens.kernels.library import (
     Longs,
     Real,
     SparseRows,
+    Struct,
     begin_within,
     inside,
     kernel,
@@ -86,45 +86,21 @@ class Scores:
         return min(cells * int(np.diff(self.first).max(initial=0)), self.n_parameters)
 
 
-class _Scores(ctypes.Structure):
-    """`Scores` of `c/score_covariance.c`."""
-
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("indptr", "indices", "times")),
-        *((name, ctypes.c_void_p) for name in ("sums_indptr", "sums_indices", "sums_data", "weight")),
-        *((name, ctypes.c_void_p) for name in ("first", "parameter", "steepest")),
-        *((name, ctypes.c_void_p) for name in ("slopes_indptr", "slopes_indices", "slopes_data")),
-        *(
-            (f"{name}_{stride}", kind)
-            for stride in _STRIDES
-            for name, kind in (("table", ctypes.c_void_p), ("nodes", ctypes.c_void_p), ("width", Integer))
-        ),
-        ("points", ctypes.c_void_p),
-        ("n_nodes", Integer),
-        ("step", Real),
-        ("furthest", Real),
-        *((name, ctypes.c_void_p) for name in ("pattern_indptr", "pattern_indices")),
-        ("n_parameters", Integer),
-    )
-
-
+# `Scores` of `c/score_covariance.c`.
+_Scores = Struct.of(
+    *(("indptr", Longs), ("indices", Ints), ("times", Doubles)),
+    *(("sums_indptr", Longs), ("sums_indices", Ints), ("sums_data weight", Doubles)),
+    *(("first parameter", Longs), ("steepest", Doubles)),
+    *(("slopes_indptr slopes_indices", Longs), ("slopes_data", Doubles)),
+    *(field for n in _STRIDES for field in ((f"table_{n} nodes_{n}", Doubles), (f"width_{n}", Integer))),
+    *(("points", Doubles), ("n_nodes", Integer), ("step furthest", Real)),
+    *(("pattern_indptr", Longs), ("pattern_indices", Ints), ("n_parameters", Integer)),
+)
 _add_covariances = kernel(
-    "add_covariances",
-    ctypes.POINTER(_Scores),
-    Doubles,
-    *[Integer] * 5,
-    Longs,
-    Longs,
-    *[Doubles] * 4,
-    returns=Integer,
+    "add_covariances", _Scores.pointer, Doubles, *[Integer] * 5, Longs, Longs, *[Doubles] * 4, returns=Integer
 )
 _summed_scores = kernel(
-    "summed_scores",
-    ctypes.POINTER(_Scores),
-    Doubles,
-    *[Integer] * 3,
-    *(Longs, Longs, Longs, Doubles),
-    returns=Integer,
+    "summed_scores", _Scores.pointer, Doubles, *[Integer] * 3, *[Longs] * 3, Doubles, returns=Integer
 )
 _quadratic_forms = kernel("quadratic_forms", *[Integer] * 2, Longs, Ints, Doubles, Doubles, Integer, Doubles)
 # Rows that are worth a thread of their own.
@@ -160,27 +136,14 @@ class Covariances:
         scores.refuse_unless_fitting()
         # Four rows at a time are multiplied with two.
         self._most, self._width = -(-scores.most // 4) * 4, padded(len(scores.points))
-        slopes = Longs.of(scores.slopes[0]), Longs.of(scores.slopes[1]), Doubles.of(scores.slopes[2])
-        self._kept = Longs.of(scores.first), Longs.of(scores.parameter), Doubles.of(scores.steepest), slopes
-        kept = (None, None) if scores.pattern is None else scores.pattern.addresses()[:2]
-        self._record = _Scores(
-            *scores.counts.addresses(),
-            *scores.sums.addresses(),
-            Doubles.address(scores.weight),
-            *map(Longs.address, self._kept[:2]),
-            Doubles.address(self._kept[2]),
-            *map(Longs.address, slopes[:2]),
-            Doubles.address(slopes[2]),
-            *(
-                field
-                for table, points in scores.grids
-                for field in (Doubles.address(table), Doubles.address(points), table.shape[1])
-            ),
-            Doubles.address(scores.points),
-            len(scores.points),
-            scores.step,
-            scores.furthest,
-            *kept,
+        (indptr, indices, data), pattern = scores.slopes, scores.pattern
+        self._kept = Longs.of(scores.first), Longs.of(scores.parameter), Doubles.of(scores.steepest)
+        self._slopes = Longs.of(indptr), Longs.of(indices), Doubles.of(data)
+        self._record = _Scores.filled(
+            *(*scores.counts.arrays, *scores.sums.arrays, scores.weight, *self._kept, *self._slopes),
+            *(field for table, points in scores.grids for field in (table, points, table.shape[1])),
+            *(scores.points, len(scores.points), scores.step, scores.furthest),
+            *((None, None) if pattern is None else pattern.arrays[:2]),
             scores.n_parameters,
         )
 

@@ -21,6 +21,7 @@ from raterlens.kernels.library import (
     Ints,
     Longs,
     Shorts,
+    Struct,
     Values,
     begin_within,
     inside,
@@ -60,18 +61,18 @@ class StudentGroups:
     """Sum of their scores."""
 
 
-class _Grouping(ctypes.Structure):
-    """`Grouping` of `c/student_groups.c`."""
-
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("student", "rater", "item", "score")),
-        ("n_items", Integer),
-        *((name, ctypes.c_void_p) for name in ("group_of", "key_of", "indptr", "per_student")),
-        *((name, ctypes.c_void_p) for name in ("groups", "keys", "totals")),
-    )
-
-
-_LOOK = (ctypes.POINTER(_Grouping), Integer, Integer, Ints)
+# `Grouping` of `c/student_groups.c`.
+_Grouping = Struct.of(
+    *(("student rater item", Ints), ("score", Shorts), ("n_items", Integer), ("group_of", Ints)),
+    *(
+        ("key_of", _Keys),
+        ("indptr per_student", Longs),
+        ("groups", Ints),
+        ("keys", _Keys),
+        ("totals", Doubles),
+    ),
+)
+_LOOK = _Grouping.pointer, Integer, Integer, Ints
 _count_groups = kernel("count_groups", *_LOOK, returns=ctypes.c_int32)
 _fill_groups = kernel("fill_groups", *_LOOK, returns=ctypes.c_int32)
 _pair_raters = kernel(
@@ -94,16 +95,10 @@ def student_groups(rated: Rated, n_groups: int, group_of: Codes | None, key_of: 
     refuse_unless(fitting, "ratings and their groups")
     shared = student_spans(student)
     per_student = np.zeros(rated.n_students, dtype=np.int64)
-    known = (
-        *map(Ints.address, arrays[:3]),
-        Shorts.address(arrays[3]),
-        rated.n_items,
-        Ints.address(group_of),
-        _Keys.address(key_of),
-    )
-    counting = _Grouping(*known, None, Longs.address(per_student), None, None, None)
+    known = *arrays, rated.n_items, group_of, key_of
+    counting = _Grouping.filled(*known, None, per_student, None, None, None)
 
-    def over(work: Callable[..., Any], grouping: _Grouping) -> bool:
+    def over(work: Callable[..., Any], grouping: ctypes.Structure) -> bool:
         def part(span: tuple[int, int]) -> bool:
             return bool(work(grouping, *span, np.full(n_groups, -1, dtype=np.int32)))
 
@@ -115,17 +110,8 @@ def student_groups(rated: Rated, n_groups: int, group_of: Codes | None, key_of: 
     np.cumsum(per_student, out=indptr[1:])
     size = int(indptr[-1])
     found = StudentGroups(indptr, np.empty(size, np.int32), np.empty(size, np.uint64), np.empty(size))
-    over(
-        _fill_groups,
-        _Grouping(
-            *known,
-            Longs.address(found.indptr),
-            None,
-            Ints.address(found.groups),
-            _Keys.address(found.keys),
-            Doubles.address(found.totals),
-        ),
-    )
+    filling = _Grouping.filled(*known, found.indptr, None, found.groups, found.keys, found.totals)
+    over(_fill_groups, filling)
     return found
 
 
