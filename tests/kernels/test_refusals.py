@@ -114,7 +114,7 @@ RATED = student_groups.Rated(
 KEYS = np.arange(4, dtype=np.uint64)
 SCORES = Scores(
     counts=MATRIX, sums=SUMS, weight=ones(2), first=longs(0, 2, 4, 6), parameter=longs(0, 1, 0, 1, 0, 1),
-    steepest=ones(3), slopes=(longs(0, 1), longs(1), ones(1)), grids=grids(ones(6, 5), POINTS), points=POINTS,
+    row=None, factor=None, steepest=ones(3), slopes=(longs(0, 1), longs(1), ones(1)), grids=grids(ones(6, 5), POINTS), points=POINTS,
     step=1.0, furthest=0.5, pattern=None, n_parameters=2,
 )  # fmt: skip
 APART = SparseRows.of(sparse.csr_array(np.eye(2)))
@@ -326,6 +326,9 @@ WRONG: list[tuple[str, str, Any]] = [
     ("covariances", "scores", replace(SCORES, slopes=(longs(0), longs(1), ones(1)))),
     ("covariances", "scores", replace(SCORES, grids=grids(ones(5, 5), POINTS))),
     ("covariances", "scores", replace(SCORES, pattern=MATRIX)),
+    ("covariances", "scores", replace(SCORES, row=longs(0, 1, 2, 3, 4, 6))),
+    ("covariances", "scores", replace(SCORES, row=longs(0, 1, 2, 3, 4))),
+    ("covariances", "scores", replace(SCORES, factor=ones(5))),
     # A sum moves a parameter that none of the student's cells depends on.
     ("covariances", "scores", replace(SCORES, parameter=longs(*[0] * 6))),
 ]

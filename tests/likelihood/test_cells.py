@@ -10,8 +10,7 @@ from scipy import sparse
 import raterlens as rl
 from raterlens import Ratings
 from raterlens.likelihood.cells import (
-    _any_kinds,
-    _one_kind_each,
+    _kinds,
     essays,
     rating_cells,
     reading_columns,
@@ -39,20 +38,14 @@ def test_a_repeated_rating_is_another_item_set():
     np.testing.assert_array_equal(found.sums.toarray(), [[1], [1]])
 
 
-def test_one_kind_per_rater_is_found_without_a_search():
-    """And not taken for granted: where a rater has two, it is left to the search. The third column is empty."""
-    keys = np.array([7, 3, 3, 7, 5], dtype=np.uint64)
-    indptr, columns = np.array([0, 2, 3, 5]), np.array([0, 1, 1, 0, 3])
-    groups = sparse.csr_array((keys, columns, indptr), shape=(3, 4))
-    one_each = _one_kind_each(groups)
-    assert one_each is not None
-    distinct, which = one_each
-    assert distinct.tolist() == [3, 5, 7]
-    assert which.tolist() == [2, 0, 0, 2, 1]
-    for found, expected in zip(_any_kinds(groups), (distinct, which), strict=True):
-        np.testing.assert_array_equal(found, expected)
-    groups.data[0] = 8
-    assert _one_kind_each(groups) is None
+def test_groups_of_a_kind_have_its_key():
+    """Whichever rater they are of; the third column is empty."""
+    keys = np.array([7, 3, 3, 7, 5, 8], dtype=np.uint64)
+    indptr, columns = np.array([0, 2, 3, 6]), np.array([0, 1, 1, 0, 3, 4])
+    counts, distinct, shown_by = _kinds(sparse.csr_array((keys, columns, indptr), shape=(3, 5)))
+    assert distinct.tolist() == [3, 5, 7, 8]
+    assert counts.indices.tolist() == [2, 0, 0, 2, 1, 3]
+    assert keys[shown_by].tolist() == [3, 5, 7, 8]
 
 
 def _ratings(student, rater, item, score) -> Ratings:

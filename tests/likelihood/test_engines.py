@@ -72,7 +72,13 @@ class Drawn:
         slopes = slopes if self.sums is not None else np.zeros((1, PARAMETERS))
         first = np.arange(0, 4 * cells + 1, 4)
         steepest = steep.reshape(-1, 4).max(axis=1)
-        return CellScores(first, parameter, table, sparse.csr_array(slopes), steepest)
+        found = CellScores(first, parameter, table, sparse.csr_array(slopes), steepest)
+        if not self._groups:
+            return found
+        # Rows that serve several entries.
+        row, factor = random.integers(len(table), size=len(table)), random.normal(size=len(table))
+        steepest = np.maximum(steepest, steep.max())
+        return replace(found, row=row, factor=factor, steepest=steepest)
 
     def parts(self) -> list[Part]:
         """Three, which know the patterns of their students alone."""
@@ -176,10 +182,13 @@ def test_posteriors(drawn, make):
 def written_out(drawn: Drawn, nodes: Nodes) -> Array:
     """(students, parameters, nodes): scores."""
     scores, counts = drawn.scores(nodes), drawn.counts.toarray()
+    entries = scores.table
+    if scores.row is not None and scores.factor is not None:
+        entries = entries[scores.row] * scores.factor[:, None]
     rows = np.zeros((counts.shape[1], PARAMETERS, len(nodes.points)))
     for cell in range(counts.shape[1]):
         for row in range(scores.first[cell], scores.first[cell + 1]):
-            rows[cell, scores.parameter[row]] += scores.table[row]
+            rows[cell, scores.parameter[row]] += entries[row]
     found = np.einsum("nc,cpq->npq", counts, rows)
     if drawn.sums is not None:
         found += np.multiply.outer(drawn.sums.toarray() @ scores.slopes.toarray(), nodes.points)

@@ -45,6 +45,10 @@ class Scores:
     """(cells + 1,): where the entries of a cell begin."""
     parameter: Indices
     """(entries,)"""
+    row: Indices | None
+    """(entries,): which row of the table each is; None where each has its own."""
+    factor: Array | None
+    """(entries,): what that is multiplied by, where it is."""
     steepest: Array
     """(cells,)"""
     slopes: tuple[Indices, Indices, Array]
@@ -67,17 +71,21 @@ class Scores:
             and n_cells <= len(self.steepest) == len(self.first) - 1
             and begin_within(self.first, len(self.parameter))
             and inside(self.parameter, n)
+            and (self.factor is None or len(self.factor) == len(self.parameter))
+            and (
+                self.row is None
+                or (same(len(self.row), len(self.parameter)) and inside(self.row, len(self.grids[0][0])))
+            )
             and self.sums.shape[1] <= len(indptr) - 1
             and begin_within(indptr, min(len(indices), len(data)))
             and inside(indices, n)
             and (self.pattern is None or self.pattern.shape == (n, n))
         )
         refuse_unless(fitting, "cells and parameters")
+        rows = len(self.parameter) if self.row is None else len(self.grids[0][0])
         for stride, (table, points) in zip(_STRIDES, self.grids, strict=True):
             width = -(-len(self.points) // stride) + LANE
-            refuse_unless(
-                table.shape == (len(self.parameter), width) and len(points) == width, "nodes of scores"
-            )
+            refuse_unless(table.shape == (rows, width) and len(points) == width, "nodes of scores")
 
     @property
     def most(self) -> int:
@@ -90,7 +98,7 @@ class Scores:
 _Scores = Struct.of(
     *(("indptr", Longs), ("indices", Ints), ("times", Doubles)),
     *(("sums_indptr", Longs), ("sums_indices", Ints), ("sums_data weight", Doubles)),
-    *(("first parameter", Longs), ("steepest", Doubles)),
+    *(("first parameter row", Longs), ("factor steepest", Doubles)),
     *(("slopes_indptr slopes_indices", Longs), ("slopes_data", Doubles)),
     *(field for n in _STRIDES for field in ((f"table_{n} nodes_{n}", Doubles), (f"width_{n}", Integer))),
     *(("points", Doubles), ("n_nodes", Integer), ("step furthest", Real)),
@@ -137,7 +145,17 @@ class Covariances:
         # Four rows at a time are multiplied with two.
         self._most, self._width = -(-scores.most // 4) * 4, padded(len(scores.points))
         (indptr, indices, data), pattern = scores.slopes, scores.pattern
-        self._kept = Longs.of(scores.first), Longs.of(scores.parameter), Doubles.of(scores.steepest)
+        row, factor = (
+            None if each is None else kind.of(each)
+            for kind, each in ((Longs, scores.row), (Doubles, scores.factor))
+        )
+        self._kept = (
+            Longs.of(scores.first),
+            Longs.of(scores.parameter),
+            row,
+            factor,
+            Doubles.of(scores.steepest),
+        )
         self._slopes = Longs.of(indptr), Longs.of(indices), Doubles.of(data)
         self._record = _Scores.filled(
             *(*scores.counts.arrays, *scores.sums.arrays, scores.weight, *self._kept, *self._slopes),

@@ -237,7 +237,13 @@ def _keys_of_groups(ratings: Ratings, columns: Columns, key: NDArray[np.uint64])
 
 def _kinds(per_rater: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.uint64], NDArray[np.int64]]:
     """(students, kinds) how often each occurs, their keys, and for each of them a group that shows it."""
-    distinct, which = _one_kind_each(per_rater) or _any_kinds(per_rater)
+    distinct = np.sort(pl.Series(per_rater.data).unique().to_numpy())
+    which = np.empty(per_rater.nnz, dtype=np.int32)
+
+    def block(groups: slice) -> None:
+        which[groups] = np.searchsorted(distinct, per_rater.data[groups])
+
+    in_blocks(block, per_rater.nnz)
     shown_by = np.empty(len(distinct), dtype=np.int64)
     shown_by[which] = np.arange(len(which))
     shape = (per_rater.shape[0], len(distinct))
@@ -246,32 +252,6 @@ def _kinds(per_rater: sparse.csr_array) -> tuple[sparse.csr_array, NDArray[np.ui
         distinct,
         shown_by,
     )
-
-
-def _any_kinds(per_rater: sparse.csr_array) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """The distinct keys, sorted, and which of them each group has."""
-    distinct = np.sort(pl.Series(per_rater.data).unique().to_numpy())
-    which = np.empty(per_rater.nnz, dtype=np.int32)
-
-    def block(groups: slice) -> None:
-        which[groups] = np.searchsorted(distinct, per_rater.data[groups])
-
-    in_blocks(block, per_rater.nnz)
-    return distinct, which
-
-
-def _one_kind_each(per_rater: sparse.csr_array) -> tuple[NDArray[np.uint64], NDArray[np.int32]] | None:
-    """The same without a search for each group, where all groups of a column are of one kind: raters who rate all items
-    of every student. None where they are not."""
-    columns, keys = per_rater.indices, per_rater.data
-    key_of, seen = np.zeros(per_rater.shape[1], dtype=np.uint64), np.zeros(per_rater.shape[1], dtype=bool)
-    key_of[columns], seen[columns] = keys, True
-    if not all(in_blocks(lambda rows: bool((key_of[columns[rows]] == keys[rows]).all()), len(keys))):
-        return None
-    distinct, kind = np.unique(key_of[seen], return_inverse=True)
-    kind_of = np.zeros(len(key_of), dtype=np.int32)
-    kind_of[seen] = kind
-    return distinct, take_in_blocks(kind_of, columns)
 
 
 def _members(

@@ -12,8 +12,6 @@ ability, and pi the same without the ratings, the log-probability of a cell at a
 off, for each student, the covariance of the sum of d T over the posterior of ability.
 
 But for constants, d T is made of three functions of ability: p for raters, p - pi for the item, (p - pi) t for sigma.
-What is missing of the information, within cells and over abilities, is added up for these three of each cell, as if
-each were a parameter: a cell depends on more parameters than that.
 """
 
 from dataclasses import dataclass, replace
@@ -277,16 +275,14 @@ class LatentClassMarginal:
         extra
             (raters, scores, categories): further ratings with known true category.
         """
-        mixture, t = self.up(parameters, nodes), nodes.points
+        mixture, t, raters = self.up(parameters, nodes), nodes.points, self._by_raters(parameters)
         expected = self.engine.evaluate(mixture.tables, nodes)
-        missing = _within_cells(expected.counts * mixture.truth * (1 - mixture.truth), t)
-        if self.model.rasch:
-            prevalence = self.model.prevalence(parameters, t)[1]
-            scores = _scores(mixture.truth, prevalence[self.units.item_of_cell], t)
-            missing = missing + sparse.csr_array(self.engine.covariance(mixture.tables, nodes, scores))
-        through = self._through(parameters)
         information = self._known_truth(parameters, nodes, self._completed(mixture, expected, nodes), extra)
-        information -= (through.T @ missing @ through).toarray()
+        information -= self._within_cells(raters, expected.counts * mixture.truth * (1 - mixture.truth), t)
+        if self.model.rasch:
+            scores = self._scores(raters, mixture, self.model.prevalence(parameters, t)[1], t)
+            missing = self.engine.covariance(mixture.tables, nodes, scores)
+            information -= missing if isinstance(missing, np.ndarray) else missing.toarray()
         return np.asarray((information + information.T) / 2)
 
     def _known_truth(
@@ -311,22 +307,60 @@ class LatentClassMarginal:
         information[sigma, sigma] = np.sum(level_2 @ t**2)
         return information
 
-    def _through(self, parameters: Array) -> sparse.csr_array:
-        """(three functions of each cell, one after the other; parameters): what d T has of each."""
-        blocks, units, first = self.model.blocks, self.units, self.model.responses(parameters).first
-        n, answer = len(units.item_of_cell), np.arange(2 * self.model.n_raters)
+    def _by_raters(self, parameters: Array) -> sparse.csr_array:
+        """(cells, parameters): derivatives of L_1 - L_0."""
+        first, blocks, answer = (
+            self.model.responses(parameters).first,
+            self.model.blocks,
+            np.arange(2 * self.model.n_raters),
+        )
         by_bias, by_slope = first[..., 1] - first[..., 0], -first.sum(axis=2) / 2
         places = (
             np.tile(answer, 2),
             np.concatenate([blocks[name].start + answer // 2 for name in ("bias", "slope")]),
         )
         values = np.concatenate([by_bias.ravel(), by_slope.ravel()])
-        of_raters = sparse.csr_array((values, places), shape=(len(answer), blocks.size))
-        items = -np.ones(n), (np.arange(n), blocks["difficulty"].start + units.item_of_cell)
-        sigma = np.ones((n, blocks["sigma"].stop - blocks["sigma"].start))
-        of_sigma = sparse.hstack([sparse.csr_array((n, blocks["sigma"].start)), sigma])
-        of_items = sparse.csr_array(items, shape=(n, blocks.size))
-        return sparse.vstack([units.members @ of_raters, of_items, of_sigma], format="csr")
+        of_answers = sparse.csr_array((values, places), shape=(len(answer), blocks.size))
+        return sparse.csr_array(self.units.members @ of_answers)
+
+    def _within_cells(self, raters: sparse.csr_array, unsure: Array, t: Array) -> Array:
+        """(parameters, parameters): weights p (1 - p) times u u', summed over cells and nodes."""
+        blocks, item = self.model.blocks, self.units.item_of_cell
+        n, places = len(item), (np.arange(len(item)), blocks["difficulty"].start + item)
+        u = raters - sparse.csr_array((np.ones(n), places), shape=raters.shape)
+        found = (u.T @ sparse.diags_array(unsure.sum(axis=1)) @ u).toarray()
+        if self.model.rasch:
+            sigma = blocks["sigma"].start
+            found[sigma] += u.T @ (unsure @ t)
+            found[:, sigma] = found[sigma]
+            found[sigma, sigma] = np.sum(unsure @ t**2)
+        return np.asarray(found)
+
+    def _scores(self, raters: sparse.csr_array, mixture: Mixture, prevalence: Array, t: Array) -> CellScores:
+        """Entries of each cell: its raters', its item's, and that of sigma."""
+        item, blocks = self.units.item_of_cell, self.model.blocks
+        n, ends = len(item), raters.indptr[1:]
+        table = np.empty((3, n, len(t)))
+        table[0] = mixture.truth
+        np.subtract(mixture.truth, prevalence[item], out=table[1])
+        np.multiply(table[1], t, out=table[2])
+        cell, last = np.arange(n), np.repeat(ends, 2)
+        both = np.stack(
+            [blocks["difficulty"].start + item, np.full(n, blocks["sigma"].start)], axis=1
+        ).ravel()
+        return CellScores(
+            raters.indptr + 2 * np.arange(n + 1),
+            np.insert(raters.indices.astype(np.int64), last, both),
+            table.reshape(3 * n, -1),
+            sparse.csr_array((1, blocks.size)),
+            np.full(n, np.inf),  # how fast p changes with ability is not told by a slope
+            row=np.insert(
+                np.repeat(cell, np.diff(raters.indptr)),
+                last,
+                np.stack([n + cell, 2 * n + cell], axis=1).ravel(),
+            ),
+            factor=np.insert(raters.data, last, np.tile([-1.0, 1.0], n)),
+        )
 
     def pseudo_truths(self, nodes: Nodes) -> Array:
         """(categories, items, nodes): half a student-item of the other category, over the whole population."""
@@ -337,24 +371,3 @@ def _other_kind(codes: NDArray[np.int32], score: NDArray[np.int16], size: int) -
     """(levels, scores): half a pass for a level with only fails (or none), half a fail for one with only passes."""
     n, passes = np.bincount(codes, minlength=size), np.bincount(codes, score, minlength=size)
     return _HALF_A_RATING * np.stack([(passes == n) & (n > 0), passes == 0], axis=1)
-
-
-def _within_cells(unsure: Array, t: Array) -> sparse.csr_array:
-    """(functions of cells, functions of cells): weights p (1 - p), summed over nodes, of what the true category adds to
-    each: 1 for raters and the item, t for sigma."""
-    whole, once, twice = (sparse.diags_array(unsure @ t**power) for power in range(3))
-    return sparse.block_array([[whole, whole, once], [whole, whole, once], [once, once, twice]], format="csr")
-
-
-def _scores(truth: Array, prevalence: Array, t: Array) -> CellScores:
-    """The functions of ability that d T of each cell is made of."""
-    n, table = len(truth), np.empty((len(truth), 3, len(t)))
-    table[:, 0] = truth
-    np.subtract(truth, prevalence, out=table[:, 1])
-    np.multiply(table[:, 1], t, out=table[:, 2])
-    parameter = np.add.outer(np.arange(n), n * np.arange(3)).ravel()
-    # How fast p changes with ability is not told by a slope.
-    nothing = sparse.csr_array((1, 3 * n))
-    return CellScores(
-        np.arange(0, 3 * n + 1, 3), parameter, table.reshape(3 * n, -1), nothing, np.full(n, np.inf)
-    )

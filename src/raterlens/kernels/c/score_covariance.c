@@ -25,6 +25,9 @@ typedef struct {
     const double *weight;
     /* Which entries of the tables belong to a cell, their parameters, and a cell's steepest slope. */
     const int64_t *first, *parameter;
+    /* Their rows of the tables, and what these are multiplied by; null where each has its own, as it is. */
+    const int64_t *row;
+    const double *factor;
     const double *steepest;
     const int64_t *slopes_indptr, *slopes_indices;
     const double *slopes_data;
@@ -165,18 +168,19 @@ INLINE Own scores_of(
         int32_t cell = scores->indices[at];
         double often = scores->times[at];
         for (int64_t e = scores->first[cell]; e < scores->first[cell + 1]; e++) {
-            const double *restrict of_cell = grid->table + e * grid->width + low;
+            const double *restrict of_cell = grid->table + (scores->row ? scores->row[e] : e) * grid->width + low;
+            double times = scores->factor ? often * scores->factor[e] : often;
             int64_t i = place[scores->parameter[e]];
             if (i < 0) {
                 double *restrict own = score + count * width;
                 place[scores->parameter[e]] = count;
                 touched[count++] = scores->parameter[e];
                 for (int64_t q = 0; q < size; q++)
-                    own[q] = often * of_cell[q];
+                    own[q] = times * of_cell[q];
             } else {
                 double *restrict own = score + i * width;
                 for (int64_t q = 0; q < size; q++)
-                    own[q] += often * of_cell[q];
+                    own[q] += times * of_cell[q];
             }
         }
     }
@@ -255,7 +259,7 @@ EXPORT int64_t KERNEL(summed_scores)(
         for (int64_t i = scores->indptr[n]; i < scores->indptr[n + 1]; i++) {
             int32_t cell = scores->indices[i];
             for (int64_t e = scores->first[cell]; e < scores->first[cell + 1]; e++) {
-                const double *restrict own = grid->table + e * grid->width;
+                const double *restrict own = grid->table + (scores->row ? scores->row[e] : e) * grid->width;
                 double sum = 0.0;
                 for (int64_t q = at.low; q < at.high; q++)
                     sum += weight[q] * own[q];
@@ -265,7 +269,7 @@ EXPORT int64_t KERNEL(summed_scores)(
                     parameter[count] = scores->parameter[e];
                     value[count++] = 0.0;
                 }
-                value[*to] += scores->times[i] * sum;
+                value[*to] += scores->times[i] * (scores->factor ? scores->factor[e] : 1.0) * sum;
             }
         }
         double centre = 0.0;

@@ -247,6 +247,8 @@ class CompiledEngine:
                 work.weight,
                 scores.first,
                 scores.parameter,
+                scores.row,
+                scores.factor,
                 scores.steepest / _STEP,
                 (scores.slopes.indptr, scores.slopes.indices, scores.slopes.data),
                 grids(scores.table, nodes.points),

@@ -49,15 +49,19 @@ class CellScores:
     """
 
     first: Indices
-    """(cells + 1,): where the rows of each cell begin."""
+    """(cells + 1,): where the entries of each cell begin."""
     parameter: Indices
-    """(rows,): which parameter the row is the derivative by."""
+    """(entries,): which parameter an entry is the derivative by."""
     table: Array
     """(rows, nodes)"""
     slopes: sparse.csr_array
     """(sums, parameters): derivatives of the coefficient of ability; a row of zeros where there are no sums."""
     steepest: Array
     """(cells,): the steepest slope of a member, infinite where it does not tell how fast scores change."""
+    row: Indices | None = None
+    """(entries,): the row of the table of each, and"""
+    factor: Array | None = None
+    """what it is multiplied by, where rows serve several entries; None where each has its own, as it is."""
     piece: int = -1
     """The parameter that is the variance of the piece effect, where pieces differ."""
 

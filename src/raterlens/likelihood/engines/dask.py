@@ -103,17 +103,18 @@ class DaskEngine:
         return sum(self._sizes)
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        found: Expected = self._reduced(_evaluated, _added, (tables, nodes))
+        found: Expected = self._reduced(_added, "evaluate", tables=tables, nodes=nodes)
         return found
 
     def moments(self, tables: Tables, nodes: Nodes, *, pieces: bool = False) -> Moments:
-        return Moments.joined(self._gathered(_moments, (tables, nodes, pieces)))
+        return Moments.joined(self._gathered("moments", tables=tables, nodes=nodes, pieces=pieces))
 
     def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
-        return Summed.joined(self._gathered(_scores, (tables, nodes, scores, weights)))
+        sent = {"tables": tables, "nodes": nodes, "scores": scores, "weights": weights}
+        return Summed.joined(self._gathered("scores", **sent))
 
     def covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
-        return self._reduced(_covariance, _summed, (tables, nodes, scores))
+        return self._reduced(_summed, "covariance", tables=tables, nodes=nodes, scores=scores)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
         """Here, not on the workers: parts come over one by one."""
@@ -127,20 +128,20 @@ class DaskEngine:
         part: Part = result(self._client, self._parts[which])
         return part
 
-    def _mapped(self, work: Callable[..., Any], sent: Any) -> "list[Future]":
+    def _mapped(self, verb: str, sent: dict[str, Any]) -> "list[Future]":
         self._spread_out()
-        everywhere = broadcast(self._client, sent)
-        return list(self._client.map(work, self._parts, sent=everywhere, pure=False))
+        everywhere = broadcast(self._client, (verb, sent))
+        return list(self._client.map(_done, self._parts, sent=everywhere, pure=False))
 
-    def _gathered(self, work: Callable[..., Any], sent: Any) -> list[Any]:
+    def _gathered(self, verb: str, **sent: Any) -> list[Any]:
         """Results of the parts, in their order."""
-        return list(self._persistently(lambda: self._client.gather(self._mapped(work, sent), errors="raise")))
+        return list(self._persistently(lambda: self._client.gather(self._mapped(verb, sent), errors="raise")))
 
-    def _reduced(self, work: Callable[..., Any], plus: Callable[[list[Any]], Any], sent: Any) -> Any:
+    def _reduced(self, plus: Callable[[list[Any]], Any], verb: str, **sent: Any) -> Any:
         """Work on every part, added up in a tree whose form depends on the number of parts alone."""
 
         def attempt() -> Any:
-            level = self._mapped(work, sent)
+            level = self._mapped(verb, sent)
             while len(level) > 1:
                 level = self._client.map(
                     plus, [level[at : at + _FAN] for at in range(0, len(level), _FAN)], pure=False
@@ -268,25 +269,11 @@ def _placed(source: OnFile, shared: tuple[Contexts, Grouping, bool], whole: Kind
 # One thread, so that sums have one order; a worker's threads take parts side by side.
 
 
-def _evaluated(part: Part, sent: tuple[Tables, Nodes]) -> Expected:
+def _done(part: Part, sent: tuple[str, Any]) -> Any:
+    """What a part answers to a verb with these arguments."""
+    verb, arguments = sent
     with one_thread():
-        return part.evaluate(*sent)
-
-
-def _moments(part: Part, sent: tuple[Tables, Nodes, bool]) -> Moments:
-    tables, nodes, pieces = sent
-    with one_thread():
-        return part.moments(tables, nodes, pieces=pieces)
-
-
-def _scores(part: Part, sent: tuple[Tables, Nodes, CellScores, Weighting]) -> Summed:
-    with one_thread():
-        return part.scores(*sent)
-
-
-def _covariance(part: Part, sent: tuple[Tables, Nodes, CellScores]) -> Matrix:
-    with one_thread():
-        return part.covariance(*sent)
+        return getattr(part, verb)(**arguments)
 
 
 def _added(found: Sequence[Expected]) -> Expected:

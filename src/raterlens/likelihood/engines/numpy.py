@@ -155,16 +155,18 @@ def rows_of_students(
     """How often each student has each row of the table, the table, and the parameters of its rows. A sum is a cell,
     too, whose score is proportional to ability."""
     size = len(scores.parameter)
-    rows = sparse.csr_array((np.ones(size), np.arange(size), scores.first), shape=(counts.shape[1], size))
+    factor = np.ones(size) if scores.factor is None else scores.factor
+    table = scores.table if scores.row is None else scores.table[scores.row]
+    rows = sparse.csr_array((factor, np.arange(size), scores.first), shape=(counts.shape[1], size))
     if sums is None:
-        return sparse.csr_array(counts @ rows), scores.table, scores.parameter
+        return sparse.csr_array(counts @ rows), table, scores.parameter
     slopes = scores.slopes
     of_sums = sparse.csr_array(
         (np.ones(slopes.nnz), np.arange(slopes.nnz), slopes.indptr), shape=(slopes.shape[0], slopes.nnz)
     )
     return (
         sparse.csr_array(sparse.hstack([counts @ rows, sums @ of_sums], format="csr")),
-        np.concatenate([scores.table, np.multiply.outer(slopes.data, nodes.points)]),
+        np.concatenate([table, np.multiply.outer(slopes.data, nodes.points)]),
         np.concatenate([scores.parameter, slopes.indices]),
     )
 
