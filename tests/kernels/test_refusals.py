@@ -114,8 +114,8 @@ RATED = student_groups.Rated(
 KEYS = np.arange(4, dtype=np.uint64)
 SCORES = Scores(
     counts=MATRIX, sums=SUMS, weight=ones(2), first=longs(0, 2, 4, 6), parameter=longs(0, 1, 0, 1, 0, 1),
-    row=None, factor=None, steepest=ones(3), slopes=(longs(0, 1), longs(1), ones(1)), grids=grids(ones(6, 5), POINTS), points=POINTS,
-    step=1.0, furthest=0.5, pattern=None, n_parameters=2,
+    row=None, factor=None, steepest=ones(3), slopes=(longs(0, 1), longs(1), ones(1)), grids=grids(ones(6, 5), POINTS),
+    points=POINTS, step=1.0, furthest=0.5, pattern=None, n_parameters=2,
 )  # fmt: skip
 APART = SparseRows.of(sparse.csr_array(np.eye(2)))
 
