@@ -46,9 +46,9 @@ class Scores:
     parameter: Indices
     """(entries,)"""
     row: Indices | None
-    """(entries,): which row of the table each is; None where each has its own."""
+    """(entries,): row of the table of each; None where each has its own."""
     factor: Array | None
-    """(entries,): what that is multiplied by, where it is."""
+    """(entries,): factor of that row; None where it is 1."""
     steepest: Array
     """(cells,)"""
     slopes: tuple[Indices, Indices, Array]

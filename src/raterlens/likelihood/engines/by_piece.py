@@ -42,8 +42,6 @@ MOST_IN_MATRIX = 1_000
 """Nodes by nodes."""
 # What rounding leaves of a convolution, relative to its largest value.
 _ROUNDING = 1e-15
-# Numbers in one part of the patterns by points.
-_BLOCK = 2**19
 
 
 class Toeplitz:
@@ -169,38 +167,29 @@ class PieceEngine:
         return self._students.n_students
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        known = kernel(nodes, tables.piece_variance)
-        parts = self._parts(tables, known)
-        found = self._students.evaluate(_table(parts), nodes)
-        d_variance, counts, mean = 0.0, np.zeros_like(tables.cells), np.empty(len(found.counts))
-        for part in parts:
-            over = found.counts[part.rows] / part.averaged
-            share = known.back(over) * part.given
-            counts += _rows(self._counts, part.rows).T @ share
-            mean[part.rows] = share @ known.points
-            d_variance += known.rise(over, part.given, part.averaged)
-        linear = None if self._sums is None else self._sums.T @ mean
-        return Expected(found.loglik, counts, linear, d_variance)
+        up = self._up(tables, nodes)
+        found = self._students.evaluate(up.tables, nodes)
+        over = found.counts / up.averaged
+        share = up.kernel.back(over) * up.given
+        linear = None if self._sums is None else self._sums.T @ (share @ up.kernel.points)
+        return Expected(
+            found.loglik, self._counts.T @ share, linear, up.kernel.rise(over, up.given, up.averaged)
+        )
 
     def moments(self, tables: Tables, nodes: Nodes, *, pieces: bool = False) -> Moments:
-        known = kernel(nodes, tables.piece_variance)
-        parts = self._parts(tables, known)
+        up = self._up(tables, nodes)
         if not pieces:
-            return self._students.moments(_table(parts), nodes)
-        given, averaged = (
-            np.concatenate(each) for each in zip(*((p.given, p.averaged) for p in parts), strict=True)
-        )
+            return self._students.moments(up.tables, nodes)
         found = []
-        for rows, posterior, _ in self._students.posteriors(_table(parts), nodes):
+        for rows, posterior, _ in self._students.posteriors(up.tables, nodes):
             own = slice(*np.searchsorted(self._student, [rows.start, rows.stop]))
             pattern = self._pattern[own]
-            over = posterior[self._student[own] - rows.start] / averaged[pattern]
-            found.append(Moments.by(known.back(over) * given[pattern], known.points))
+            over = posterior[self._student[own] - rows.start] / up.averaged[pattern]
+            found.append(Moments.by(up.kernel.back(over) * up.given[pattern], up.kernel.points))
         return Moments.joined(found)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
-        known = kernel(nodes, tables.piece_variance)
-        return self._students.posteriors(_table(self._parts(tables, known)), nodes)
+        return self._students.posteriors(self._up(tables, nodes).tables, nodes)
 
     def covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
         """Covariance that abilities and the worth of pieces leave open: given ability, the covariance of a
@@ -212,115 +201,95 @@ class PieceEngine:
 
     def add_covariances(self, tables: Tables, nodes: Nodes, scores: CellScores, totals: list[Array]) -> None:
         """The same, to the first of the totals."""
-        known = kernel(nodes, tables.piece_variance)
-        parts = self._parts(tables, known)
-        expected, within = self._students.evaluate(_table(parts), nodes).counts, []
-        for part, column, scored in self._within(parts, known, scores):
-            _add_blocks(totals[0], scored.covariances(expected[part.rows], column, scores.piece))
-            within.append((column, scored))
-        over = self._students.covariance(_table(parts), nodes, _expected_scores(within, scores))
+        up = self._up(tables, nodes)
+        within = self._within(up, scores)
+        for place, found in within.covariances(self._students.evaluate(up.tables, nodes).counts):
+            np.add.at(totals[0], (place[:, :, None], place[:, None, :]), found)
+        over = self._students.covariance(up.tables, nodes, within.expected_scores(scores))
         totals[0] += over if isinstance(over, np.ndarray) else over.toarray()
 
     def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
+        up = self._up(tables, nodes)
+        expected = self._within(up, scores).expected_scores(scores)
+        return self._students.scores(up.tables, nodes, expected, weights)
+
+    def _up(self, tables: Tables, nodes: Nodes) -> "_Up":
         known = kernel(nodes, tables.piece_variance)
-        parts = self._parts(tables, known)
-        within = [(column, scored) for _, column, scored in self._within(parts, known, scores)]
-        return self._students.scores(_table(parts), nodes, _expected_scores(within, scores), weights)
+        given = self._counts @ tables.cells
+        if self._sums is not None:
+            given += np.multiply.outer(self._sums @ tables.linear, known.points)
+        top = given.max(axis=1)
+        given -= top[:, None]
+        np.exp(given, out=given)
+        averaged = np.maximum(known.averaged(given), np.finfo(float).tiny)
+        return _Up(known, given, averaged, Tables(np.log(averaged) + top[:, None]))
 
-    def _within(
-        self, parts: "list[_Part]", known: Kernel, scores: CellScores
-    ) -> "Iterator[tuple[_Part, Indices, _Within]]":
-        """Parts, with the scores of their patterns and the parameters that these are by."""
+    def _within(self, up: "_Up", scores: CellScores) -> "_Within":
+        """Scores of the patterns, a row for each parameter that one depends on."""
         size = scores.n_parameters
-        at_points = Nodes(known.points, np.zeros_like(known.points))
+        at_points = Nodes(up.kernel.points, np.zeros_like(up.kernel.points))
         cells, table, parameter = rows_of_students(self._counts, self._sums, at_points, scores)
-        for part in parts:
-            own = _rows(cells, part.rows).tocoo()
-            keys, place = np.unique(own.row.astype(np.int64) * size + parameter[own.col], return_inverse=True)
-            pattern, column = np.divmod(keys, size)
-            spread = sparse.csr_array((own.data, (place, own.col)), shape=(len(keys), cells.shape[1]))
-            yield part, column, _Within(part, known, pattern, np.asarray(spread @ table))
-
-    def _parts(self, tables: Tables, known: Kernel) -> "list[_Part]":
-        size, n = max(1, _BLOCK // len(known.points)), self._counts.shape[0]
-        found = []
-        for first in range(0, n, size):
-            rows = slice(first, min(first + size, n))
-            given = _rows(self._counts, rows) @ tables.cells
-            if self._sums is not None:
-                given += np.multiply.outer(_rows(self._sums, rows) @ tables.linear, known.points)
-            top = given.max(axis=1)
-            given -= top[:, None]
-            np.exp(given, out=given)
-            averaged = np.maximum(known.averaged(given), np.finfo(float).tiny)
-            found.append(_Part(rows, given, averaged, np.log(averaged) + top[:, None]))
-        return found
+        own = cells.tocoo()
+        keys, place = np.unique(own.row.astype(np.int64) * size + parameter[own.col], return_inverse=True)
+        pattern, column = np.divmod(keys, size)
+        spread = sparse.csr_array((own.data, (place, own.col)), shape=(len(keys), cells.shape[1]))
+        return _Within(up, pattern, np.append(column, scores.piece), np.asarray(spread @ table))
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """Some of the patterns, integrated over what a piece is worth."""
+class _Up:
+    """Patterns of pieces, integrated over what a piece is worth."""
 
-    rows: slice
+    kernel: Kernel
     given: Array
     """(patterns, points): probability of the ratings, up to a factor."""
     averaged: Array
     """(patterns, nodes): the same, given ability."""
-    log: Array
+    tables: Tables
     """(patterns, nodes): its logarithm, with the factor."""
 
 
-def _table(parts: list[_Part]) -> Tables:
-    return Tables(parts[0].log if len(parts) == 1 else np.concatenate([part.log for part in parts]))
-
-
-def _expected_scores(within: "list[tuple[Indices, _Within]]", scores: CellScores) -> CellScores:
-    """Scores of the patterns given ability, the variance's own last."""
-    parameter, table, size = [], [], []
-    for column, scored in within:
-        own = np.concatenate([scored.of_pattern, np.arange(len(scored.d))])
-        order = np.argsort(own, kind="stable")
-        parameter.append(np.concatenate([column, np.full(len(scored.d), scores.piece)])[order])
-        table.append(np.concatenate([scored.mean, scored.d])[order])
-        size.append(np.bincount(own))
-    first = np.concatenate([[0], np.cumsum(np.concatenate(size))])
-    none = sparse.csr_array((1, scores.n_parameters))
-    steepest = np.full(len(first) - 1, np.inf)
-    return CellScores(first, np.concatenate(parameter), np.concatenate(table), none, steepest)
-
-
 class _Within:
-    """Scores of some patterns, given ability."""
+    """Scores of the patterns, given ability."""
 
-    def __init__(self, part: _Part, known: Kernel, of_pattern: Indices, score: Array) -> None:
-        """`score`: (rows, points), each of a pattern and one parameter, pattern after pattern."""
+    def __init__(self, up: _Up, of_pattern: Indices, column: Indices, score: Array) -> None:
+        """`score`: (rows, points), each of a pattern and one parameter, pattern after pattern; `column`: these
+        parameters, and last the variance of pieces."""
         # A convolution wants numbers above 0.
         least = score.min(axis=1, keepdims=True)
         score = score - least
-        self._part, self._known, self._score, self.of_pattern = part, known, score, of_pattern
+        self._up, self._score, self._of_pattern, self._column = up, score, of_pattern, column
+        known, given, averaged = up.kernel, up.given, up.averaged
         mean, self._variance = known.usual
-        given, averaged = part.given, part.averaged
         off = known.off(given, averaged)
-        self.d = off - mean
+        self._d = off - mean
         """(patterns, nodes): expected D, the derivative of the kernel's logarithm by the variance."""
         squares = given @ known.by_square / known.totals[0] / averaged
         self._d_square = squares - 2 * mean * off + mean**2
         weighed = given[of_pattern] * score
         self._mean = known.averaged(weighed) / averaged[of_pattern]
-        self.mean = self._mean + least
+        self._expected = self._mean + least
         """(rows, nodes): expected scores."""
         self._with_d = known.off(weighed, averaged[of_pattern]) - mean * self._mean
 
-    def covariances(self, expected: Array, column: Indices, piece: int) -> "Iterator[tuple[Indices, Array]]":
+    def expected_scores(self, scores: CellScores) -> CellScores:
+        """Scores of the patterns given ability, the variance's own last."""
+        n = len(self._d)
+        own = np.concatenate([self._of_pattern, np.arange(n)])
+        order = np.argsort(own, kind="stable")
+        column = np.concatenate([self._column, np.full(n - 1, scores.piece)])
+        first, none = np.append(0, np.cumsum(np.bincount(own))), sparse.csr_array((1, scores.n_parameters))
+        table = np.concatenate([self._expected, self._d])[order]
+        return CellScores(first, column[order], table, none, np.full(n, np.inf))
+
+    def covariances(self, expected: Array) -> Iterator[tuple[Indices, Array]]:
         """Covariances of the scores of each pattern, with the variance's own, summed over (patterns, nodes) expected
         pieces: parameters (patterns, rows), (patterns, rows, rows)."""
-        share = self._known.back(expected / self._part.averaged) * self._part.given
-        d = self.d
-        corner = np.sum(
-            expected * (self._d_square - d**2 - 2 * d / self._known.variance - self._variance), axis=1
-        )
-        begins = np.searchsorted(self.of_pattern, np.arange(len(expected) + 1))
-        for some, rows in alike(begins, len(self._part.given[0])):
+        known, d = self._up.kernel, self._d
+        share = known.back(expected / self._up.averaged) * self._up.given
+        corner = np.sum(expected * (self._d_square - d**2 - 2 * d / known.variance - self._variance), axis=1)
+        begins = np.searchsorted(self._of_pattern, np.arange(len(expected) + 1))
+        for some, rows in alike(begins, len(known.points)):
             score, mean = self._score[rows], self._mean[rows]
             found = np.zeros((len(some), rows.shape[1] + 1, rows.shape[1] + 1))
             found[:, :-1, :-1] = (score * share[some][:, None]) @ score.transpose(0, 2, 1)
@@ -330,14 +299,4 @@ class _Within:
             beside -= np.einsum("nrq,nq->nr", weighed, d[some])
             found[:, -1, :-1] = found[:, :-1, -1] = beside
             found[:, -1, -1] = corner[some]
-            yield np.concatenate([column[rows], np.full((len(some), 1), piece)], axis=1), found
-
-
-def _add_blocks(total: Array, blocks: "Iterator[tuple[Indices, Array]]") -> None:
-    for place, found in blocks:
-        np.add.at(total, (place[:, :, None], place[:, None, :]), found)
-
-
-def _rows(of: sparse.csr_array, rows: slice) -> sparse.csr_array:
-    """SciPy takes longer to copy a small matrix than to multiply it."""
-    return of if rows == slice(0, of.shape[0]) else of[rows]
+            yield np.pad(self._column[rows], [(0, 0), (0, 1)], constant_values=self._column[-1]), found

@@ -59,9 +59,9 @@ class CellScores:
     steepest: Array
     """(cells,): the steepest slope of a member, infinite where it does not tell how fast scores change."""
     row: Indices | None = None
-    """(entries,): the row of the table of each, and"""
+    """(entries,): row of the table of each entry; None where each has its own."""
     factor: Array | None = None
-    """what it is multiplied by, where rows serve several entries; None where each has its own, as it is."""
+    """(entries,): factor of that row; None where it is 1."""
     piece: int = -1
     """The parameter that is the variance of the piece effect, where pieces differ."""
 

@@ -270,7 +270,7 @@ def _placed(source: OnFile, shared: tuple[Contexts, Grouping, bool], whole: Kind
 
 
 def _done(part: Part, sent: tuple[str, Any]) -> Any:
-    """What a part answers to a verb with these arguments."""
+    """Call a verb of a part with these arguments."""
     verb, arguments = sent
     with one_thread():
         return getattr(part, verb)(**arguments)
