@@ -1,4 +1,4 @@
-"""Flags against planted faults, and panels without any."""
+"""Flags of raters, of items and of the panel, against planted faults and panels without any."""
 
 from dataclasses import replace
 
@@ -8,7 +8,9 @@ import pytest
 
 import raterlens as rl
 from benchmarks.truth.planted_faults import FAULTS, diagnosed, false_alarms, found, panel
-from raterlens.diagnostics.flags import flags
+from raterlens.diagnostics.flags import flags, item_flags, shared
+
+# ------------------------------------------------ flags against planted faults, and panels without any
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -109,3 +111,94 @@ def test_an_unusual_use_of_the_scale_that_the_model_has_comes_with_a_step():
     assert found["effect"].to_list() == ["central", "avoids 3"]
     assert found["next_step"][1] == "agree on what deserves a 3"
     assert "3 less often" in found["evidence"][1]
+
+
+# ---------------------------------------- items that follow ability less, or more, than the model says
+
+
+def ratings_of(slopes, seed):
+    """Items with slopes of their own: items of a simulated panel, each drawn by itself."""
+    random = np.random.default_rng(seed)
+    theta, rows = random.normal(size=400), []
+    for item, slope in enumerate(slopes):
+        for rater in range(3):
+            passed = random.random(400) < 1 / (1 + np.exp(-1.5 * slope * theta))
+            rows += [(s, f"r{rater}", f"i{item}", int(y)) for s, y in enumerate(passed)]
+    table = pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row")
+    return rl.read(table, student="student", rater="rater", item="item", score="score")
+
+
+def test_an_item_that_measures_something_else_is_named_with_a_remedy():
+    ratings = ratings_of([1.0, 1.0, 1.0, 0.2], 1)
+    found = rl.fit(ratings, model="gmf").diagnose(ratings)
+    flags = found.table("item flags")
+    assert flags.filter(effect="noisy")["item"].to_list() == ["i3"]
+    assert "description" in flags["next_step"][0]
+    assert any(text.startswith("item 'i3' is noisy") for text in found.warnings())
+    assert "item i3: noisy" in found.summary()
+    slopes = rl.fit(ratings, model="gmf", item_slopes=True)
+    assert slopes.diagnose(ratings).table("item flags").filter(effect="flat")["item"].to_list() == ["i3"]
+
+
+def test_items_alike_are_left_alone():
+    flagged = 0
+    for seed in range(4):
+        ratings = ratings_of([1.0] * 4, 10 + seed)
+        flagged += rl.fit(ratings, model="gmf").diagnose(ratings).table("item flags").height
+    assert flagged == 0
+
+
+def test_small_misfit_is_not_worth_a_word():
+    table = pl.DataFrame({"item": ["a", "b"], "infit": [1.05, 1.3], "infit_z": [9.0, 1.0]})
+    assert item_flags(table, pl.DataFrame({"item": ["a", "b"]})).height == 0
+
+
+def test_a_single_item_has_no_other_to_be_compared_with():
+    table = pl.DataFrame({"item": ["a"], "infit": [1.5], "infit_z": [9.0]})
+    assert item_flags(table, pl.DataFrame({"item": ["a"]})).height == 0
+    two = pl.concat([table, table.with_columns(pl.lit("b").alias("item"), pl.lit(1.0).alias("infit"))])
+    assert item_flags(two, two.select("item"))["item"].to_list() == ["a"]
+
+
+# ------------------------------------------------------ flags that most raters share are reported once
+
+
+def flags_of(*pairs: tuple[str, str]) -> pl.DataFrame:
+    return pl.DataFrame(pairs, schema=["rater", "effect"], orient="row").with_columns(size=1.0)
+
+
+def test_half_of_the_raters_are_not_all_at_fault():
+    flags = flags_of(*((f"r{i}", "inconsistent") for i in range(5)), ("r0", "halo"), ("r1", "reversed"))
+    own, common = shared(flags, 10)
+    assert own["effect"].to_list() == ["halo", "reversed"]
+    assert common.select("effect", "n").row(0) == ("inconsistent", 5)
+    assert "the model misfits" in common["next_step"][0]
+
+
+def test_drift_is_shared_by_those_who_drift_the_same_way():
+    """Who drifts makes the others seem to drift the other way."""
+    flags = flags_of(*((f"r{i}", "drift") for i in range(4)))
+    one_against_three = flags.with_columns(size=pl.Series([1.3, -0.5, -0.4, -0.4]))
+    assert shared(one_against_three, 8)[1].height == 0
+    assert shared(flags, 8)[1]["n"].to_list() == [4]
+
+
+def test_bias_either_way_is_one_kind():
+    pairs = [(f"r{i}", f"{'severe' if i % 2 else 'lenient'} on item") for i in range(6)]
+    own, common = shared(flags_of(*pairs), 10)
+    assert own.height == 0
+    assert "each item asks for" in common["next_step"][0]
+
+
+def test_what_a_rater_does_alone_stays_and_so_do_small_panels():
+    every = flags_of(*((f"r{i}", "reversed") for i in range(6)))
+    assert shared(every, 6)[0].equals(every)
+    few = flags_of(*((f"r{i}", "halo") for i in range(4)))
+    assert shared(few, 4)[1].height == 0
+    assert shared(flags_of(("r1", "halo")), 10)[1].height == 0
+
+
+def test_halo_of_most_raters_says_what_was_done_about_intervals():
+    flags = flags_of(*((f"r{i}", "halo") for i in range(6)))
+    for allowed_for, words in ((True, "intervals allow for it"), (False, "fit with a common halo")):
+        assert shared(flags, 6, allowed_for=allowed_for)[1]["next_step"][0].endswith(words)

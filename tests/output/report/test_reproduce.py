@@ -1,4 +1,4 @@
-"""The command and the call, word for word; tests/scenarios/test_reproduce.py runs them."""
+"""The command and the call, word for word; tests/scenarios/test_same_ratings.py runs them."""
 
 import pytest
 

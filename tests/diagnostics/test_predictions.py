@@ -1,4 +1,4 @@
-"""Expectations of latent class models, against brute force over all true categories."""
+"""Predictions of fitted models, against brute force."""
 
 from dataclasses import replace
 from itertools import product
@@ -6,13 +6,79 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
-from scipy import special
+from scipy import integrate, special, stats
 
 import raterlens as rl
 from raterlens.base.errors import InputError
+from raterlens.diagnostics.predictions import of_abilities, of_categories
 from raterlens.diagnostics.residuals import residuals
 from tests.support.facets_models import with_some_known
 from tests.support.latent_class_panels import panel
+
+# ------------------------------------- both families of models fill in the same record in the same way
+
+
+@pytest.mark.parametrize("model", ["gmf", "hrm", "dawid-skene"])
+def test_pairs_are_the_ratings_of_one_thing_by_one_rater(small, model):
+    fit = rl.fit(small, model=model, standard_errors=False, **({} if model == "gmf" else {"starts": 1}))
+    found = of_categories(fit, small) if fit.calibration is None else of_abilities(fit.calibration, small)
+    judged = small.student if model == "gmf" else small.student * small.n_items + small.item
+    assert len(np.unique(judged)) == found.n_judged
+    # The same things are judged together, whatever they are called.
+    assert len(np.unique(np.stack([judged, found.judged]), axis=1)[0]) == found.n_judged
+    pairs = np.unique(np.stack([found.judged, small.rater]), axis=1)
+    np.testing.assert_array_equal(found.judged[found.pairs.example], pairs[0])
+    np.testing.assert_array_equal(small.rater[found.pairs.example], pairs[1])
+    assert found.pairs.size.sum() == small.n_ratings
+    assert found.prior.shape in [(1, len(found.nodes.points)), (found.n_judged, len(found.nodes.points))]
+    assert len(found.prior_apart) == (len(found.pairs) if model == "hrm" else 0)
+    assert len(found.slopes) == small.n_raters
+
+
+# ----------------------------- expectations of facets models, against scipy's integrals of one student
+
+
+@pytest.mark.parametrize("slope", [1.0, 6.0])
+def test_the_grid_gives_the_integral_of_every_student(slope):
+    """Steep raters leave posteriors a tenth as wide as the population."""
+    ratings = rl.simulate(students=40, raters=4, items=3, slope=slope, seed=2).ratings
+    fit = rl.fit(ratings, model="gmf", standard_errors=False)
+    model = of_abilities(fit.calibration, ratings)
+    effects, t = fit.calibration.effects, model.nodes.points
+    a, b = (
+        effects["slope"][ratings.rater],
+        (effects["severity"][ratings.rater] + effects["difficulty"][ratings.item]),
+    )
+    sign = np.where(ratings.score == 1, 1.0, -1.0)
+    for student in (0, 17, 39):
+        mine = model.judged == student
+        np.testing.assert_array_equal(mine, ratings.student == student)
+
+        def log(theta, mine=mine):
+            return special.log_expit(sign[mine] * (a[mine] * theta - b[mine])).sum()
+
+        weights = np.array([log(theta) for theta in t]) + model.prior[0]
+        top = max(log(theta) for theta in np.linspace(-5, 5, 201))
+        exact, _ = integrate.quad(
+            lambda theta, log=log, top=top: np.exp(log(theta) - top) * stats.norm.pdf(theta),
+            -8,
+            8,
+            points=[-2, 0, 2],
+        )
+        assert special.logsumexp(weights) - top == pytest.approx(np.log(exact), abs=1e-6)
+
+
+def test_only_models_with_slopes_of_their_own_have_adapted_them():
+    ratings = rl.simulate(students=40, raters=4, items=3, seed=2).ratings
+    for model, own in (("gmf", True), ("tfm", False)):
+        assert (
+            of_abilities(rl.fit(ratings, model=model, standard_errors=False).calibration, ratings).own_slopes
+            == own
+        )
+
+
+# ------------------- expectations of latent class models, against brute force over all true categories
+
 
 MODELS = ("hrm", "dawid-skene")
 # The fit's own grid of abilities is a little coarser.
