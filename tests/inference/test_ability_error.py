@@ -6,11 +6,10 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.estimation.facets_estimate import Known
+from raterlens.estimation.facets_estimate import Covariance, Known
 from raterlens.estimation.methods import estimate, on_scale
 from raterlens.inference import ability_error
 from raterlens.inference.ability_error import _gradient, ability_errors
-from raterlens.inference.covariance import Covariance
 from raterlens.models.anchors import anchor
 from raterlens.models.build import build
 from raterlens.models.registry import MODELS

@@ -5,10 +5,9 @@ import pytest
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate
 from raterlens.estimation.methods import estimate
 from raterlens.inference import tables as halo_interval
-from raterlens.inference.covariance import Covariance
 from raterlens.inference.tables import spreads_of
 from raterlens.models.build import build
 from raterlens.models.registry import MODELS

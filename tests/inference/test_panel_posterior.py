@@ -7,8 +7,8 @@ import pytest
 from scipy import optimize, special
 
 import raterlens as rl
+from raterlens.estimation.facets_estimate import Covariance
 from raterlens.inference import panel_posterior
-from raterlens.inference.covariance import Covariance
 from raterlens.inference.panel_posterior import _around, _At, _Quadratic, _quantiles
 from raterlens.likelihood.priors import FREEDOM
 from raterlens.models.facets import Redundancy
@@ -206,8 +206,8 @@ def test_severities_are_integrated_out_at_every_spread():
         usual_slope=lambda mode: 1.5,
     )
     none, bounds = np.zeros((0, 2)), (np.full(2, -9.0), np.full(2, 9.0))
-    free = np.ones(2, dtype=bool)
-    known = _Quadratic(prior, mode, uphill, information, Redundancy(none, none), free, bounds)
+    held = np.zeros(2, dtype=bool)
+    known = _Quadratic(prior, mode, uphill, information, Redundancy(none, none), held, bounds)
     side = np.linspace(-7, 7, 561)
     moves = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
     plain = moves @ uphill - np.einsum("ni,ij,nj->n", moves, information, moves) / 2

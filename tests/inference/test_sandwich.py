@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 import raterlens as rl
-from raterlens.inference.covariance import Covariance, sandwich
+from raterlens.estimation.facets_estimate import Covariance
+from raterlens.inference.covariance import sandwich
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import pseudo_ratings

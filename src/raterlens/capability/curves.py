@@ -372,6 +372,8 @@ def _cumulative(probabilities: list[Array]) -> Array:
     """(2, steps, ...), each from the smaller end, so that no digits are lost."""
     found = []
     for p in probabilities:
-        above = np.flip(np.cumsum(np.flip(p[1:], 0), 0), 0)
-        found.append(np.stack([above, np.cumsum(p[:-1], axis=0)]))
+        sums = np.stack([p[:0:-1], p[:-1]])
+        for k in range(1, len(p) - 1):  # NumPy adds up along a first axis number by number
+            sums[:, k] += sums[:, k - 1]
+        found.append(np.stack([sums[0, ::-1], sums[1]]))
     return np.concatenate(found, axis=1)

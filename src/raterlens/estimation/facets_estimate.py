@@ -8,15 +8,17 @@ import numpy as np
 import polars as pl
 from scipy import special
 
-from raterlens.base.arrays import Array, Mask, take_in_blocks
+from raterlens.base.arrays import Array, Indices, Mask, take_in_blocks
 from raterlens.capability.links import Link
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.estimation.checkpoint import Checkpoint
 from raterlens.estimation.optimiser import Estimate, Optimum, Search, Space
+from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Moments, Nodes
-from raterlens.likelihood.priors import PanelPosterior, PanelPrior, Spread
+from raterlens.likelihood.priors import PanelPrior, Spread
 from raterlens.models.facets import FacetsModel, centre
+from raterlens.models.panel import PanelSpread
 from raterlens.models.responses import Response
 from raterlens.models.term import RATING_INFORMATION, START_SLOPE, Beginning
 from raterlens.ratings.coded import Ratings
@@ -35,13 +37,27 @@ class Maximum:
 
 
 @dataclass(frozen=True, slots=True)
+class Covariance:
+    """Covariance of the centred parameters."""
+
+    matrix: Matrix
+    """Sparse for large panels: each rater's own block, and one of everything else."""
+    undetermined: Indices
+    """Parameters that the data say next to nothing about; their variances are large but finite."""
+    steadied: float = 0.0
+    """Relative addition to every parameter's information that made the matrix invertible."""
+
+
+@dataclass(frozen=True, slots=True)
 class FacetsEstimate(Estimate[FacetsMarginal]):
     """Estimates of a facets model."""
 
     at_limit: Mask
     """Parameters that ran as far as they may; before centring, which moves slopes where items have theirs."""
-    posterior: PanelPosterior | None = None
-    """Over the spreads of the prior, on small panels."""
+    covariance: Covariance | None = None
+    """Where it was needed for the estimates."""
+    panel_spread: PanelSpread | None = None
+    """By the posterior over the spreads of the prior, on small panels."""
     shared: "SharedTest | None" = None
     """Whether raters share a second ability, where that was looked for."""
     spreads: tuple[Spread, ...] = ()

@@ -163,6 +163,7 @@ def climb(
     arrived: Callable[[Point], bool],
     news: Callable[[Point], News],
     most_iterations: int,
+    inverse_curvature: Curvature | None = None,
 ) -> tuple[Point, int]:
     """Climb from `start` until `arrived`, or until no step improves; the point, and the iterations.
 
@@ -172,6 +173,8 @@ def climb(
         Coordinates are parameters times this.
     news
         Asked after each iteration.
+    inverse_curvature
+        Roughly, by the parameters, where it is known from the start.
     """
     lower, upper = bounds
     box = lower * scale, upper * scale
@@ -184,7 +187,7 @@ def climb(
         gradient = value.gradient / scale
         return Point(x, parameters, value, gradient, np.where(held, 0.0, gradient))
 
-    here, memory, iterations = at(np.clip(start * scale, *box)), _Memory(), 0
+    here, memory, iterations = at(np.clip(start * scale, *box)), _Memory(inverse_curvature, scale), 0
     while not arrived(here) and iterations < most_iterations:
         direction = memory.applied(here.uphill)
         direction *= min(1.0, _FURTHEST / max(float(np.abs(direction / scale).max()), 1e-300))
@@ -283,6 +286,7 @@ def maximise(
     stage: str,
     tolerance: float = TOLERANCE,
     on_iteration: OnIteration | None = None,
+    inverse_curvature: Curvature | None = None,
 ) -> Optimum:
     """Maximise `objective` within bounds.
 
@@ -290,6 +294,8 @@ def maximise(
     ----------
     on_iteration
         Called with the parameters and the largest scaled gradient; may have news for the optimiser.
+    inverse_curvature
+        Of a place nearby, where it is known.
     """
     scale, bounds, max_iterations = np.sqrt(space.information), space.bounds, search.max_iterations
     iteration = evaluations = 0
@@ -309,7 +315,7 @@ def maximise(
             search.on_progress(Progress(stage, iteration, point.value.loglik, _left(point)))
         return News() if on_iteration is None else on_iteration(point.parameters, _left(point))
 
-    end, iterations = climb(counted, start, scale, bounds, arrived, news, max_iterations)
+    end, iterations = climb(counted, start, scale, bounds, arrived, news, max_iterations, inverse_curvature)
     record = _record(
         "projected L-BFGS", _enough(end, tolerance), max_iterations, iterations, evaluations, _left(end)
     )

@@ -13,7 +13,15 @@ from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
 from raterlens.config.limits import SPREAD_RATERS, SPREAD_RATINGS
 from raterlens.estimation.checkpoint import Checkpoint
-from raterlens.estimation.facets_estimate import ROUGH, FacetsEstimate, Known, Where, judged, settled
+from raterlens.estimation.facets_estimate import (
+    ROUGH,
+    Covariance,
+    FacetsEstimate,
+    Known,
+    Where,
+    judged,
+    settled,
+)
 from raterlens.estimation.methods import estimate, on_scale, sharp_moments
 from raterlens.estimation.optimiser import Search
 from raterlens.estimation.scoring import with_scores
@@ -29,7 +37,7 @@ from raterlens.fitting.facets_checks import (
 from raterlens.fitting.steps import Found, Run
 from raterlens.inference.ability_error import ability_errors
 from raterlens.inference.cautions import beyond_the_rest, facets_warnings, renumbered
-from raterlens.inference.covariance import OBSERVED, Covariance, covariance_of, differenced_information
+from raterlens.inference.covariance import OBSERVED, covariance_of, differenced_information
 from raterlens.inference.covariance import covariance as inverted
 from raterlens.inference.draw_table import draw_table
 from raterlens.inference.measurement import check_measurable, largest_of, measured
@@ -156,7 +164,8 @@ class FacetsTask:
         small = self.ratings.n_raters <= SPREAD_RATERS and self.ratings.n_ratings <= SPREAD_RATINGS
         if found.problem.prior is not None and small:
             found = over_spreads(found, self._information)
-        return with_marginal(found, self._information) if model.drawn else found
+            found = with_marginal(found, self._information) if model.drawn else found
+        return found
 
     def _prior(self, model: FacetsModel, *, anchored: bool) -> PanelPrior | None:
         """The prior of raters in general; the paper's procedure and the Laplace approximation have none."""
@@ -204,8 +213,8 @@ class FacetsTask:
             return None
         held = estimate.held | estimate.at_limit
         redundant = redundancy(model, parameters, held)
-        if estimate.posterior is not None and kind == OBSERVED:
-            return Covariance(estimate.posterior.matrix, estimate.posterior.undetermined)
+        if estimate.covariance is not None and kind == OBSERVED:
+            return estimate.covariance
         if kind != OBSERVED or method == "laplace":
             invert = partial(inverted, redundant=redundant, held=held)
             return covariance_of(kind, method, self.coded, estimate, self.options.link, invert)
@@ -342,8 +351,8 @@ class FacetsTask:
         if found.spread is None:
             return found
         # By what is known of the raters, whichever kind of covariance is shown.
-        if estimate.posterior is not None:
-            spread = _of_effects(model, x, estimate.posterior.matrix)
+        if estimate.covariance is not None:
+            spread = _of_effects(model, x, estimate.covariance.matrix)
         return replace(
             found, spread=replace(found.spread, largest=largest_of(replace(found, covariance=spread)))
         )
@@ -353,7 +362,7 @@ class FacetsTask:
         usual = self.config.covariance == OBSERVED and self.config.method == "mml"
         if covariance is None or not usual or not self.config.standard_errors:
             return None
-        return slope_limits(estimate, self.coded.n_ratings, self.coded.n_students)
+        return slope_limits(estimate, self.coded.n_ratings)
 
 
 def _of_effects(model: FacetsModel, parameters: Array, matrix: Matrix) -> Matrix:

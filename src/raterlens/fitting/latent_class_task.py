@@ -9,6 +9,7 @@ from raterlens.base.text import Message, Option
 from raterlens.capability.links import get_link
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT, Yardstick
 from raterlens.config import FitConfig
+from raterlens.estimation.facets_estimate import Covariance
 from raterlens.estimation.latent_estimate import (
     LatentClassEstimate,
     estimate_latent_class,
@@ -16,7 +17,6 @@ from raterlens.estimation.latent_estimate import (
 )
 from raterlens.estimation.optimiser import Search
 from raterlens.fitting.steps import Found, Run
-from raterlens.inference.covariance import Covariance
 from raterlens.inference.latent_class import (
     LatentClassErrors,
     latent_class_covariance,

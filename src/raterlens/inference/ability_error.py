@@ -18,9 +18,8 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array
 from raterlens.config.limits import THETA_ERROR_RATINGS
-from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate
 from raterlens.estimation.methods import on_scale
-from raterlens.inference.covariance import Covariance
 from raterlens.inference.slope_limits import Reach
 from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix, about_means

@@ -15,9 +15,8 @@ from raterlens.capability.yardstick import (
     PERFECT,
     Yardstick,
 )
-from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate
 from raterlens.estimation.methods import sharp_nodes
-from raterlens.inference.covariance import Covariance
 from raterlens.likelihood.nodes import MOST_NODES
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans

@@ -4,17 +4,17 @@ choices of `rl.fit(covariance=...)` that are not the observed information itself
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeGuard
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from raterlens.base.arrays import Array, mirrored, single_threaded_blas
+from raterlens.base.arrays import Array, Indices, Mask, mirrored, single_threaded_blas
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from raterlens.capability.links import Link
-from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
+from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate, information_scale
 from raterlens.estimation.methods import Conditional
 from raterlens.inference.resampling import redrawn
 from raterlens.likelihood.derivatives import context_curvature
@@ -26,22 +26,13 @@ from raterlens.likelihood.priors import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import FacetsModel, Redundancy
 from raterlens.ratings.coded import Ratings
 
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import SuperLU
+
 # A direction with less information than this, relative to the parameters' own, is undetermined by the data.
 UNDETERMINED = 1e-7
 # The information left to a parameter that is set aside, relative to its own.
 SET_ASIDE = 1e-3
-
-
-@dataclass(frozen=True, slots=True)
-class Covariance:
-    """Covariance of the centred parameters."""
-
-    matrix: Matrix
-    """Sparse for large panels: each rater's own block, and one of everything else."""
-    undetermined: NDArray[np.int64]
-    """Parameters that the data say next to nothing about; their variances are large but finite."""
-    steadied: float = 0.0
-    """Relative addition to every parameter's information that made the matrix invertible."""
 
 
 def dense(matrix: object) -> TypeGuard[Array]:
@@ -53,92 +44,230 @@ def in_full(matrix: Matrix) -> Array:
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
-def covariance(information: Matrix, redundant: Redundancy, held: NDArray[np.bool_]) -> Covariance:
-    """Invert the information over the parameters that are not held fixed.
+def covariance(information: Matrix, redundant: Redundancy, held: Mask) -> Covariance:
+    """Invert the information over the parameters that are not held fixed."""
+    return Inverse.of(information, redundant, held).covariance
+
+
+@dataclass(frozen=True, eq=False)
+class _Centred:
+    """The inverse of an information over the parameters that are not held fixed, among what centring allows.
 
     Centring holds its constraints U at 0. With A = inv(I + U'U), the inverse of I among what they allow is
     `V = A - A U' inv(U A U') U A`, whether or not a prior says something of the directions that are redundant without
     it.
     """
-    u = redundant.constraints
-    full = in_full(information) + u.T @ u
-    free = np.flatnonzero(~held)
-    if not len(free):
-        return Covariance(np.zeros_like(full), free)
-    inverse, undetermined = _inverse(_among(full, free))
-    matrix = _put(inverse, free, len(full), 0.0)
-    along = matrix @ u.T
-    matrix -= along @ np.linalg.solve(u @ along, along.T)
-    return Covariance(matrix, free[undetermined])
+
+    size: int
+    free: Indices
+    scale: Array
+    """(free,): parameters times these have information 1 of their own."""
+    constraints: Array
+    """U on this scale."""
+
+    def _solved(self, right: Array) -> Array:
+        """A times these columns, on this scale."""
+        raise NotImplementedError
+
+    def _half_of_all(self) -> float:
+        """Half the log determinant of I + U'U on this scale."""
+        raise NotImplementedError
+
+    @cached_property
+    def _along(self) -> tuple[Array, Array]:
+        """A U' on this scale, and inv(U A U')."""
+        along = self._solved(self.constraints.T)
+        return along, np.asarray(np.linalg.inv(self.constraints @ along), np.float64)
+
+    @property
+    def half_determinant(self) -> float:
+        """Half the log determinant of the information among what centring allows."""
+        own = self._half_of_all() + np.log(self.scale).sum()
+        return float(own - np.linalg.slogdet(self._along[1])[1] / 2)
+
+    def __matmul__(self, vector: Array) -> Array:
+        found = np.zeros(self.size)
+        found[self.free] = self._columns(vector[self.free][:, None])[:, 0]
+        return found
+
+    def _columns(self, right: Array) -> Array:
+        """V times columns, (free, columns)."""
+        right = right / self.scale[:, None]
+        along, taken = self._along
+        return np.asarray((self._solved(right) - along @ (taken @ (along.T @ right))) / self.scale[:, None])
 
 
-def _inverse(information: Array) -> tuple[Array, NDArray[np.int64]]:
-    """The inverse, and what is undetermined; the information is lost.
+@dataclass(frozen=True, eq=False)
+class Inverse(_Centred):
+    """By Cholesky's factor."""
 
-    Where the likelihood bends the wrong way (a rater at discrimination 0), a parameter has no standard error of its
-    own; left in, it would take everybody else's. Such parameters are set aside with a large variance.
-    """
-    scale = np.sqrt(np.maximum(np.abs(np.diag(information)), 1e-12))
-    kept = np.flatnonzero(np.diag(information) > 0)
-    correlation = information
-    correlation /= scale
-    correlation /= scale[:, None]
-    inverse, undetermined, against = _kept_inverse(_among(correlation, kept))
-    while len(against):
-        kept = np.delete(kept, against)
-        inverse, undetermined, against = _kept_inverse(_among(correlation, kept))
-    aside = np.setdiff1d(np.arange(len(scale)), kept)
-    whole = _put(inverse, kept, len(scale), 1 / SET_ASIDE)
-    whole /= scale
-    whole /= scale[:, None]
-    return whole, np.union1d(kept[undetermined], aside)
+    correlation: Array
+    """I + U'U on this scale."""
+    factor: Array | None
+    """The lower one; None where the likelihood bends the wrong way."""
+
+    @staticmethod
+    def of(
+        information: Matrix,
+        redundant: Redundancy,
+        held: Mask,
+        more: Array | float = 0.0,
+        last: Mask | None = None,
+    ) -> "Inverse":
+        """`more`: what else is known of each parameter; of the `last` among themselves, the inverse costs little."""
+        free = np.flatnonzero(~held)
+        if last is not None:
+            free = np.concatenate([free[~last[free]], free[last[free]]])
+        full, u = in_full(information)[free[:, None], free], redundant.constraints[:, free]
+        full[np.diag_indices(len(free))] += np.broadcast_to(more, held.shape)[free]
+        for row in u:
+            some = np.flatnonzero(row)
+            full[some[:, None], some] += np.outer(row[some], row[some])
+        scale = np.sqrt(np.maximum(np.abs(np.diag(full)), 1e-12))
+        full /= scale * scale[:, None]
+        return Inverse(len(held), free, scale, u / scale, full, _factor(full))
+
+    @cached_property
+    def _steadied(self) -> tuple[Array, Indices]:
+        return _steadied(self.correlation)
+
+    def _solved(self, right: Array) -> Array:
+        if self.factor is None:
+            return self._steadied[0] @ right
+        return np.asarray(linalg.cho_solve((self.factor, True), right, check_finite=False))
+
+    def _half_of_all(self) -> float:
+        if self.factor is None:
+            return float(-np.linalg.slogdet(self._steadied[0])[1] / 2)
+        return float(np.log(np.diag(self.factor)).sum())
+
+    @cached_property
+    def covariance(self) -> Covariance:
+        undetermined = np.empty(0, dtype=np.int64)
+        found = None if self.factor is None else _of_factor(self.factor)
+        if found is None:
+            found, undetermined = self._steadied
+        found = self._allowed(found, slice(None))
+        if not np.array_equal(self.free, np.arange(self.size)):
+            whole = np.zeros((self.size, self.size))
+            whole[self.free[:, None], self.free] = found
+            found = whole
+        return Covariance(found, self.free[undetermined])
+
+    def _allowed(self, inverse: Array, own: Indices | slice) -> Array:
+        """V in these places, from A on this scale."""
+        along, taken = self._along
+        found = along[own] @ -taken @ along[own].T
+        found += inverse
+        found /= self.scale[own]
+        found /= self.scale[own][:, None]
+        return found
+
+    def among(self, some: Indices) -> tuple[Array, float]:
+        """The variances of some parameters, and the sum of their squared covariances among each other."""
+        own, variances = np.flatnonzero(np.isin(self.free, some)), np.zeros(len(some))
+        first, block = len(self.free) - len(own), None
+        if (
+            self.factor is not None and (own >= first).all()
+        ):  # the last corner of A needs that of the factor alone
+            block = _of_factor(self.factor[first:, first:])
+        if block is None:
+            block = in_full(self.covariance.matrix)[np.ix_(self.free[own], self.free[own])]
+        else:
+            block = self._allowed(block, own)
+        variances[np.isin(some, self.free)] = np.diag(block)
+        return variances, float(np.sum(block**2))
 
 
-def _among(matrix: Array, some: NDArray[np.int64]) -> Array:
-    """Rows and columns of some: without a copy where these are all."""
-    return matrix if len(some) == len(matrix) else matrix[np.ix_(some, some)]
+# Columns that are solved for together.
+_AT_ONCE = 256
 
 
-def _put(part: Array, some: NDArray[np.int64], size: int, variance: float) -> Array:
-    """Rows and columns of some among all, of which the others have this variance: without a copy where there are
-    none."""
-    if len(some) == size:
-        return part
-    whole = np.diag(np.full(size, variance))
-    whole[np.ix_(some, some)] = part
-    return whole
+@dataclass(frozen=True, eq=False)
+class SparseInverse(_Centred):
+    """By the factors of a sparse matrix: those of [[I, U'], [U, -1]]."""
+
+    factors: "SuperLU"
+
+    @staticmethod
+    def of(information: Matrix, redundant: Redundancy, held: Mask, more: Array) -> "SparseInverse":
+        from scipy.sparse.linalg import splu  # most fits do without
+
+        free = np.flatnonzero(~held)
+        among = sparse.csr_array(sparse.csr_array(information) + sparse.diags_array(more))[free][:, free]
+        u = redundant.constraints[:, free]
+        bordered = sparse.block_array(
+            [[among, sparse.csr_array(u.T)], [sparse.csr_array(u), -sparse.eye_array(len(u))]], format="csc"
+        )
+        factors = splu(bordered, "MMD_AT_PLUS_A", diag_pivot_thresh=0.1, options={"SymmetricMode": True})
+        return SparseInverse(len(held), free, np.ones(len(free)), u, factors)
+
+    def _solved(self, right: Array) -> Array:
+        whole = np.zeros((self.factors.shape[0], right.shape[1]))
+        whole[: len(right)] = right
+        return np.asarray(self.factors.solve(whole)[: len(right)])
+
+    def _half_of_all(self) -> float:
+        return float(np.log(np.abs(self.factors.U.diagonal())).sum() / 2)
+
+    def among(self, some: Indices) -> tuple[Array, float]:
+        """As of others, in batches."""
+        own, variances, squares = np.flatnonzero(np.isin(self.free, some)), np.zeros(self.size), 0.0
+        for first in range(0, len(own), _AT_ONCE):
+            batch = own[first : first + _AT_ONCE]
+            unit = np.zeros((len(self.free), len(batch)))
+            unit[batch, np.arange(len(batch))] = 1.0
+            columns = self._columns(unit)
+            squares += float(np.sum(columns[own] ** 2))
+            variances[self.free[batch]] = columns[batch, np.arange(len(batch))]
+        return variances[some], squares
 
 
-def _kept_inverse(correlation: Array) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
-    """The inverse, what is undetermined, and what has to be set aside first: then there is none yet."""
-    nothing = np.empty(0, dtype=np.int64)
-    if (inverse := _positive_inverse(correlation)) is not None:
-        return inverse, nothing, nothing
-    # Eigenvectors with next to no information alone: all of them would take five times as long.
-    values, vectors = linalg.eigh(correlation, subset_by_value=(-np.inf, 2 * UNDETERMINED))
-    wrong = values < -UNDETERMINED
-    if wrong.any():
-        return correlation, nothing, np.unique(np.abs(vectors[:, wrong]).argmax(axis=0))
-    # Given as much information as parameters have, they leave a matrix with an inverse; theirs is put right afterwards.
-    inverse = _positive_inverse(correlation + (vectors * (1 - values)) @ vectors.T)
-    assert inverse is not None
-    inverse += (vectors * (1 / np.maximum(values, UNDETERMINED) - 1)) @ vectors.T
-    weak = vectors[:, values < UNDETERMINED]
-    return inverse, np.flatnonzero((weak**2).sum(axis=1) > 0.05), nothing
-
-
-def _positive_inverse(matrix: Array) -> Array | None:
-    """From the Cholesky factor, a third of the work of solving for every column. None where there is none or something
-    is undetermined."""
+def _factor(matrix: Array) -> Array | None:
+    """The Cholesky factor; None where there is none."""
     if not len(matrix):  # LAPACK would complain of it on standard output
         return matrix
     with single_threaded_blas(len(matrix)):
         factor, failed = linalg.lapack.dpotrf(matrix, lower=1)
-        if not failed:
-            factor, failed = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-    if failed or factor.diagonal().max() >= 1 / UNDETERMINED:
-        return None
-    return mirrored(factor.T)
+    return None if failed else factor
+
+
+def _of_factor(factor: Array) -> Array | None:
+    """The inverse from the factor, a third of the work of solving for every column. None where something is
+    undetermined."""
+    if not len(factor):
+        return factor
+    with single_threaded_blas(len(factor)):
+        inverse, _ = linalg.lapack.dpotri(factor, lower=1)
+    return None if inverse.diagonal().max() >= 1 / UNDETERMINED else mirrored(inverse.T)
+
+
+def _steadied(correlation: Array) -> tuple[Array, Indices]:
+    """The inverse of a matrix that hardly has one, and what is undetermined.
+
+    Where the likelihood bends the wrong way (a rater at discrimination 0), a parameter has no standard error of its
+    own; left in, it would take everybody else's. Such parameters are set aside with a large variance.
+    """
+    kept, whole = np.flatnonzero(np.diag(correlation) > 0), np.diag(np.full(len(correlation), 1 / SET_ASIDE))
+    while len(kept):
+        part = correlation[np.ix_(kept, kept)]
+        # Eigenvectors with next to no information alone: all of them would take five times as long.
+        values, vectors = linalg.eigh(part, subset_by_value=(-np.inf, 2 * UNDETERMINED))
+        wrong = values < -UNDETERMINED
+        if not wrong.any():
+            break
+        kept = np.delete(kept, np.unique(np.abs(vectors[:, wrong]).argmax(axis=0)))
+    else:
+        return whole, np.arange(len(correlation))
+    # Given as much information as parameters have, they leave a matrix with an inverse; theirs is put right afterwards.
+    factor = _factor(part + (vectors * (1 - values)) @ vectors.T)
+    assert factor is not None
+    inverse = _of_factor(factor)
+    assert inverse is not None
+    inverse += (vectors * (1 / np.maximum(values, UNDETERMINED) - 1)) @ vectors.T
+    weak = np.flatnonzero((vectors[:, values < UNDETERMINED] ** 2).sum(axis=1) > 0.05)
+    whole[np.ix_(kept, kept)] = inverse
+    return whole, np.union1d(kept[weak], np.setdiff1d(np.arange(len(correlation)), kept))
 
 
 # ----------------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ import polars as pl
 from raterlens.base.arrays import NORMAL_95, Array, Mask
 from raterlens.capability.links import Link
 from raterlens.capability.repeats import NUMBERS, majority_capability, mean_correlation
-from raterlens.estimation.facets_estimate import FacetsEstimate
-from raterlens.inference.covariance import Covariance, in_full
+from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate
+from raterlens.inference.covariance import in_full
 from raterlens.models.terms.draws import DRAW, FLATTENING, Draws
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.groupings import questions

@@ -100,7 +100,7 @@ def rater_estimates(
     low, high = np.full((2, *found.shape), np.nan)
     if on.joint is not None and with_intervals:
         best = _IfTheBest(on)
-        low, high = _quantiles(on, index, Index.all_shown, beside=best.see)
+        low, high = _quantiles(on, index, Index.all_shown, found, beside=best.see)
         _one_sided(on, index, Index.kappa_and_sharpness, low[:2], high[:2])
         if on.limits is not None:
             # A slope that may be as large as the search goes may be larger: the bound is none of sharpness.
@@ -194,7 +194,7 @@ def curve_estimates(on: Measured, index: Index, abilities: Array) -> CurveEstima
     kappa = np.stack(list(at(index, on.a, on.eta, on.sigmas, on.halos)), axis=1)
     low, high = np.full_like(kappa, np.nan), np.full_like(kappa, np.nan)
     if on.joint is not None:
-        low, high = _quantiles(on, index, at)
+        low, high = _quantiles(on, index, at, kappa.T)
         _one_sided(on, index, at, low, high)
         low, high = low.T, high.T
     return CurveEstimates(kappa, low, high)
@@ -266,14 +266,14 @@ def _quantiles(
     on: Measured,
     index: Index,
     values: Values,
+    found: Array,
     beside: Callable[[slice, Draws], None] = lambda rows, draws: None,
 ) -> tuple[Array, Array]:
-    """(values, raters) twice: over draws, stretched where what was found is beyond them.
+    """(values, raters) twice: over draws, stretched where what was `found` is beyond them.
 
     `beside` is told the draws as well.
     """
     assert on.joint is not None
-    found = np.stack(list(values(index, on.a, on.eta, on.sigmas, on.halos)))
     low, high = np.empty_like(found), np.empty_like(found)
 
     def block(rows: slice, draws: Draws) -> None:

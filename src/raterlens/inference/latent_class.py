@@ -26,12 +26,13 @@ from raterlens.base.arrays import Array, Mask
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.capability.formulas import sharpness
 from raterlens.config.limits import LATENT_PARAMETERS
+from raterlens.estimation.facets_estimate import Covariance
 from raterlens.estimation.latent_estimate import (
     SAME_MAXIMUM,
     LatentClassEstimate,
     posterior_truth,
 )
-from raterlens.inference.covariance import Covariance, covariance, in_full
+from raterlens.inference.covariance import covariance, in_full
 from raterlens.inference.measurement import PASSES, RATER_COLUMNS
 from raterlens.inference.panel_draws import lattice, lower_root, outer_quantiles
 from raterlens.inference.tables import rater_table

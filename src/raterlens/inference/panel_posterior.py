@@ -15,14 +15,16 @@ import numpy as np
 from scipy import linalg, special
 
 from raterlens.base.arrays import NORMAL_95, Array, Mask
-from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_moments
+from raterlens.estimation.optimiser import Search, Space, maximise
 from raterlens.estimation.quadrature import LARGEST_SPREAD, LEAST_SPREAD
-from raterlens.inference.covariance import Covariance, covariance, in_full
+from raterlens.inference.covariance import Inverse, covariance, in_full
+from raterlens.inference.slope_limits import Looking, mode_near
 from raterlens.likelihood.engines.contract import Matrix
-from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.priors import PanelPosterior, PanelPrior
+from raterlens.likelihood.priors import PanelPrior
 from raterlens.models.facets import Redundancy, centre, redundancy
 from raterlens.models.panel import PanelSpread
 from raterlens.models.terms.group_means import GROUP_MEAN
@@ -35,14 +37,15 @@ _NO_MATTER = 4.5
 _SEVERITY_SPREADS, _AROUND = 9, 3.0
 # The likeliest spreads before anything is known, relative to a usual slope. Slopes of two raters are taken to have it.
 _OF_SLOPES, _OF_SEVERITIES = 0.5, 1.0
-_MOST_CLIMBS = 40
-# A step that promises less than the square of this is not worth taking.
-_ARRIVED = 1e-3
+# In standard errors, how near modes are found, and maxima that are only compared.
+_NEAR, _ARRIVED = 1e-5, 1e-3
+_LOOK = Search(40)
 # So often the information is taken anew on the way to equal raters, who may be far from the estimates.
 _TEST_ROUNDS = 2
 _REFIT = 0.3
 _NOTHING = 1e-8
-_NO_MAXIMUM = 1e4
+# Half a log determinant where there is no maximum: it counts only where there is no other.
+_NO_MAXIMUM = 5e3
 # Of a spread about which the ratings say nothing, the interval is from a fiftieth to fifty times.
 _LEAST_KNOWN = 0.25
 # In standard errors, other parameters known: the information hardly changes over such a distance.
@@ -91,7 +94,8 @@ def over_spreads(found: FacetsEstimate, information: Information) -> FacetsEstim
         parameters=mean,
         value=problem.value(mean, found.nodes),
         moments=on_scale(found.model, mean, moments),
-        posterior=PanelPosterior(matrix, panel.first.undetermined, spread),
+        covariance=Covariance(matrix, panel.first.undetermined),
+        panel_spread=spread,
     )
 
 
@@ -161,7 +165,8 @@ class _Panel:
     def _at(self, prior: PanelPrior, start: Array, inverse: Array) -> _At:
         """Look at one spread of slopes; the spread of severities is followed until it is within reach."""
         for _ in range(3):
-            mode = self._mode(replace(self.found.problem, prior=prior), start, inverse)
+            problem, how = replace(self.found.problem, prior=prior), Looking("panel", _NEAR, inverse=inverse)
+            mode = mode_near(problem, self.found.nodes, start, self.held, self.bounds, how).parameters
             value = self.plain.value(mode, self.found.nodes)
             quadratic = _Quadratic.at(self, prior, mode, value.gradient)
             spreads = prior.severity_spread * _around(prior.n_raters)
@@ -177,27 +182,6 @@ class _Panel:
         top = float(logs.max())
         height = value.objective + _slope_height(prior, mode) + top + float(np.log(np.exp(logs - top).sum()))
         return _At(prior, mode, inverse, height, mean, matrix, weights)
-
-    def _mode(self, problem: FacetsMarginal, start: Array, inverse: Array) -> Array:
-        """Newton's method by the inverse information of a neighbour."""
-        x, nodes = start, self.found.nodes
-        here = problem.value(x, nodes)
-        for _ in range(_MOST_CLIMBS):
-            uphill = np.where(self._untested if problem is self._tested else self.held, 0.0, here.gradient)
-            step = inverse @ uphill
-            if uphill @ step <= _ARRIVED**2:
-                break
-            length = min(1.0, 2.0 / float(np.abs(step).max()))
-            moved = np.clip(x + length * step, *self.bounds)
-            there = problem.value(moved, nodes)
-            while there.objective < here.objective and length > 1e-3:
-                length /= 3
-                moved = np.clip(x + length * step, *self.bounds)
-                there = problem.value(moved, nodes)
-            if there.objective < here.objective:
-                break
-            x, here = moved, there
-        return x
 
     def tests(self, prior: PanelPrior, start: Array) -> dict[str, float]:
         """p values, without the prior, of equal slopes and of equal severities, by likelihood ratios. Beside groups of
@@ -227,11 +211,25 @@ class _Panel:
 
     def _highest(self, start: Array, among: Array) -> tuple[float, Array]:
         """The largest log-likelihood among what a projection leaves, without the prior, and where it is."""
-        free, problem, nodes = np.where(self._untested, 0.0, among), self._tested, self.found.nodes
+        problem, nodes = self._tested, self.found.nodes
+        along = linalg.orth(np.where(self._untested, 0.0, among))
+        every, nowhere = np.full(along.shape[1], np.inf), np.zeros(along.shape[1])
+
+        def moved(step: Array) -> Array:
+            return np.asarray(np.clip(start + along @ step, *self.bounds))
+
+        def value(step: Array) -> Value:
+            at = problem.value(moved(step), nodes)
+            return Value(at.loglik, at.objective, along.T @ at.gradient)
+
         for _ in range(_TEST_ROUNDS):
-            information = in_full(self._information(problem, start, nodes))
-            inverse = free @ np.linalg.pinv(free.T @ information @ free, 1e-10, True) @ free.T
-            start = self._mode(problem, start, inverse)
+            information = along.T @ in_full(self._information(problem, start, nodes)) @ along
+            space = Space(np.maximum(np.diag(information), _NOTHING), (-every, every))
+            inverse = np.linalg.pinv(information, 1e-10, hermitian=True)
+            top = maximise(
+                value, nowhere, space, _LOOK, stage="panel", tolerance=_ARRIVED, inverse_curvature=inverse
+            )
+            start = moved(top.parameters)
         return problem.value(start, nodes).objective, start
 
     def information(self, x: Array) -> Array:
@@ -257,22 +255,20 @@ class _Quadratic:
     uphill: Array
     """Gradient without the prior of severities, 0 where parameters are held."""
     information: Array
-    """The same, with the redundant directions pinned."""
     redundant: Redundancy
-    free: Mask
+    held: Mask
     bounds: tuple[Array, Array]
 
     @staticmethod
     def at(panel: "_Panel", prior: PanelPrior, mode: Array, gradient: Array) -> "_Quadratic":
-        data = panel.information(mode)
+        data = panel.information(mode).copy()
         redundant = redundancy(panel.found.model, mode, panel.held)
-        data = data + redundant.constraints.T @ redundant.constraints
         uphill = gradient.copy()
         if prior.slopes is not None:
             data[prior.slopes, prior.slopes] += prior.slope_curvature(mode)
             uphill[prior.slopes] += prior.value(mode)[1][prior.slopes]
-        free = ~panel.held
-        return _Quadratic(prior, mode, np.where(free, uphill, 0.0), data, redundant, free, panel.bounds)
+        uphill = np.where(panel.held, 0.0, uphill)
+        return _Quadratic(prior, mode, uphill, data, redundant, panel.held, panel.bounds)
 
     def under(self, spread: float) -> tuple[float, Array, Array]:
         """Log weight, mean and covariance at a spread of severities."""
@@ -281,33 +277,18 @@ class _Quadratic:
         off = between @ self.mode[own]
         information, uphill = self.information.copy(), self.uphill.copy()
         information[own, own] += between / spread**2
-        uphill[own] -= np.where(self.free[own], off, 0.0) / spread**2
-        matrix, determinant = self._inverse(information)
+        uphill[own] -= np.where(self.held[own], 0.0, off) / spread**2
+        inverse = Inverse.of(information, self.redundant, self.held)
+        matrix = in_full(inverse.covariance.matrix)
         move = matrix @ uphill
         height = (
             float(uphill @ move) / 2
             - float(off @ off) / (2 * spread**2)
             - (prior.n_raters - prior.severity_means.shape[1]) * np.log(spread)
-            - determinant / 2
+            - (_NO_MAXIMUM if inverse.factor is None else inverse.half_determinant)
             + _of_spread(spread / prior.usual_slope(self.mode), _OF_SEVERITIES)
         )
         return height, np.clip(self.mode + move, *self.bounds), matrix
-
-    def _inverse(self, information: Array) -> tuple[Array, float]:
-        """The covariance among what centring allows, and the logarithm of the determinant there."""
-        some = np.flatnonzero(self.free)
-        u = self.redundant.constraints
-        try:
-            factor = linalg.cho_factor(information[np.ix_(some, some)], lower=True)
-        except linalg.LinAlgError:  # no maximum: it counts only where there is no other
-            found = covariance(information - u.T @ u, self.redundant, ~self.free)
-            return in_full(found.matrix), _NO_MAXIMUM
-        matrix = np.zeros_like(information)
-        matrix[np.ix_(some, some)] = linalg.cho_solve(factor, np.eye(len(some)))
-        along = matrix @ u.T
-        pinned = u @ along
-        height = 2 * float(np.log(np.diag(factor[0])).sum()) + float(np.linalg.slogdet(pinned)[1])
-        return matrix - along @ np.linalg.solve(pinned, along.T), height
 
 
 def _of_spread(relative: float, usual: float) -> float:
@@ -325,8 +306,8 @@ def _slope_height(prior: PanelPrior, mode: Array) -> float:
 def spread_of(found: FacetsEstimate, spread: Covariance | None) -> PanelSpread | None:
     """How much raters differ; on large panels with the interval of a spread that is known well."""
     prior = found.problem.prior
-    if prior is None or found.posterior is not None:
-        return None if found.posterior is None else found.posterior.spread
+    if prior is None or found.panel_spread is not None:
+        return found.panel_spread
     s: tuple[float | None, float | None, float | None] = (None, None, None)
     if prior.slopes is not None:
         s = _known_well(prior.slope_deviation(found.parameters), spread, prior.slopes)

@@ -14,13 +14,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from raterlens.base.arrays import NORMAL_95, Array
+from raterlens.base.arrays import NORMAL_95, Array, Mask
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.config.limits import SLOPE_LIMIT_WORK
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
-from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
+from raterlens.estimation.optimiser import Curvature, OnProgress, Optimum, Search, Space, maximise
 from raterlens.inference.intervals import AT_LIMIT, AT_ZERO
 from raterlens.inference.panel_draws import even, uneven
+from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
 from raterlens.models.panel import SlopeLimits
 from raterlens.models.terms.item_slopes import ITEM_SLOPE
 
@@ -38,7 +40,6 @@ class _Climbs:
     """The likelihood, with one slope held."""
 
     found: FacetsEstimate
-    information: Array
     top: float
 
     def at(self, place: int, slope: float, near: Array) -> tuple[float, Array]:
@@ -47,22 +48,21 @@ class _Climbs:
         Where a climb from a neighbour ends too low, another begins from raters who are all alike: there may be two
         maxima.
         """
-        problem, nodes, model = self.found.problem, self.found.nodes, self.found.model
-        lower, upper = (bound.copy() for bound in model.bounds(allow_reversed=False))
-        lower[self.found.held] = upper[self.found.held] = self.found.parameters[self.found.held]
-        lower[place] = upper[place] = slope
-        space = Space(self.information, (lower, upper))
-        alike = near.copy()
-        alike[model.blocks["slope"]] = _USUAL
+        found, still = self.found, self.found.held.copy()
+        still[place] = True
+        bounds, alike = found.model.bounds(allow_reversed=False), near.copy()
+        alike[found.model.blocks["slope"]] = _USUAL
 
         def climb(start: Array) -> Optimum:
-            return maximise(
-                lambda x: problem.value(x, nodes),
-                np.clip(start, lower, upper),
-                space,
-                Search(_LONGEST),
-                stage="how far slopes could be",
-                tolerance=_NEAR,
+            start = np.where(found.held, found.parameters, start)
+            start[place] = slope
+            return mode_near(
+                found.problem,
+                found.nodes,
+                start,
+                still,
+                bounds,
+                Looking("how far slopes could be", _NEAR, _LONGEST),
             )
 
         best = climb(near)
@@ -83,6 +83,42 @@ class _Climbs:
 
         to, _, there = deviance_end(look, float(even(x[place])), x, guess, float(even(limit)), fall)
         return float(uneven(to)), there
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How a maximum is looked for that is near: told as a stage, to so many standard errors, in so many steps."""
+
+    stage: str
+    near: float
+    longest: int = 500
+    on_progress: OnProgress | None = None
+    inverse: Curvature | None = None
+    """Roughly, of the information."""
+
+
+def mode_near(
+    problem: FacetsMarginal,
+    nodes: Nodes,
+    start: Array,
+    still: Mask,
+    bounds: tuple[Array, Array],
+    looking: Looking,
+) -> Optimum:
+    """The maximum of a problem with its priors next to a start, from where parameters that are `still` do not move."""
+    lower, upper = (np.where(still, start, bound) for bound in bounds)
+    scale = information_scale(problem.model, start, problem.n_students)
+    for prior in problem.priors:
+        scale = scale + np.maximum(prior.information(start).diagonal(), 0.0)
+    return maximise(
+        lambda x: problem.value(x, nodes),
+        np.clip(start, lower, upper),
+        Space(scale, (lower, upper)),
+        Search(looking.longest, looking.on_progress),
+        stage=looking.stage,
+        tolerance=looking.near,
+        inverse_curvature=looking.inverse,
+    )
 
 
 _There = TypeVar("_There")
@@ -147,7 +183,7 @@ class Reach:
     """(raters at a limit,): the root of the deviance there."""
 
 
-def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reach | None:
+def slope_limits(found: FacetsEstimate, n_ratings: int) -> Reach | None:
     """Limits of all raters; None if no slope is near its limit, or there are too many ratings for it to matter."""
     model, x = found.model, found.parameters
     own = model.slope.own and model.severity.own
@@ -163,7 +199,7 @@ def slope_limits(found: FacetsEstimate, n_ratings: int, n_students: int) -> Reac
     if found.held[block].any() or (slope < 0).any() or not (slope > _STEEP).any():
         return None
     top = found.problem.value(x, found.nodes).objective
-    climbs = _Climbs(found, information_scale(model, x, n_students), top)
+    climbs = _Climbs(found, top)
     counted = ~found.raters_at_limit if not found.raters_at_limit.all() else np.full(len(slope), True)
     ends, unheld = np.empty((2, 2, len(slope))), []
     falls = np.where(slope == lower, AT_ZERO, np.where(slope == LARGEST_SLOPE, AT_LIMIT, NORMAL_95))

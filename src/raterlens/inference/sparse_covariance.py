@@ -15,7 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
-from raterlens.inference.covariance import SET_ASIDE, UNDETERMINED, Covariance
+from raterlens.estimation.facets_estimate import Covariance
+from raterlens.inference.covariance import SET_ASIDE, UNDETERMINED
 from raterlens.models.facets import FacetsModel, Redundancy
 
 # ----------------------------------------------------------------------------------------------------

@@ -6,55 +6,124 @@ V the variance of h given s, from the observed information of all parameters, th
 
     s² = sum of h² / sum of (1 - V / s²)
 
-whose divisor is the number of directions of h that the ratings decide, its degrees of freedom. From there one step
-along a parabola leads to the maximum of the likelihood that is marginal over all parameters by Laplace's approximation,
-the density of other priors in it. Limits are where that is 1.92 lower.
+whose divisor is the number of directions of h that the ratings decide, its degrees of freedom; but for how the
+information itself follows, which two looks tell: then it is the maximum of the likelihood that is marginal over all
+parameters by Laplace's approximation, the density of other priors in it. Limits are where that is 1.92 lower. Between
+looks, which take an information and its inverse each, it runs along a curve.
 A term is tested by that likelihood without it: as s cannot be negative, the ratio is 0 half of the time where there is
 nothing (p = P(chi2_1 > x) / 2).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from scipy import sparse
 
-from raterlens.base.arrays import NORMAL_95, Array, Indices, Mask
+from raterlens.base.arrays import NORMAL_95, Array, Mask
 from raterlens.config.limits import SPARSE_PARAMETERS, SPARSE_SHARE
-from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
+from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_moments
-from raterlens.estimation.optimiser import Curvature, News, Search, Space, maximise
-from raterlens.inference.covariance import Covariance, covariance, in_full
-from raterlens.inference.slope_limits import CLOSE, deviance_end
+from raterlens.estimation.optimiser import Search
+from raterlens.inference.covariance import Inverse, SparseInverse, in_full
+from raterlens.inference.slope_limits import CLOSE, Looking, deviance_end, mode_near
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import DrawnPrior, Spread
-from raterlens.models.facets import FacetsModel, Redundancy, centre, redundancy
-
-if TYPE_CHECKING:
-    from scipy.sparse.linalg import SuperLU
+from raterlens.models.facets import FacetsModel, centre, redundancy
 
 LEAST_SPREAD, LARGEST_SPREAD = 0.01, 5.0
 """Below the least, parameters of a term change no probability that could be seen."""
 _FIRST = 0.4
-# Rounds at most, and the change of a logarithm of a spread that ends them.
-_ROUNDS, _SAME = 40, 0.03
-# Of such steps: how alike two may be, and how far they are followed at once.
-_CLOSEST, _JUMP = 0.8, 1.5
-# Of that logarithm: for a parabola, and how far its top may be.
-_STEP, _FURTHEST = 0.1, 0.3
-_NOTHING = 1e-3
+_SPREADS = np.exp(np.linspace(np.log(LEAST_SPREAD), np.log(LARGEST_SPREAD), 2_000))
+"""Where curves are looked at."""
+# Rounds at most, the change of a logarithm of a spread that ends them, and the largest of a round.
+_ROUNDS, _SAME, _JUMP = 40, 0.003, 1.5
+# Of that logarithm: a step that tells how the information follows.
+_STEP = 0.05
+# The share of parameters that ratings decide, from which on the information hardly follows their spread.
+_DECIDED = 0.95
+_SEVERITIES_SAME = 0.02
+_NOTHING, _SLIGHT = 1e-3, 1e-9
 # In standard errors: the log-likelihood is then off by less than its square.
-_NEAR = 1e-5
-# Variances that are solved for together.
-_AT_ONCE = 256
-_FEWEST = 0.05
-"""Degrees of freedom, below which ratings say nothing of a spread."""
+_ROUGH, _NEAR = 1e-3, 1e-5
+_FEWEST, _MANY = 0.05, 50
+"""Degrees of freedom, below which ratings say nothing of a spread; and from which on limits are where its curve says,
+and nobody looks there."""
 
 Information = Callable[[FacetsMarginal, Array, Nodes], Matrix]
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """How the log-likelihood runs along a spread s, by what is known at one of them. With y the square of their ratio,
+
+        A / p (1 - 1 / (1 - p + p y)) / 2 - f / w log(1 - w + w y) / 2 - c log(y) / 2
+
+    as if the ratings decided all directions of h to the same share: p of its squares, w of its degrees of freedom. Its
+    first and second derivative in log s are right where both were taken.
+    """
+
+    spread: float
+    squares: float
+    """A: sum of h² / s²."""
+    freedom: float
+    """f"""
+    decided: float
+    """p"""
+    share: float
+    """w"""
+    tilt: float
+    """c: the rise of half the log determinant as the information follows the mode."""
+
+    @staticmethod
+    def of(h: Array, spread: float, inverse: Inverse | SparseInverse, own: slice, tilt: float) -> "_Curve":
+        """The curve of parameters h, in their place among all."""
+        size = len(h)
+        variances, squares = inverse.among(np.arange(own.start, own.stop))
+        known = float(np.sum(variances)) / spread**2
+        freedom = max(size - known, 0.0)
+        each = size - 2 * known + squares / spread**4
+        whole = np.zeros(inverse.size)
+        whole[own] = h
+        left = float(h @ (inverse @ whole)[own]) / spread**2
+        square = float(h @ h)
+        return _Curve(
+            spread,
+            square / spread**2,
+            freedom,
+            1 - min(left / square, 1 - _SLIGHT) if square > 0 else _SLIGHT,
+            float(np.clip(each / max(freedom, _SLIGHT), _SLIGHT, 1.0)),
+            tilt,
+        )
+
+    def rise(self, spread: Array) -> Array:
+        y, p, w = (spread / self.spread) ** 2, self.decided, self.share
+        return np.asarray(
+            self.squares / p * (1 - 1 / (1 - p + p * y)) / 2
+            - self.freedom / w * np.log(1 - w + w * y) / 2
+            - self.tilt * np.log(y) / 2
+        )
+
+    def top(self) -> float:
+        """The likeliest spread, 0 for the least one."""
+        rise = self.rise(_SPREADS)
+        best = int(np.argmax(rise))
+        if best in (0, len(rise) - 1):
+            return float(_SPREADS[best]) if best else 0.0
+        below, here, above = rise[best - 1 : best + 2]
+        return float(
+            _SPREADS[best]
+            * (_SPREADS[1] / _SPREADS[0]) ** ((below - above) / (2 * (below - 2 * here + above)))
+        )
+
+    def end(self, side: int, last: float) -> float:
+        """Where the log-likelihood has fallen by 1.92, below or above its spread; the last place where it does not."""
+        beyond = np.append(self.spread, _SPREADS[side * (_SPREADS - self.spread) > 0][::side])
+        root = np.maximum.accumulate(np.sqrt(2 * np.maximum(-self.rise(beyond), 0.0)))
+        return float(np.exp(np.interp(NORMAL_95, root, np.log(beyond), right=np.log(last))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,52 +133,47 @@ class _At:
     spreads: Array
     problem: FacetsMarginal
     parameters: Array
+    at_limit: Mask
     value: Value
     loglik: float
     """Marginal over all parameters, with the priors of raters and terms, but for a constant."""
     information: Matrix
     """Information of everything but the prior of these terms."""
-    solved: "_Solved | _SparselySolved"
-    """The information with it."""
+    inverse: Inverse | SparseInverse
+    """The inverse of that with it."""
 
-    def freedom(self, j: int) -> float:
-        """Degrees of freedom of a term."""
-        block = self.problem.model.blocks[self.problem.model.drawn[j].name]
-        own = self.solved.variances(np.arange(block.start, block.stop))
-        return max(float(np.sum(1 - own / self.spreads[j] ** 2)), 0.0)
+    def severities_follow(self) -> float:
+        """The factor of their spread in the next round, 1 where it is nearly that."""
+        if (prior := self.problem.prior) is None:
+            return 1.0
+        learned = prior.severities_learned(self.parameters, lambda some: self.inverse.among(some)[0])
+        factor = max(learned, LEAST_SPREAD) / prior.severity_spread
+        return 1.0 if abs(factor - 1) < _SEVERITIES_SAME else factor
 
-    @property
-    def with_severities(self) -> Array:
-        """(terms + 1,): the spread of severities last, where raters are a sample."""
-        prior = self.problem.prior
-        return np.append(self.spreads, 1.0 if prior is None else prior.severity_spread)
-
-    @property
-    def following(self) -> Array:
-        """(terms + 1,): the spreads that these lead to."""
-        found, model = self.with_severities, self.problem.model
+    def curves(self, tilt: Array) -> dict[int, _Curve]:
+        """The curve of each term that is in."""
+        model, found = self.problem.model, {}
         for j in np.flatnonzero(self.spreads).tolist():
-            own = self.parameters[model.blocks[model.drawn[j].name]]
-            found[j] = np.sqrt(float(own @ own) / max(self.freedom(j), _FEWEST))
-        if (prior := self.problem.prior) is not None:
-            found[-1] = prior.severities_learned(self.parameters, self.solved.variances)
+            own = model.blocks[model.drawn[j].name]
+            found[j] = _Curve.of(
+                self.parameters[own], float(self.spreads[j]), self.inverse, own, float(tilt[j])
+            )
         return found
 
-    def under(self, severity_spread: float) -> "_At":
+    def under(self, factor: float) -> "_At":
         """The same, next to another spread of severities."""
         prior = self.problem.prior
-        if prior is None:
+        if prior is None or factor == 1:
             return self
-        return replace(
-            self, problem=replace(self.problem, prior=prior.at(prior.slope_spread, severity_spread))
-        )
+        changed = prior.at(prior.slope_spread, prior.severity_spread * factor)
+        return replace(self, problem=replace(self.problem, prior=changed))
 
 
 def over_drawn(
     found: FacetsEstimate, information: Information, search: Search, *, allow_reversed: bool
 ) -> FacetsEstimate:
     """The estimate with the drawn terms of its model, from one in which they are held at 0; its log-likelihood is
-    given them (`with_marginal`).
+    marginal over them.
 
     Parameters
     ----------
@@ -117,26 +181,30 @@ def over_drawn(
         Of a problem, its prior included, at its parameters and nodes.
     """
     terms = _Terms(found, information, search, allow_reversed)
-    best = terms.best(np.full(len(found.model.drawn), _FIRST))
+    best, curves = terms.best(np.full(len(found.model.drawn), _FIRST))
     # Without each in turn: its statistic, and whether the ratings show it at all.
     without = [terms.without(best, j) if spread > 0 else best for j, spread in enumerate(best.spreads)]
     statistics = [2 * max(best.loglik - less.loglik, 0.0) for less in without]
     seen = np.array([statistic > 2 * _NOTHING for statistic in statistics])
     if (best.spreads[~seen] > 0).any():
-        best = terms.best(np.where(seen, best.spreads, 0.0))
-    held = terms.held(best.spreads)
-    parameters = centre(found.model, best.parameters, held)
-    moments = sharp_moments(best.problem, parameters, best.problem.moments(parameters, found.nodes))
+        best, curves = terms.best(np.where(seen, best.spreads, 0.0))
+    moments = sharp_moments(best.problem, best.parameters, best.problem.moments(best.parameters, found.nodes))
     return replace(
         found,
         problem=best.problem,
-        parameters=parameters,
-        value=best.value,
-        moments=on_scale(found.model, parameters, moments),
-        held=held,
-        at_limit=found.model.at_limit(best.parameters) & ~held,
+        parameters=best.parameters,
+        value=_marginal(best.problem, best.parameters, best.value, best.information),
+        moments=on_scale(found.model, best.parameters, moments),
+        held=terms.held(best.spreads),
+        at_limit=best.at_limit,
+        covariance=best.inverse.covariance if isinstance(best.inverse, Inverse) else None,
         spreads=tuple(
-            Spread(term.name, float(best.spreads[j]), *terms.limits(best, j, statistics[j]), statistics[j])
+            Spread(
+                term.name,
+                float(best.spreads[j]),
+                *terms.limits(best, j, curves, statistics[j]),
+                statistics[j],
+            )
             for j, term in enumerate(found.model.drawn)
         ),
     )
@@ -149,48 +217,47 @@ class _Terms:
         self, found: FacetsEstimate, information: Information, search: Search, allow_reversed: bool
     ) -> None:
         self.found, self.model, self._information = found, found.model, information
-        self._search = Search(search.max_iterations, search.on_progress)
+        self._looking = Looking("spreads", _NEAR, search.max_iterations, search.on_progress)
         prior = found.problem.prior
         own_slopes = self._own_prior = prior is not None and prior.slopes is not None
         self._bounds = self.model.bounds(allow_reversed=allow_reversed or own_slopes)
-        self._scale = information_scale(self.model, found.parameters, found.problem.n_students)
         nothing, x = np.zeros(len(self.model.drawn)), found.parameters
         first = found.problem.value(x, found.nodes)
         plain = information(found.problem, x, found.nodes)
         fixed = self.held(nothing) | self.model.at_limit(x)
-        solved = self._solved(None, plain, x, fixed)
-        loglik = first.objective - solved.half_determinant - self._half_unit(x, fixed)
-        self._none = _At(nothing, found.problem, x, first, loglik, plain, solved)
+        inverse = self._inverse(None, plain, x, fixed)
+        loglik = first.objective - inverse.half_determinant - self._half_unit(x, fixed)
+        self._none = _At(nothing, found.problem, x, found.at_limit, first, loglik, plain, inverse)
 
-    def best(self, spreads: Array) -> _At:
-        """The mode at spreads that follow from themselves, from these on; 0 where they vanish."""
-        at, before = self._at(spreads, self._none), np.zeros(len(spreads) + 1)
+    def best(self, spreads: Array) -> tuple[_At, dict[int, _Curve]]:
+        """The mode at the likeliest spreads, from these on, 0 where they vanish; and the curves through them.
+
+        The first mode takes the information from the fit without terms.
+        """
+        at, curves = self._settled(self._at(spreads, self._none, rough=True), np.zeros(len(spreads)))
+        if all(curve.decided > _DECIDED for curve in curves.values()):
+            return at, curves
+        tilt = np.zeros(len(spreads))
+        for j, curve in curves.items():
+            aside = at.spreads * np.exp(np.where(np.arange(len(tilt)) == j, _STEP, 0.0))
+            rise = self._at(aside, at).loglik - at.loglik
+            tilt[j] = (float(curve.rise(aside[j])) - rise) / _STEP
+        return self._settled(at, tilt)
+
+    def _settled(self, at: _At, tilt: Array) -> tuple[_At, dict[int, _Curve]]:
+        """From there to where each spread is at the top of its curve, and the curves there."""
         for _ in range(_ROUNDS):
-            here, following = at.with_severities, at.following
-            following = np.where(following < LEAST_SPREAD, 0.0, np.minimum(following, LARGEST_SPREAD))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                step = np.log(following / here)
-            if np.nan_to_num(np.abs(step), nan=0.0, posinf=1.0).max(initial=0.0) < _SAME:
+            curves, severities, spreads = at.curves(tilt), at.severities_follow(), at.spreads.copy()
+            for j, curve in curves.items():
+                top = np.clip(curve.top(), curve.spread * np.exp(-_JUMP), curve.spread * np.exp(_JUMP))
+                spreads[j] = min(top, LARGEST_SPREAD) if top > LEAST_SPREAD else 0.0
+            same = np.allclose(spreads, at.spreads, rtol=_SAME, atol=0) and severities == 1
+            if same and at.information is not self._none.information:
                 break
-            *further, severities = _further(here, following, step, before)
-            if not any(further):
-                return self._none
-            at, before = self._at(np.array(further), at.under(max(severities, LEAST_SPREAD))), step
-        return self._at_the_top(at)
-
-    def _at_the_top(self, at: _At) -> _At:
-        """Each spread where a parabola through the likelihood around it has its top; the others as they are."""
-        logs = np.log(np.maximum(at.spreads, LEAST_SPREAD))
-        for j in np.flatnonzero(at.spreads):
-            step = np.eye(len(logs))[j] * _STEP
-            below, above = (
-                self._at(np.where(at.spreads > 0, np.exp(logs + side * step), 0.0), at) for side in (-1, 1)
-            )
-            bend = below.loglik - 2 * at.loglik + above.loglik
-            if bend < 0:
-                logs[j] += np.clip(_STEP * (below.loglik - above.loglik) / (2 * bend), -_FURTHEST, _FURTHEST)
-        top = self._at(np.where(at.spreads > 0, np.clip(np.exp(logs), LEAST_SPREAD, LARGEST_SPREAD), 0.0), at)
-        return top if top.loglik > at.loglik else at
+            at = self._at(spreads, at.under(severities))
+            if at is self._none:
+                return at, {}
+        return at, curves
 
     def without(self, at: _At, term: int) -> _At:
         """The mode without a term, the spreads of the others as they are."""
@@ -198,15 +265,15 @@ class _Terms:
         spreads[term] = 0.0
         return self._at(spreads, at)
 
-    def limits(self, at: _At, j: int, statistic: float) -> tuple[float, float]:
+    def limits(self, at: _At, j: int, curves: dict[int, _Curve], statistic: float) -> tuple[float, float]:
         """95 % limits of a spread by profile likelihood, the other spreads as they are; NaN where the ratings set no
         upper limit."""
-        freedom = at.freedom(j) if at.spreads[j] > 0 else 0.0
-        if freedom < _FEWEST:
+        if j not in curves or curves[j].freedom < _FEWEST:
             return 0.0, float("nan")
-        centre = float(np.log(at.spreads[j]))
-        # Were all parameters known alike, that of the logarithm would have this error.
-        reach = NORMAL_95 * float(np.sqrt(self.model.blocks.sizes[self.model.drawn[j].name] / 2)) / freedom
+        curve = curves[j]
+        guesses = curve.end(-1, LEAST_SPREAD), curve.end(1, float("nan"))
+        if curve.freedom > _MANY:
+            return guesses if statistic > NORMAL_95**2 else (0.0, guesses[1])
 
         def look(logarithm: float, near: _At) -> tuple[float, _At]:
             spreads = at.spreads.copy()
@@ -214,13 +281,13 @@ class _Terms:
             there = self._at(spreads, near)
             return float(np.sqrt(2 * max(at.loglik - there.loglik, 0.0))), there
 
-        def end(side: int, last: float) -> float:
-            to, root, _ = deviance_end(
-                look, centre, at, centre + side * reach, float(np.log(last)), NORMAL_95
-            )
-            return float(np.exp(to)) if side < 0 or root > NORMAL_95 - CLOSE else float("nan")
+        def end(guess: float, last: float) -> float:
+            centre, begin = np.log([curve.spread, last if np.isnan(guess) else guess])
+            to, root, _ = deviance_end(look, float(centre), at, float(begin), float(np.log(last)), NORMAL_95)
+            return float(np.exp(to)) if last == LEAST_SPREAD or root > NORMAL_95 - CLOSE else float("nan")
 
-        return end(-1, LEAST_SPREAD) if statistic > NORMAL_95**2 else 0.0, end(1, LARGEST_SPREAD)
+        low = end(guesses[0], LEAST_SPREAD) if statistic > NORMAL_95**2 else 0.0
+        return low, end(guesses[1], LARGEST_SPREAD)
 
     def held(self, spreads: Array) -> Mask:
         """Parameters that are not estimated: as before, except for the terms that have a spread."""
@@ -229,37 +296,25 @@ class _Terms:
             held[self.model.blocks[term.name]] = spread == 0
         return held
 
-    def _at(self, spreads: Array, near: _At) -> _At:
-        """By the information of a neighbour, under the prior of its own."""
+    def _at(self, spreads: Array, near: _At, *, rough: bool = False) -> _At:
+        """By the information of a neighbour, under the prior of its own; `rough`: of its own it has none."""
         if not spreads.any():
             return self._none
         prior, held = DrawnPrior.of(self.model, spreads), self.held(spreads)
         problem, nodes = replace(near.problem, drawn=prior), self.found.nodes
         start = np.where(held & self.model.of_drawn, 0.0, near.parameters)
-        bounds = tuple(np.where(held, start, bound) for bound in self._bounds)
-        at_limit = held | self.model.at_limit(start)
-        curvature = near.solved
-        if (
-            (near.spreads > 0) != (spreads > 0)
-        ).any():  # the neighbour's own knows nothing of what it leaves out
-            curvature = self._solved(prior, near.information, start, at_limit)
-        scale = self._scale.copy()
-        scale[prior.at] += 1 / prior.spread**2
-        optimum = maximise(
-            lambda x: problem.value(x, nodes),
-            start,
-            Space(scale, (bounds[0], bounds[1])),
-            self._search,
-            stage="spreads",
-            tolerance=_NEAR,
-            on_iteration=_told(curvature.inverse),
-        )
-        x = optimum.parameters
-        information = self._information(replace(problem, drawn=None), x, nodes)
-        fixed = held | self.model.at_limit(x)
-        solved = self._solved(prior, information, x, fixed)
-        loglik = optimum.value.objective - solved.half_determinant - self._half_unit(x, fixed)
-        return _At(spreads, problem, x, optimum.value, loglik, information, solved)
+        inverse = near.inverse
+        if ((near.spreads > 0) != (spreads > 0)).any():  # it knows nothing of what the neighbour leaves out
+            inverse = self._inverse(prior, near.information, start, held | self.model.at_limit(start))
+        how = replace(self._looking, near=_ROUGH if rough else _NEAR, inverse=inverse)
+        optimum = mode_near(problem, nodes, start, held, self._bounds, how)
+        at_limit = self.model.at_limit(optimum.parameters) & ~held
+        x, information = centre(self.model, optimum.parameters, held), near.information
+        if not rough:
+            information = self._information(replace(problem, drawn=None), x, nodes)
+            inverse = self._inverse(prior, information, x, held | at_limit)
+        loglik = optimum.value.objective - inverse.half_determinant - self._half_unit(x, held | at_limit)
+        return _At(spreads, problem, x, at_limit, optimum.value, loglik, information, inverse)
 
     def _half_unit(self, x: Array, fixed: Mask) -> float:
         """Half of what the log determinant has more on the scale of slopes on which what few ratings say of one is
@@ -268,124 +323,33 @@ class _Terms:
         free = ~fixed[slopes] & (not self._own_prior)
         return float(np.log1p(x[slopes][free] ** 4).sum()) / 4
 
-    def _solved(
+    def _inverse(
         self, prior: DrawnPrior | None, information: Matrix, x: Array, fixed: Mask
-    ) -> "_Solved | _SparselySolved":
-        known = information if prior is None else information + prior.information(x)
-        couplings = np.count_nonzero(known) if isinstance(known, np.ndarray) else known.nnz
-        many = len(x) > SPARSE_PARAMETERS and couplings < SPARSE_SHARE * len(x) ** 2
-        kind = _SparselySolved if many else _Solved
-        return kind.of(known, redundancy(self.model, x, fixed), fixed)
+    ) -> Inverse | SparseInverse:
+        more, redundant = np.zeros(len(x)), redundancy(self.model, x, fixed)
+        if prior is not None:
+            more[prior.at] = 1 / prior.spread**2
+        couplings = np.count_nonzero(information) if isinstance(information, np.ndarray) else information.nnz
+        if len(x) <= SPARSE_PARAMETERS or couplings > SPARSE_SHARE * len(x) ** 2:
+            return Inverse.of(information, redundant, fixed, more, self.model.of_drawn)
+        return SparseInverse.of(information, redundant, fixed, more)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Solved:
-    """The inverse information of all that is estimated, redundant directions held."""
-
-    inverse: Array
-    half_determinant: float
-    """Half the logarithm of the information's determinant."""
-
-    @staticmethod
-    def of(information: Matrix, redundant: Redundancy, fixed: Mask) -> "_Solved":
-        whole, free = in_full(information), np.flatnonzero(~fixed)
-        constraints = redundant.constraints
-        determinant = np.linalg.slogdet((whole + constraints.T @ constraints)[np.ix_(free, free)])[1]
-        return _Solved(in_full(covariance(whole, redundant, fixed).matrix), float(determinant) / 2)
-
-    def variances(self, some: Indices) -> Array:
-        return self.inverse[some, some]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _SparselySolved:
-    """The same by the factors of a sparse matrix: with U the constraints, those of [[I, U'], [U, -1]]."""
-
-    half_determinant: float
-    _factors: "SuperLU"
-    _place: Indices
-    """(parameters,): among those that are estimated, or -1."""
-    _along: Array
-    """(estimated, constraints): inv(I + U'U) U'"""
-    _taken: Array
-    """(constraints, estimated): what centring takes from it."""
-
-    @staticmethod
-    def of(information: Matrix, redundant: Redundancy, fixed: Mask) -> "_SparselySolved":
-        from scipy.sparse.linalg import splu  # most fits do without
-
-        free = np.flatnonzero(~fixed)
-        among = sparse.csr_array(information)[free][:, free]
-        u = sparse.csr_array(redundant.constraints[:, free])
-        held = -sparse.eye_array(u.shape[0])
-        bordered = sparse.block_array([[among, u.T], [u, held]], format="csc")
-        factors = splu(bordered, "MMD_AT_PLUS_A", diag_pivot_thresh=0.1, options={"SymmetricMode": True})
-
-        along = factors.solve(np.vstack([u.T.toarray(), np.zeros((u.shape[0],) * 2)]))[: len(free)]
-        place = np.full(len(fixed), -1)
-        place[free] = np.arange(len(free))
-        return _SparselySolved(
-            float(np.log(np.abs(factors.U.diagonal())).sum()) / 2,
-            factors,
-            place,
-            along,
-            np.linalg.solve(u @ along, along.T),
-        )
-
-    @property
-    def inverse(self) -> "_SparselySolved":
-        return self
-
-    def __matmul__(self, vector: Array) -> Array:
-        free, found = self._place >= 0, np.zeros_like(vector)
-        right = np.zeros(self._factors.shape[0])
-        right[: np.count_nonzero(free)] = vector[free]
-        found[free] = self._factors.solve(right)[: np.count_nonzero(free)]
-        return found
-
-    def variances(self, some: Indices) -> Array:
-        found, place = np.zeros(len(some)), self._place[some]
-        for first in range(0, len(some), _AT_ONCE):
-            own = place[first : first + _AT_ONCE]
-            own = own[own >= 0]
-            unit = np.zeros((self._factors.shape[0], len(own)))
-            unit[own, np.arange(len(own))] = 1.0
-            solved = self._factors.solve(unit)[own, np.arange(len(own))]
-            taken = np.einsum("pc,cp->p", self._along[own], self._taken[:, own])
-            found[first : first + _AT_ONCE][place[first : first + _AT_ONCE] >= 0] = solved - taken
-        return found
-
-
-def _further(spreads: Array, following: Array, step: Array, before: Array) -> Array:
-    """Spreads where the steps that are getting shorter lead in the end (Aitken), in logarithms: near 0 each round only
-    divides a spread by the same number."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.clip(step / before, 0.0, _CLOSEST)
-        jump = np.clip(step / (1 - share), -_JUMP, _JUMP)
-        steady = np.isfinite(jump) & (before != 0) & (step * before > 0)  # a spread of 0 has infinite steps
-    found = np.where(steady, spreads * np.exp(np.where(steady, jump, 0.0)), following)
-    return np.where(found < LEAST_SPREAD, 0.0, np.minimum(found, LARGEST_SPREAD))
+def _marginal(problem: FacetsMarginal, x: Array, value: Value, information: Matrix) -> Value:
+    """With the log-likelihood marginal over drawn terms, by the information without their prior."""
+    prior = problem.drawn
+    if prior is None or not len(prior.at):  # the ratings show none
+        return value
+    own = in_full(information[prior.at][:, prior.at]) + np.diag(1 / prior.spread**2)
+    integrated = prior.value(x)[0] - float(np.linalg.slogdet(own)[1]) / 2
+    return replace(value, loglik=value.loglik + integrated)
 
 
 def with_marginal(found: FacetsEstimate, information: Information) -> FacetsEstimate:
-    """The estimate with the log-likelihood marginal over its drawn terms, wherever it has gone since."""
-    prior = found.problem.drawn
-    if prior is None or not len(prior.at):  # the ratings show none
-        return found
-    value = found.problem.value(found.parameters, found.nodes)
-    own = in_full(information(found.problem, found.parameters, found.nodes))[np.ix_(prior.at, prior.at)]
-    integrated = prior.value(found.parameters)[0] - float(np.linalg.slogdet(own)[1]) / 2
-    return replace(found, value=replace(value, loglik=value.loglik + integrated))
-
-
-def _told(inverse: Curvature) -> Callable[[Array, float], News]:
-    """The curvature, after the first step."""
-    left = [inverse]
-
-    def news(parameters: Array, gradient: float) -> News:
-        return News(inverse_curvature=left.pop()) if left else News()
-
-    return news
+    """The estimate with the log-likelihood marginal over its drawn terms, where it has gone since."""
+    problem, x, nodes = replace(found.problem, drawn=None), found.parameters, found.nodes
+    value = _marginal(found.problem, x, found.problem.value(x, nodes), information(problem, x, nodes))
+    return replace(found, value=value)
 
 
 def item_variance(model: FacetsModel, known: Covariance) -> Array | None:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.base.arrays import NORMAL_95, Array
-from raterlens.estimation.facets_estimate import FacetsEstimate
+from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_nodes
-from raterlens.inference.covariance import Covariance, in_full
+from raterlens.inference.covariance import in_full
 from raterlens.inference.intervals import RaterEstimates
 from raterlens.inference.measurement import PASSES, RATER_COLUMNS
 from raterlens.inference.spreads import spread_table

@@ -36,7 +36,6 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.derivatives import context_curvature
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.facets import FacetsModel, centre
-from raterlens.models.panel import PanelSpread
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.per_rater import Effect
@@ -142,16 +141,6 @@ MOST_COUPLED = 500
 _FIRST_SLOPE_SPREAD, _FIRST_SEVERITY_SPREAD = 0.5, 1.0
 # Below a usual slope of about this, spreads are relative to it instead.
 _LEAST_USUAL = 0.1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PanelPosterior:
-    """Posterior of the parameters with s and v uncertain."""
-
-    matrix: Array
-    """(parameters, parameters): covariance."""
-    undetermined: Indices
-    spread: PanelSpread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
