@@ -133,9 +133,9 @@ OWN = {
         lambda r: GradedCurve(TAU + MOVED[r], get_link("probit")),
     ),
     "marks": (
-        MarkCurve(np.array([-0.5, 0.5]), 0.7, 6.0, odds=True),
-        MarkCurve(np.array([-0.5, 0.5]), np.array([[0.5], [0.9], [1.3]]), 6.0, odds=True),
-        lambda r: MarkCurve(np.array([-0.5, 0.5]), [0.5, 0.9, 1.3][r], 6.0, odds=True),
+        MarkCurve(np.array([-0.5, 0.5]), 0.7, 6.0),
+        MarkCurve(np.array([-0.5, 0.5]), np.array([[0.5], [0.9], [1.3]]), 6.0),
+        lambda r: MarkCurve(np.array([-0.5, 0.5]), [0.5, 0.9, 1.3][r], 6.0),
     ),
 }
 

@@ -102,3 +102,19 @@ def test_a_rater_met_nobody_by_meeting_oneself():
     ratings = rl.read(pl.DataFrame(scores), duplicates="keep")
     table = rater_pairs(ratings, paired_ratings(ratings, units(ratings)))
     assert table.select("n", "agreement").rows() == [(2, 0.5)]
+
+
+def test_marks_out_of_100_are_compared_in_marks():
+    """Hardly any two are the same; and a table of 101 x 101 marks for every two raters would be out of proportion."""
+    made = rl.simulate(scale="continuous", students=80, raters=3, items=1, seed=4).ratings
+    table = rater_pairs(made, paired_ratings(made, units(made)))
+    assert table.columns[:5] == ["rater", "other", "n", "difference", "apart"]
+    wide = made.table().pivot("rater", index="student", values="score")
+    x, y = (wide[name].to_numpy() for name in ("R1", "R2"))
+    assert table["difference"][0] == pytest.approx(np.mean(x - y))
+    assert table["apart"][0] == pytest.approx(np.mean(np.abs(x - y)))
+    apart = np.mean((x - y) ** 2)
+    by_chance = np.mean((x[:, None] - y) ** 2)
+    assert table["weighted_kappa"][0] == pytest.approx(1 - apart / by_chance)
+    coefficients = agreement(made, units(made))["coefficient"].to_list()
+    assert coefficients == ["Krippendorff's alpha (interval)", "ICC(1)", "ICC(1,k)"]

@@ -1,5 +1,7 @@
 """Marks on a continuous scale: the likelihood against a closed form and lme4, and what people read of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -135,6 +137,8 @@ def test_the_headline_counts_moves_that_matter_and_no_equal_marks(fit: rl.Fit) -
     assert meaning.far in (2.0, 5.0)
     assert not [words for words in meaning.words() if "agreed" in words]
     assert any(f"by {meaning.far:g} or more" in words for words in meaning.words())
+    assert replace(meaning, far=1.0).so_far() == "1 mark or more"
+    assert replace(meaning, far=5.0).so_far() == "5 marks or more"
 
 
 def test_a_fit_is_saved_and_scores_marks_that_it_has_not_seen(
@@ -152,6 +156,25 @@ def test_a_fit_is_saved_and_scores_marks_that_it_has_not_seen(
     lattice = lattice.with_columns(mark=pl.Series(range(75, 100)))
     scored = loaded.score(pl.concat([new.with_columns(pl.col("mark").cast(pl.Int64)), lattice]), score="mark")
     assert scored.row(0, named=True)["theta"] > 2
+
+
+def test_a_spread_of_abilities_is_no_spread_of_marks() -> None:
+    """Sets of raters whose students differ by half a standard deviation of ability."""
+    random = np.random.default_rng(3)
+    pair, better = np.repeat(np.arange(6) // 2, 60), 0.5 * random.standard_normal(3)
+    rater = np.stack([2 * pair, 2 * pair + 1, (2 * pair + 2) % 6], axis=1)
+    ability = better[pair] + random.standard_normal(len(pair))
+    mark = 55 + 12 * ability[:, None] + 5 * random.standard_normal(rater.shape)
+    rows = pl.DataFrame(
+        {
+            "student": np.repeat(np.arange(len(pair)), 3),
+            "rater": rater.ravel(),
+            "mark": np.clip(mark.round(), 0, 100).astype(int).ravel(),
+        }
+    )
+    fit = rl.fit(rl.read(rows, score="mark"), "gmf", group_means="raters", assumptions="ignore")
+    spread = fit.table("spreads").filter(pl.col("term") == "group")["spread"].item()
+    assert 0 < spread < 2
 
 
 def test_items_interact_with_raters_in_marks() -> None:
@@ -196,6 +219,9 @@ def test_probabilities_are_taken_as_log_odds() -> None:
     )
     results = fit.decisions(cut=0.5).students
     assert results["fair"].is_between(0, 1).all()
+    # Nobody is more capable than the rater whose log-odds rise fastest.
+    assert fit.table("raters")["kappa"].to_numpy() == pytest.approx(fit.table("raters")["rho"].to_numpy())
+    assert "marks" not in fit.consequences(ratings).words()[0]
 
 
 @pytest.mark.parametrize(("odds", "step"), [(False, 1.0), (False, 0.5), (True, 0.01), (True, 0.002)])
@@ -271,14 +297,13 @@ def test_an_earlier_fit_tells_of_drift_in_marks(drifting: pl.DataFrame) -> None:
     assert alarm["shift"] == pytest.approx(15, abs=4 * alarm["shift_se"] + 2)
 
 
-@pytest.mark.parametrize("odds", [False, True])
-def test_the_index_of_marks_against_brute_force(odds: bool) -> None:
+def test_the_index_of_marks_against_brute_force() -> None:
     random = np.random.default_rng(4)
     theta, luck = random.standard_normal((2, 400_000))
     slope, severity, noise = np.array([1.2]), np.array([0.4]), 0.7
-    curve = MarkCurve(np.linspace(-3, 3, 101), noise, 1.0 if odds else 6.0, odds)
+    curve = MarkCurve(np.linspace(-3, 3, 101), noise, 6.0)
     predictor = slope * theta - severity + noise * luck
-    mark = 1 / (1 + np.exp(-predictor)) if odds else predictor / 6 + 0.5
+    mark = predictor / 6 + 0.5
     index = Index(curve, Normal())
     assert index.rate(slope, severity)[0] == pytest.approx(np.mean(mark * theta), abs=2e-3)
     assert index.sharpness(slope, severity)[0] == pytest.approx(np.corrcoef(predictor, theta)[0, 1], abs=2e-3)

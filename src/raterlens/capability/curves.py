@@ -6,7 +6,6 @@ Pass or fail is a link's F and f. Ordered scores 0 .. K − 1 have thresholds τ
 own thresholds each) the curve is their average. With two categories and τ = 0 both are the binary curve.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
@@ -24,10 +23,6 @@ _REACH = 2.0
 _TAIL = 40.0
 # Of odds, below which no product of them overflows.
 _LARGEST_EXPONENT = 600.0
-# Points of the rule for averages over students and over noise, where marks are probabilities.
-_NODES = 41
-_POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(_NODES)
-_WEIGHTS /= _WEIGHTS.sum()
 
 
 class Curve(Protocol):
@@ -262,8 +257,8 @@ class AdjacentCurve(_Ordered):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarkCurve:
-    """Marks on a fine scale, normal around s: a mark is s and noise, in units of the model. Marks that are
-    probabilities are normal as log-odds, and their mean is that of probabilities."""
+    """Marks on a fine scale, normal around s: a mark is s and noise, in units of the model, which for marks that are
+    probabilities are log-odds."""
 
     edges: Array
     """(steps,): in units, halfway between neighbouring marks."""
@@ -271,8 +266,6 @@ class MarkCurve:
     """Standard deviation; (raters, 1) of each rater."""
     span: float
     """Units on the scale of marks."""
-    odds: bool = False
-    """Marks are probabilities."""
 
     @property
     def own(self) -> bool:
@@ -286,27 +279,15 @@ class MarkCurve:
         return -_REACH, _REACH
 
     def mean(self, s: Array) -> Array:
-        if not self.odds:
-            return np.asarray(np.asarray(s) / self.span + 0.5)
-        return self._over_noise(special.expit, s)
+        return np.asarray(np.asarray(s) / self.span + 0.5)
 
     def density(self, s: Array) -> Array:
-        if not self.odds:
-            return np.full(np.shape(s), 1 / self.span)
-        return self._over_noise(lambda x: special.expit(x) * special.expit(-x), s)
-
-    def _over_noise(self, value: Callable[[Array], Array], s: Array) -> Array:
-        return np.asarray(
-            sum(w * value(np.asarray(s) + self.noise * x) for x, w in zip(_POINTS, _WEIGHTS, strict=True))
-        )
+        return np.full(np.shape(s), 1 / self.span)
 
     def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
-        a, eta = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(eta, np.float64))
-        if not self.odds:
-            of_normal = np.array([1.0, 0.0, 1.0])[: order + 1].reshape(-1, *[1] * a.ndim)
-            return np.asarray(np.broadcast_to(of_normal / self.span, (order + 1, *a.shape)).copy())
-        density = self.density(np.multiply.outer(_POINTS, a) - eta)
-        return np.stack([np.tensordot(_WEIGHTS * _POINTS**k, density, 1) for k in range(order + 1)])
+        shape = np.broadcast_shapes(np.shape(a), np.shape(eta))
+        of_normal = np.array([1.0, 0.0, 1.0])[: order + 1].reshape(-1, *[1] * len(shape))
+        return np.asarray(np.broadcast_to(of_normal / self.span, (order + 1, *shape)).copy())
 
     @property
     def step_weights(self) -> Array:

@@ -112,7 +112,7 @@ class Usual:
         `eta` is counted from the average rater. Between two marks, the middle one is a mixture of both.
         """
         if isinstance(curve, MarkCurve):
-            half = replace(curve, edges=np.zeros(1), odds=False)
+            half = replace(curve, edges=np.zeros(1))
             return np.asarray(population.centred().shares(half, a, eta, halo)[0, 0])
         always, weights = _middle_mark(self, population)
         reached = population.shares(curve, a, eta - self.alpha, halo)[0]

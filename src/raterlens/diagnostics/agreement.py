@@ -64,47 +64,79 @@ def rater_pairs(ratings: Ratings, paired: PairedRatings | None) -> pl.DataFrame:
     """Every two raters with common work: rater, other, n, agreement and Cohen's kappa with 95 % intervals.
 
     With ordered scores also kappa with quadratic weights (`weighted_kappa`); with pairs that a fit has foreseen, also
-    the agreement that the model expects (`agreement_expected`). An empty table where there are too many pairs.
+    the agreement that the model expects (`agreement_expected`). Marks on a fine scale are hardly ever the same: how
+    many marks `rater` is above `other` (`difference`), and how far apart their marks are on average (`apart`), instead
+    of agreement and Cohen's kappa. An empty table where there are too many pairs.
     """
-    k = ratings.n_categories
-    one, two, table, expected = _meetings(ratings, paired)
-    n = table.sum(axis=(1, 2))
-    share = table / n[:, None, None]
-    same = np.trace(table, axis1=1, axis2=2)
+    met, one, two, expected = _meetings(ratings, paired)
+    n = np.bincount(met.of_row, minlength=len(met))
     columns: dict[str, object] = {
-        "rater": ratings.raters.gather(one),
-        "other": ratings.raters.gather(two),
+        "rater": ratings.raters.gather(ratings.rater[one[met.example]]),
+        "other": ratings.raters.gather(ratings.rater[two[met.example]]),
         "n": n,
-        "agreement": same / n,
     }
-    columns["agreement_low"], columns["agreement_high"] = _wilson(same, n)
+    x, y = (ratings.score[some].astype(float) for some in (one, two))
+
+    def mean(values: Array) -> Array:
+        return np.bincount(met.of_row, values, len(met)) / n
+
+    if ratings.on_fine_scale:
+        columns |= {
+            "difference": ratings.score_step * mean(x - y),
+            "apart": ratings.score_step * mean(np.abs(x - y)),
+        }
+        return pl.DataFrame(
+            columns | _with_interval("weighted_kappa", *_quadratic(x, y, n, met.of_row, mean))
+        )
+    k = ratings.n_categories
+    cell = (met.of_row * k + ratings.score[one]) * k + ratings.score[two]
+    table = np.bincount(cell, minlength=len(met) * k * k).reshape(len(met), k, k)
+    columns["agreement"] = np.trace(table, axis1=1, axis2=2) / n
+    columns["agreement_low"], columns["agreement_high"] = _wilson(np.trace(table, axis1=1, axis2=2), n)
     if expected is not None:
-        columns["agreement_expected"] = expected / n
-    columns |= _with_interval("kappa", *cohen(share, n, np.eye(k)))
+        columns["agreement_expected"] = mean(expected)
+    columns |= _with_interval("kappa", *cohen(table / n[:, None, None], n, np.eye(k)))
     if k > 2:
-        score = np.arange(k, dtype=float)
-        quadratic = 1 - ((score[:, None] - score) / (k - 1)) ** 2
-        columns |= _with_interval("weighted_kappa", *cohen(share, n, quadratic))
+        columns |= _with_interval("weighted_kappa", *_quadratic(x, y, n, met.of_row, mean))
     return pl.DataFrame(columns)
 
 
 def _meetings(
     ratings: Ratings, paired: PairedRatings | None
-) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.int64], Array | None]:
-    """Every two raters with common work: who, a table of their scores, and how often they were expected to agree."""
-    k, n_raters, nobody = ratings.n_categories, ratings.n_raters, np.empty(0, np.int64)
+) -> tuple[Groups, Indices, Indices, Array | None]:
+    """Every two raters with common work: the pairs of ratings by which they meet, both ratings of each, the first by
+    the first rater, and how likely they were to agree."""
+    nobody = np.empty(0, np.int64)
     first, second = (nobody, nobody) if paired is None else (paired.first, paired.second)
     foreseen = paired.expected if paired is not None and len(paired.expected) == len(paired) else None
     apart = np.flatnonzero(ratings.rater[first] != ratings.rater[second])
     one, two = first[apart], second[apart]
     swap = ratings.rater[one] > ratings.rater[two]
     one, two = np.where(swap, two, one), np.where(swap, one, two)
-    met = grouped(ratings.rater[one], n_raters, ratings.rater[two], n_raters)
-    cell = (met.of_row * k + ratings.score[one]) * k + ratings.score[two]
-    table = np.bincount(cell, minlength=len(met) * k * k).astype(np.int64).reshape(len(met), k, k)
-    expected = None if foreseen is None else np.bincount(met.of_row, foreseen[apart], len(met)).astype(float)
-    example = met.example
-    return ratings.rater[one[example]], ratings.rater[two[example]], table, expected
+    met = grouped(ratings.rater[one], ratings.n_raters, ratings.rater[two], ratings.n_raters)
+    return met, one, two, None if foreseen is None else foreseen[apart]
+
+
+def _quadratic(
+    x: Array, y: Array, n: Indices, of_row: Indices, mean: Callable[[Array], Array]
+) -> tuple[Array, Array]:
+    """Kappa with quadratic weights and its standard error (Fleiss, Cohen and Everitt 1969), by the moments of both
+    raters' scores: 1 - E(x - y)^2 / E(x - y')^2, y' of another student."""
+    mean_x, mean_y, square_x, square_y = mean(x), mean(y), mean(x**2), mean(y**2)
+    chance = square_x + square_y - 2 * mean_x * mean_y
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rest = mean((x - y) ** 2) / chance
+        of_margins = (
+            x**2
+            - 2 * x * mean_y[of_row]
+            + square_y[of_row]
+            + y**2
+            - 2 * y * mean_x[of_row]
+            + square_x[of_row]
+        )
+        off = (x - y) ** 2 - of_margins * rest[of_row]
+        variance = (mean(off**2) - mean(off) ** 2) / (n * chance**2)
+    return np.where(chance > 0, 1 - rest, np.nan), np.sqrt(np.maximum(variance, 0.0))
 
 
 def cohen(p: Array, n: NDArray[np.int64], weights: Array) -> tuple[Array, Array]:
@@ -153,12 +185,14 @@ def agreement(ratings: Ratings, units: Groups, paired: PairedRatings | None = No
     """coefficient, value and a 95 % interval from resampled students; not-a-number where no work has two ratings.
 
     `units`: the ratings of the same student and item. With `paired` ratings that a fit has foreseen, also the
-    agreement that the model expects of them.
+    agreement that the model expects of them. Marks on a fine scale are hardly ever the same: only coefficients of
+    numbers are of use for them.
     """
-    k = ratings.n_categories
+    k, fine = ratings.n_categories, ratings.on_fine_scale
     wanted = [name for name in COEFFICIENTS if k > 2 or name not in ORDERED]
     wanted = [name for name in wanted if paired is not None or name not in EXPECTED]
-    of_student = _of_students(ratings, units, paired)
+    wanted = [name for name in wanted if not fine or name in OF_NUMBERS]
+    of_student = _of_students(ratings, units, None if fine else paired, counted=not fine)
     values = np.full((DRAWS + 1, len(wanted)), np.nan)
     if of_student.any():
         sums = Sums(_resampled(of_student, default_rng(20250212)), k)
@@ -173,7 +207,10 @@ def agreement(ratings: Ratings, units: Groups, paired: PairedRatings | None = No
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-_SUMS = ("units", "ratings", "squares", "pairs", "same", "share", "total", "between", "within", "expected")
+_SUMS = (
+    *("units", "ratings", "squares", "pairs", "same", "share", "expected"),
+    *("total", "squared", "between", "within", "apart"),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,22 +236,25 @@ class Sums:
         return self.values[:, len(_SUMS) + k :].reshape(-1, k, k)
 
 
-def _of_students(ratings: Ratings, units: Groups, paired: PairedRatings | None) -> Array:
-    """(students, sums): what `Sums` has, over the units of each student."""
-    k, n_students = ratings.n_categories, ratings.n_students
-    count = np.bincount(units.of_row * k + ratings.score, minlength=len(units) * k).reshape(-1, k)
-    shared = units.size > 1
-    c = count[shared].astype(np.float64)
-    n = c.sum(axis=1)
+def _of_students(ratings: Ratings, units: Groups, paired: PairedRatings | None, *, counted: bool) -> Array:
+    """(students, sums): what `Sums` has, over the units of each student; `counted`: with ratings of each score."""
+    k, n_students, shared = ratings.n_categories, ratings.n_students, units.size > 1
+    n = units.size[shared].astype(np.float64)
+    c = np.zeros((len(n), 0))
+    if counted:
+        count = np.bincount(units.of_row * k + ratings.score, minlength=len(units) * k).reshape(-1, k)
+        c = count[shared].astype(np.float64)
     same = np.sum(c * (c - 1), axis=1)
-    score = np.arange(k, dtype=np.float64)
-    total = c @ score
+    score = ratings.score - (k - 1) / 2
+    total, squared = (np.bincount(units.of_row, x, len(units))[shared] for x in (score, score**2))
     between = total**2 / n
-    parts = (np.ones(len(n)), n, n**2, n * (n - 1), same, same / (n * (n - 1)), total, between)
-    of_unit = np.column_stack([*parts, c @ score**2 - between, np.zeros(len(n)), c])
+    within = np.maximum(squared - between, 0.0)
+    parts = (np.ones(len(n)), n, n**2, n * (n - 1), same, same / (n * (n - 1)), np.zeros(len(n)))
+    of_unit = np.column_stack([*parts, total, squared, between, within, 2 * n * within / (n - 1), c])
     places = (np.ones(len(n)), (ratings.student[units.example][shared], np.arange(len(n))))
     by_student = sparse.csr_array(places, shape=(n_students, len(n)))
-    both = [by_student @ (c[:, [a]] * (c - one) / (n - 1)[:, None]) for a, one in enumerate(np.eye(k))]
+    ones = np.eye(c.shape[1])
+    both = [by_student @ (c[:, [a]] * (c - one) / (n - 1)[:, None]) for a, one in enumerate(ones)]
     found = np.hstack([by_student @ of_unit, *both])
     if paired is not None:
         found[:, _SUMS.index("expected")] = 2 * np.bincount(paired.student, paired.expected, n_students)
@@ -275,8 +315,8 @@ def alpha_ordinal(s: Sums) -> Array:
 
 def alpha_interval(s: Sums) -> Array:
     """Krippendorff's alpha, scores as numbers; for two raters nearly the kappa with quadratic weights."""
-    k = np.arange(s.n_categories, dtype=float)
-    return _alpha(s, (k[:, None] - k)[None] ** 2)
+    chance = 2 * (s["ratings"] * s["squared"] - s["total"] ** 2)
+    return np.asarray(1 - (s["ratings"] - 1) * s["apart"] / chance)
 
 
 def _alpha(s: Sums, distance: Array) -> Array:
@@ -317,3 +357,4 @@ COEFFICIENTS: dict[str, Callable[[Sums], Array]] = {
 }
 ORDERED = ("adjacent agreement", "Krippendorff's alpha (ordinal)")
 EXPECTED = ("expected agreement",)
+OF_NUMBERS = ("Krippendorff's alpha (interval)", "ICC(1)", "ICC(1,k)")

@@ -63,6 +63,8 @@ class Consequences:
     their range."""
     changed_interval: tuple[int, int] | None = None
     """95 % interval of `changed`."""
+    unit: str = "mark"
+    """Word for one of what scores count; none for marks that are probabilities."""
 
     @property
     def changed(self) -> int | None:
@@ -136,8 +138,14 @@ class Consequences:
         mean, many = self.moved
         those = f"those of {many:,} of {students}" if many else "none of them"
         return (
-            f"If the average rater had marked everybody, mean scores would move by {mean:.2f} marks on average, and "
-            f"{those} by {self.far:g} or more."
+            f"If the average rater had marked everybody, mean scores would move by {mean:.2f}"
+            f"{self.unit and f' {self.unit}s'} on average, and {those} by {self.far:g} or more."
+        )
+
+    def so_far(self) -> str:
+        """How far a result must move to count, in words."""
+        return (
+            f"{self.far:g}{self.unit and f' {self.unit}'}{'s' if self.unit and self.far != 1 else ''} or more"
         )
 
     def extremes(self) -> tuple[str, str]:
@@ -191,6 +199,7 @@ def consequences(
         ordered=fit.ordered,
         far=0.0 if results is None else _notable(results.raw) if marks else results.step / 2,
         changed_interval=None if results is None or not cuts else results.changed_interval(np.array(cuts)),
+        unit="" if marks and fit.link == "logit" else "mark",
     )
 
 

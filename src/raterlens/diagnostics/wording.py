@@ -328,7 +328,7 @@ def on_results(panel: PanelFindings) -> str:
             return "Nobody would pass or fail differently with an average rater"
         return f"{meaning.changed:,} of {students} would pass or fail differently with an average rater"
     if meaning.moved is not None:
-        many, so_far = meaning.moved[1], f"would move by {meaning.far:g} marks or more with an average rater"
+        many, so_far = meaning.moved[1], f"would move by {meaning.so_far()} with an average rater"
         return (
             f"The mean scores of {many:,} of {students} {so_far}" if many else f"Nobody's mean score {so_far}"
         )

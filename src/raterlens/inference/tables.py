@@ -83,7 +83,7 @@ def _in_marks(
     tables: Mapping[str, pl.DataFrame], found: FacetsEstimate, unit: float
 ) -> dict[str, pl.DataFrame]:
     """Tables with severities, difficulties and their spreads in marks."""
-    units = [1.0 if term.in_logarithms else unit for term in found.model.drawn]
+    units = [1.0 if term.unitless else unit for term in found.model.drawn]
     return {
         name: table.with_columns(
             pl.col(column) * (unit if name != "spreads" else pl.Series(units))

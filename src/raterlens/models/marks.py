@@ -3,10 +3,15 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from raterlens.base.arrays import Array
 from raterlens.capability.curves import MarkCurve
 from raterlens.models.responses import Predictor, Response
+
+# Of a standard normal distribution.
+_POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
+_WEIGHTS /= _WEIGHTS.sum()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +76,7 @@ class Marks(Response):
     def curve(self, noise: float | Array) -> MarkCurve:
         """How marks with this noise, in units, follow their mean."""
         values, span = self.values, self.highest / self.unit
-        return MarkCurve((values[1:] + values[:-1]) / 2, noise, span, self.probabilities)
+        return MarkCurve((values[1:] + values[:-1]) / 2, noise, span)
 
     def chances(self, predictor: Predictor, t: Array) -> Array:
         reached = self.curve(self._noise(predictor)[:, None]).cumulative(self._mean(predictor, t))[0]
@@ -79,9 +84,12 @@ class Marks(Response):
         return np.moveaxis(-np.diff(reached, axis=0, prepend=1 + ends, append=ends), 0, 1)
 
     def mean(self, predictor: Predictor, t: Array) -> Array:
-        """It may lie beyond the ends of the scale."""
-        curve = self.curve(self._noise(predictor)[:, None])
-        return curve.mean(self._mean(predictor, t)) * (self.n_categories - 1)
+        """It may lie beyond the ends of the scale, but for probabilities."""
+        mean, noise = self._mean(predictor, t), self._noise(predictor)[:, None]
+        if not self.probabilities:
+            return self.curve(noise).mean(mean) * (self.n_categories - 1)
+        share = sum(w * special.expit(mean + noise * x) for x, w in zip(_POINTS, _WEIGHTS, strict=True))
+        return np.asarray(share * (self.n_categories - 1))
 
     def reach(self, predictor: Predictor) -> Array:
         return np.asarray(np.abs(predictor.slope) / self._noise(predictor))

@@ -404,8 +404,8 @@ class Term:
 
     at_limit_flag: ClassVar[str] = ""
     """Word in the table of items for one whose parameter ran to its limit."""
-    in_logarithms: bool = False
-    """Its effects are logarithms, which are the same in any unit."""
+    unitless: bool = False
+    """Its effects are logarithms or abilities, which are the same in any unit of scores."""
 
     def columns(self, found: "Estimated") -> Columns:
         """Columns that it adds to tables of raters, items or students, by table."""

@@ -55,6 +55,7 @@ class GroupMeans(Term):
     across: bool = False
     """Whether students are distributed like all of them together, whatever their group."""
     name = GROUP_MEAN
+    unitless = True
     parts = (
         Part(
             "group",

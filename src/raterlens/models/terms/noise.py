@@ -100,7 +100,7 @@ class OwnNoise(Noise):
     parts: ClassVar[tuple[Part, ...]] = ()
     asks = (("own_noise", True),)
     bound = (-math.log(LARGEST_NOISE), math.log(LARGEST_NOISE))
-    in_logarithms = True
+    unitless = True
 
     def columns(self, found: Estimated) -> Columns:
         return {}

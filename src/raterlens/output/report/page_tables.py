@@ -82,7 +82,7 @@ _COLUMNS = {
     "unexpected": ("student", "rater", "item", "score", "expected", "z", "probability"),
     "bias": ("rater", "of", "level", "n", "mean_score", "expected", "severity", "severity_se", "z"),
     "pairs": (
-        *("rater", "other", "n", "agreement", "agreement_expected"),
+        *("rater", "other", "n", "agreement", "agreement_expected", "difference", "apart"),
         *("cohen", "cohen_low", "cohen_high", "weighted_kappa"),
     ),
     "scores": (
@@ -146,6 +146,8 @@ def _of_diagnosis(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, pl.
     bias, pairs = diagnosis.bias(), diagnosis.pairs()
     if "agreement_expected" in pairs.columns:
         pairs = pairs.sort(pl.col("agreement") - pl.col("agreement_expected"), maintain_order=True)
+    elif "apart" in pairs.columns:
+        pairs = _largest_first(pairs, "apart")
     found = {
         "fit": diagnosis.beside("raters", fit.table("raters")),
         "unexpected": diagnosis.tables["unexpected"].with_columns(pl.col("probability") * 100),
