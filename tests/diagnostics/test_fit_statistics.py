@@ -80,6 +80,23 @@ def test_reliability_of_students_is_the_squared_correlation_with_the_truth():
     )
 
 
+def test_reliability_of_severities_that_a_prior_draws_together_is_the_squared_correlation_with_the_truth() -> (
+    None
+):
+    """Taken as they are, they would look alike: their spread is less than that of severities."""
+    severity = 0.4 * np.random.default_rng(1).standard_normal(80)
+    drawn = rl.simulate(
+        students=800, raters=80, items=2, raters_per_student=2, slope=1.5, severity=severity, seed=4
+    )
+    fit = rl.fit(drawn.ratings, model="gmf", prior="panel")
+    raters = fit.diagnose(drawn.ratings).table("reliability").row(1, named=True)
+    truth = np.corrcoef(severity, fit.table("raters")["eta"])[0, 1] ** 2
+    assert raters["reliability"] == pytest.approx(truth, abs=0.1)
+    tables = (fit.table(name) for name in ("students", "raters", "items"))
+    assert reliability(*tables).row(1, named=True)["reliability"] < truth - 0.15
+    assert np.isnan(raters["chi_square"])
+
+
 def test_chi_square_of_equal_raters_is_what_chance_gives_and_of_different_ones_is_not():
     same = rl.fit(
         rl.simulate(students=400, raters=10, items=4, raters_per_student=3, severity=0.0, seed=2).ratings,

@@ -199,6 +199,20 @@ def test_draws_of_a_judge_enter_as_one() -> None:
         np.testing.assert_allclose(judged(copied).judges[name], judged(data).judges[name], atol=1e-12)
 
 
+def test_many_judges_beside_people_are_told_by_verdict() -> None:
+    shares = (
+        {"Ann": 0.95, "Bob": 0.93, "Cid": 0.94}
+        | {f"good{k}": 0.95 for k in range(4)}
+        | {f"bad{k}": 0.6 for k in range(3)}
+    )
+    data = table(shares, n=500).drop("gold")
+    found = rl.judge(data, student="answer", rater="judge", score="verdict", trusted=["Ann", "Bob", "Cid"])
+    said = [one for one in found.sentences() if "stand in" in one]
+    by_verdict = found.judges.group_by("stands_in").len()
+    assert len(said) + (by_verdict["stands_in"] == "unclear").sum() == by_verdict.height
+    assert "3 judges may not stand in for a person: 'bad" in said[-1]
+
+
 def test_labels_are_scores_of_the_file() -> None:
     data = table(PANEL, n=400, levels=3, n_known=80).with_columns(pl.col("verdict", "gold") / 2)
     assert set(judged(data).labels["label"].unique()) == {0.0, 0.5, 1.0}

@@ -265,7 +265,10 @@ def _later(
     later = {
         "students": lambda: fair.beside(student_fit(found)),
         "curves": lambda: _in_file(curves(found), fit.calibration),
-        "reliability": lambda: reliability(*(fit.table(name) for name in ("students", "raters", "items"))),
+        "reliability": lambda: reliability(
+            *(fit.table(name) for name in ("students", "raters", "items")),
+            drawn=fit.calibration is not None and fit.calibration.spread is not None,
+        ),
         "rater pairs": lambda: rater_pairs(ratings, found.paired),
     }
     known, model = fit.calibration, found.model

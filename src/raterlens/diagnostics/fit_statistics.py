@@ -184,21 +184,23 @@ _STEP = 1e-3
 _COLUMNS = ("true_sd", "mean_error", "separation", "strata", "reliability", "chi_square", "p")
 
 
-def reliability(students: pl.DataFrame, raters: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
+def reliability(
+    students: pl.DataFrame, raters: pl.DataFrame, items: pl.DataFrame, *, drawn: bool = False
+) -> pl.DataFrame:
     """A row each for students, raters and items: separation G = true spread / error, strata (4 G + 1) / 3,
     reliability G² / (1 + G²), and the chi-square of the hypothesis that all are the same.
 
     A high reliability of *raters* means that they differ reliably in severity: a board wants it low. Students'
-    abilities are posterior means, which vary less than abilities do, so their reliability is the variance of the
-    means over its sum with the mean posterior variance; they have no chi-square.
+    abilities, and severities that are `drawn` to each other by a prior, are posterior means, which vary less than what
+    they estimate, so their reliability is the variance of the means over its sum with the mean posterior variance; they
+    have no chi-square.
     """
-    theta, sd = (students[name].to_numpy() for name in ("theta", "theta_se"))
-    noise, seen = float(np.mean(sd**2)), float(np.var(theta))
-    rows: list[tuple[object, ...]] = [("students", len(theta), *_row(seen, noise), np.nan, np.nan)]
-    for name, table, measure in (("raters", raters, "eta"), ("items", items, "delta")):
-        rows.append(
-            (name, *_fixed(*(table[c].cast(pl.Float64).to_numpy() for c in (measure, f"{measure}_se"))))
-        )
+    rows: list[tuple[object, ...]] = []
+    parts = (("students", students, "theta"), ("raters", raters, "eta"), ("items", items, "delta"))
+    for name, table, measure in parts:
+        value, error = (table[c].cast(pl.Float64).to_numpy() for c in (measure, f"{measure}_se"))
+        fixed = name == "items" or (name == "raters" and not drawn)
+        rows.append((name, *(_fixed if fixed else _drawn)(value, error)))
     schema = {"of": pl.String, "n": pl.Int64, **dict.fromkeys(_COLUMNS, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -266,6 +268,14 @@ def _row(true: float, noise: float) -> tuple[float, float, float, float, float]:
         float((4 * g + 1) / 3),
         true / (true + noise),
     )
+
+
+def _drawn(measure: Array, error: Array) -> tuple[float, ...]:
+    known = np.isfinite(measure) & np.isfinite(error)
+    if not known.any():
+        return (0, *([np.nan] * len(_COLUMNS)))
+    seen, noise = float(np.var(measure[known])), float(np.mean(error[known] ** 2))
+    return (int(known.sum()), *_row(seen, noise), np.nan, np.nan)
 
 
 def _fixed(measure: Array, error: Array) -> tuple[float, ...]:

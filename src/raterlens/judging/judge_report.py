@@ -20,6 +20,8 @@ from raterlens.judging.system_rates import PassRates
 from raterlens.ratings.coded import Backend, to_backend
 
 NOT_TRUSTED = "not trusted"
+_FEW = 5
+"""Judges up to whom each has a sentence of its own"""
 FORMAT = "raterlens judges"
 
 
@@ -127,10 +129,25 @@ class JudgeReport:
 
     def sentences(self) -> list[str]:
         """Further findings, one sentence each."""
-        found = [each.words()[0] for each in self.replacements]
+        found = self._on_replacements()
         if self.effective_judges is not None:
             found += [*self.effective_judges.words(), *self._about_labels()]
         return [*found, *(self.rates.words() if self.rates is not None else ()), *self.cautions]
+
+    def _on_replacements(self) -> list[str]:
+        """Who may stand in for a person: one sentence for each, or of more than a few for each verdict."""
+        if len(self.replacements) <= _FEW:
+            return [each.words()[0] for each in self.replacements]
+        margin, found = self.replacements[0].margin, []
+        said = {
+            "yes": f"may stand in for a person, with a margin of {margin:g}",
+            "unclear": "may or may not: have them judge more work that people judge, too",
+            "no": "may not stand in for a person",
+        }
+        for verdict, words in said.items():
+            if judges := [each.judge for each in self.replacements if each.verdict == verdict]:
+                found.append(f"{counted(len(judges), 'judge')} {words}: {listed(judges, _FEW)}.")
+        return found
 
     def _about_labels(self) -> list[str]:
         unknown = self.tables["labels"].filter(~pl.col("known"))
