@@ -72,7 +72,7 @@ def main() -> None:
     """Cut the pictures of the documentation from the screenshots of the tests (`make pictures`)."""
     for name, (shot, height) in DOCUMENTED.items():
         with Image.open(SHOTS / f"{shot}-desk-light.png") as image:
-            top = image.crop((60, 0, image.width - 60, min(height, image.height)))
+            top = image.crop((30, 0, image.width - 30, min(height, image.height)))
             top.convert("RGB").save(SHOTS.parent / "docs" / f"{name}.png", optimize=True)
 
 
