@@ -178,6 +178,20 @@ def test_long_labels_below_are_turned():
     assert "rotate(-35)" not in picture.svg(1200)
 
 
+@pytest.mark.parametrize("width", [380, 640])
+def test_turned_labels_stay_inside_and_leave_panels_their_width(width):
+    days = tuple((float(at), f"2026-05-{at:02d}") for at in range(1, 5))
+    panel = Panel(Axis(0.5, 4.5, labels=days), UP, (), "one")
+    picture = Picture((panel,) * 6, "", (150, 130), columns=(3, 2))
+    frames = layout(picture, width).frames
+    columns = 3 if width > 480 else 2
+    assert all(frame.rotated() and frame.width > 0.7 * width / columns for frame in frames)
+    reach = 0.82 * text_width("2026-05-01", TYPE)  # at 35 degrees
+    for frame, before in zip(frames, (None, *frames), strict=False):
+        first = frame.left + frame.xs([1.0])[0] + 4 - reach
+        assert first > (before.left + before.width if before and before.top == frame.top else 0)
+
+
 @pytest.mark.parametrize("width", [200, 5000])
 def test_a_width_that_nobody_could_read_is_refused(three, width):
     with pytest.raises(OptionError, match="380 for a phone"):

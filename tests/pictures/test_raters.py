@@ -28,7 +28,7 @@ from raterlens.pictures.category_use import (
     category_use_data,
 )
 from raterlens.pictures.decision_chart import BETTER, SAME, two_fits, two_fits_data
-from raterlens.pictures.drift_panels import drift_data
+from raterlens.pictures.drift_panels import drift, drift_data
 from raterlens.pictures.misfit import NOISY, diagnosis_table, expected_data, fit_statistics_data
 from raterlens.pictures.ranking import (
     ability_calibration,
@@ -240,6 +240,11 @@ def test_drift_finds_a_rater_who_became_severe():
     sharp = drift_data(fit, ratings, late.astype(int).tolist(), value="discrimination")
     assert (sharp["low"] >= 0).all()
     assert "Shaded: when" in rl.charts.drift(fit, ratings, late.astype(int).tolist()).to_dict()["description"]
+    # Times in periods: each is named by its first day.
+    days = [f"2026-05-{1 + place * 20 // len(late):02d}" for place in range(len(late))]
+    (axis,) = {panel.x for panel in drift(fit, ratings, days).panels}
+    labels = [label for _, label in axis.labels or ()]
+    assert (labels[0], len(labels), {*labels} <= {*days}) == ("2026-05-01", 4, True)
     # As in a large panel: only those whose change is clearest are followed, the others held.
     alone = drift_data(fit, ratings, late.astype(int).tolist(), large=3, shown=1)
     assert alone["rater"].unique().to_list() == [name]

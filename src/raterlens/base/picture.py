@@ -4,7 +4,7 @@ A picture is made once from plot data and knows no width: `Picture.svg(width)` d
 pictures/altair_chart.py turns it into an Altair chart.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import compress
@@ -186,17 +186,13 @@ class Frame(NamedTuple):
 
     def rotated(self) -> bool:
         """Whether the labels of the horizontal axis are too long to stand side by side."""
-        labels = self.x.labels or ()
-        widest = max((text_width(text, TYPE) for _, text in labels), default=0.0)
-        return len(labels) > 1 and widest + 6 > self.width / len(labels)
+        return _rotated(self.x, self.width)
 
     def below(self) -> float:
         """Height of the labels and title of the horizontal axis."""
         ticks = self.x_ticks()
-        if self.rotated():
-            labels = 14 + 0.6 * min(_ROTATED, max(text_width(text, TYPE) for _, text in ticks))
-        else:
-            labels = 20 if ticks else 2
+        turned = 14 + 0.6 * min(_ROTATED, _widest(ticks))
+        labels = turned if self.rotated() else 20 if ticks else 2
         return labels + 18 * bool(self.x.title)
 
     def names(self, layer: Names) -> pl.DataFrame:
@@ -235,6 +231,22 @@ class Frame(NamedTuple):
         return np.column_stack([self.xs(at[layer.x]), self.ys(at[layer.y])])
 
 
+def _rotated(axis: Axis, width: float) -> bool:
+    labels = axis.labels or ()
+    return len(labels) > 1 and _widest(labels) + 6 > width / len(labels)
+
+
+def _widest(labels: Iterable[tuple[float, str]]) -> float:
+    return max((text_width(text, TYPE) for _, text in labels), default=0.0)
+
+
+def _reach(axis: Axis, width: float) -> float:
+    """Pixels that a turned label takes to the left of its frame."""
+    labels = axis.labels or ()
+    first = width * float(axis.share(labels[0][0]))
+    return 0.82 * min(_ROTATED, text_width(labels[0][1], TYPE)) - first
+
+
 def _y_ticks(axis: Axis, height: float, outer: float) -> tuple[tuple[float, str], ...]:
     ticks = axis.ticks(height, outer < _NARROW)
     return tuple((at, cut(text, _LONGEST_NAME * outer)) for at, text in ticks) if axis.names else ticks
@@ -261,10 +273,7 @@ def layout(picture: Picture, outer: float) -> Layout:
         for place, panel in enumerate(every)
     ]
     heads = list(compress(every, labelled))
-    widest = max(
-        (text_width(text, TYPE) for panel in heads for _, text in _y_ticks(panel.y, height, outer)),
-        default=0.0,
-    )
+    widest = max((_widest(_y_ticks(panel.y, height, outer)) for panel in heads), default=0.0)
     title = TITLE + 8 if any(panel.y.title for panel in heads) else 0
     left = round(PADDING + title + widest + beside(picture.panels[0].y))
     above = 18 if any(panel.title for panel in picture.panels) else 0
@@ -275,8 +284,12 @@ def layout(picture: Picture, outer: float) -> Layout:
         last = panels[-1].x.ticks(outer, narrow)
         ends = [text_width(text, TYPE) for _, text in (*last[:1], *last[-1:])]
         right = round(max(*(end / 2 for end in ends[1:]), picture.right, 0.0))
+        apart, own_width = sum(ends) / 2 + 6, (outer - left - PADDING) / columns - GAP
+        if _rotated(panels[-1].x, own_width):  # then labels are turned to the left
+            apart, right = _reach(panels[-1].x, own_width) + 6, 0
+            left = max(left, round(apart))
         # Labels of neighbouring panels do not touch.
-        gap = 0 if columns == 1 else round(max(GAP, sum(ends) / 2 + 6))
+        gap = 0 if columns == 1 else round(max(GAP, apart))
         own = labelled[start : start + len(panels)]
         before = [float(left), *(left if labels else gap for labels in own[1:])]
         room = outer - sum(before) - gap * (columns - len(panels)) - PADDING - right
@@ -387,7 +400,7 @@ def _x_labels(frame: Frame, labels: list[tuple[float, str]]) -> list[str]:
         ]
     return [
         f'<text transform="translate({x + 4:.1f} {h + 14:g}) rotate(-35)" text-anchor="end">'
-        f"{escape(cut(text, 90))}</text>"
+        f"{escape(cut(text, _ROTATED))}</text>"
         for x, text in labels
     ]
 

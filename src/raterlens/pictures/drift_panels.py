@@ -156,9 +156,9 @@ def _value_axis(shown: pl.DataFrame, value: Value) -> Axis:
 
 
 def _panel(rows: pl.DataFrame, name: str, periods: list[str], y: Axis) -> Panel:
-    x = Axis(
-        -0.5, len(periods) - 0.5, labels=tuple((float(at), printable(p)) for at, p in enumerate(periods))
-    )
+    # "2: from 9 May" stands where the others do: its day will do.
+    names = (printable(period.removeprefix(f"{at + 1}: from ")) for at, period in enumerate(periods))
+    x = Axis(-0.5, len(periods) - 0.5, labels=tuple((float(at), name) for at, name in enumerate(names)))
     when = rows.filter("since")["at"].to_numpy()
     layers: list[Layer] = []
     if len(when):
