@@ -36,6 +36,17 @@ def test_everything_else_is() -> None:
     ]
 
 
+def test_who_may_mark_again_is_named_as_a_shell_takes_it() -> None:
+    request = Request(file="x.csv", decide="1", remark=2, by_raters=["Ann", "Bob, jr"], not_by=["Cleo"])
+    assert request.command() == (
+        "raterlens fit x.csv --decide 1 --remark 2 --by-raters 'Ann,\"Bob, jr\"' --not-by Cleo"
+    )
+    assert (
+        "remark = fit.remark(cut=decisions, budget=2, raters=['Ann', 'Bob, jr'], not_by=['Cleo'])"
+        in request.call()
+    )
+
+
 def test_a_control_file_has_a_scale_and_anchors_of_its_own() -> None:
     request = Request(file="study.txt", fit=FitConfig(model="tfm"), control_file=True)
     assert request.command() == "raterlens fit study.txt --model tfm"

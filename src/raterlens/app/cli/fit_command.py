@@ -17,7 +17,6 @@ from raterlens.app.cli.options import (
     Output,
     ReadOptions,
     request_of,
-    several,
 )
 from raterlens.app.progress import Watch, progress_bar
 from raterlens.base.errors import InputError, OptionError, is_interrupt
@@ -44,19 +43,7 @@ def fit(
 ) -> None:
     """Fit a model: how capable, how severe and how sharp is each rater?"""
     _check_output(output)
-    request = request_of(
-        *(file, more, columns, model),
-        time=besides.time,
-        groups=several("groups", besides.groups) or [],
-        out=None if output.out is None else str(output.out),
-        title=output.title,
-        previous=None if output.previous is None else str(output.previous),
-        xlsx=output.xlsx,
-        decide=deciding.decide,
-        remark=deciding.remark,
-        by_raters=several("by_raters", deciding.by_raters),
-        not_by=several("not_by", deciding.not_by) or (),
-    )
+    request = request_of(file, more, columns, model, besides, deciding, output)
     with _explained(request, work, output.out):
         with progress_bar(hidden=output.quiet) as watch:
             found = _fit(request, work, watch)

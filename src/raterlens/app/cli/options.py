@@ -18,7 +18,7 @@ from raterlens.config import FitConfig, ReadConfig
 from raterlens.config.option_fields import choices, option, takes_several
 from raterlens.judging.bounds import Bounds
 from raterlens.models.registry import MODELS
-from raterlens.output.report.reproduce import Request
+from raterlens.output.report.reproduce import SEVERAL, Request
 
 Record = TypeVar("Record")
 
@@ -38,6 +38,7 @@ def one_of(names: Sequence[str]) -> str:
 
 FILES = tuple(one.name for one in fields(FitConfig) if one.metadata.get("file"))
 """Options of a fit that the command line takes as files."""
+_ASKED = {one.name for one in fields(Request)}
 
 
 def _help(one: "Field[Any]") -> str:
@@ -128,9 +129,19 @@ def fit_config(options: FitOptions) -> FitConfig:
 
 
 def request_of(
-    file: Path, more: Sequence[Path], columns: ReadOptions, model: FitOptions, **further: Any
+    file: Path,
+    more: Sequence[Path],
+    columns: ReadOptions,
+    model: FitOptions,
+    *records: Any,
+    groups: Sequence[str] = (),
 ) -> Request:
-    """Make the request of a command: its files, how to read them, and what to fit."""
+    """Make the request of a command: its files, how to read them, what to fit, and what `records` ask for besides."""
+    further: dict[str, Any] = {"groups": groups}
+    for name, value in (pair for record in records for pair in vars(record).items()):
+        if name in _ASKED and value is not None:
+            names = several(name, value) if name in SEVERAL else None
+            further[name] = names or (str(value) if isinstance(value, Path) else value)
     return Request(
         file=str(file),
         more=tuple(map(str, more)),

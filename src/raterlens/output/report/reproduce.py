@@ -16,7 +16,7 @@ IMPORT = "import raterlens as rl"
 CONTROL_FILE_OPTIONS = ("student", "rater", "item", "facets", "cut", "encoding")
 """Options of `rl.read_facets`: a control file says the rest itself."""
 _OPTIONS = (*fields(ReadConfig), *fields(FitConfig), *fields(Bounds))
-SEVERAL = ("groups", *(one.name for one in _OPTIONS if takes_several(one)))
+SEVERAL = ("groups", "by_raters", "not_by", *(one.name for one in _OPTIONS if takes_several(one)))
 """Options for which the command line takes several names, with commas between them."""
 FLAGS = {"client": "cluster", "path": "out"} | {
     one.name: str(one.metadata["flag"]).removeprefix("--")
