@@ -335,7 +335,7 @@ def _names(fits: Sequence[Result]) -> list[str]:
 
 def _tested(row: Mapping[str, object]) -> str:
     if row["against"] is None:
-        return f"{row['fit']}: none of the other fits is a special case of it."
+        return f"No other fit is a special case of {row['fit']}."
     p = float(str(row["p"]))
     words = (
         "fits clearly better"

@@ -122,7 +122,7 @@ class MarkingPlan:
         links = [f"{per_student} ({SCHEMES[scheme.name]})" if scheme.marks > 1 else per_student]
         if self.n_groups:
             links += [f"{self.n_groups} groups, each marked by its own raters"]
-            links += [f"{scheme.crossed:.1%} of students also marked by a rater of another group"]
+            links += [f"{100 * scheme.crossed:.1f} % of students also marked by a rater of another group"]
         links += [f"{counted(scheme.common, 'student')} marked by everybody"] * bool(scheme.common)
         links += [f"{counted(scheme.seeded, 'seeded script')} marked by everybody"] * bool(scheme.seeded)
         found = [
@@ -131,7 +131,7 @@ class MarkingPlan:
             f"Expected standard errors, on average over raters: severity {number(self.severity_se)}"
             f"{self.unit and f' {self.unit}'}, sharpness {number(self.sharpness_se, 3)}, "
             f"kappa {number(self.kappa_se, 3)}; of abilities {number(self.ability_se)}.",
-            f"{self.accuracy:.1%} of students are put on the right side of an ability of {self.cut:g}.",
+            f"{100 * self.accuracy:.1f} % of students are put on the right side of ability {self.cut:g}.",
         ]
         if not np.isfinite(self.severity_se) and self.n_groups:
             found.append(
