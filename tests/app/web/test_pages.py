@@ -65,6 +65,14 @@ def test_the_sheet_that_looks_like_ratings_is_taken_and_another_can_be_chosen(vi
     assert "is empty" in empty.text
 
 
+def test_a_column_shows_each_of_its_first_values_once(visitor):
+    rows = "student,rater,day,score\n" + "".join(f"S{n},R{n % 2},9 May,1\n" for n in range(8))
+    page = visitor.get(send(visitor, rows.encode(), "days.csv").headers["location"]).text
+    cells = re.findall(r'<td class="values">(.*?)</td>', page)
+    assert cells[1] == "<span>R0</span><span>R1</span>"
+    assert cells[2] == "<span>9 May</span>"
+
+
 def test_a_book_of_one_sheet_asks_for_none(visitor):
     where = send(visitor, workbook(Only=RATINGS), "panel.xlsx").headers["location"]
     assert "Use this sheet" not in visitor.get(where).text
