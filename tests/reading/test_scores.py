@@ -133,6 +133,9 @@ def scored(values: list[Any], name: str = "score", **options: Any) -> tuple[list
         ([-1, 1], [0, 1]),
         (["'3", " 4"], [3, 4]),
         ([True, False], [1, 0]),
+        (["good", "satisfactory", "bad"], [2, 1, 0]),
+        (["Excellent", "Very poor", "average"], [2, 0, 1]),
+        (["B1+", "A2", "B1"], [3, 0, 2]),
     ],
 )
 def test_what_is_certain(values: list[Any], expected: list[int]) -> None:
@@ -145,7 +148,6 @@ def test_what_is_certain(values: list[Any], expected: list[int]) -> None:
     [
         (["1", "3", "99"], "score", [1, 3, -1]),
         (["1", "6", "2"], "Note", [5, 0, 4]),
-        (["good", "satisfactory", "bad"], "score", [1, 1, 0]),
         (["A", "B", "D"], "answer", [3, 2, 0]),
         ([-2, 0, 2], "score", [0, 2, 4]),
         (["1+", "3", "2-", "6"], "Note", [15, 8, 10, 0]),

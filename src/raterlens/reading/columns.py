@@ -12,7 +12,7 @@ import polars as pl
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import BESIDES, COLUMN_ROLES, ROW, ReadConfig
-from raterlens.reading.formats.table import Rows, Table, with_cells_filled, without_headers
+from raterlens.reading.formats.table import MELTED, Rows, Table, unmelted, with_cells_filled, without_headers
 from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.roles import (
     ColumnSample,
@@ -94,6 +94,8 @@ def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPla
     """The table, made long where raters have columns of their own, its roles, and the plan with what was found."""
     if not plan.config.as_written:
         opened = with_cells_filled(without_headers(opened))
+        if not {*MELTED} & {*plan.config.taken(*COLUMN_ROLES)}:
+            opened = unmelted(opened)
         plan = plan.add(one for one in opened.findings if one not in plan.findings)
     draft = _reshaped(opened, plan)
     config, notes = with_roles_from_file(draft.table.roles, draft.config)

@@ -313,6 +313,12 @@ _SINGLE = frozenset(("y", "n", "t", "f", "up", "down", "+", "mal", "si"))
 LADDERS = [line.split(", ") for line in _SECTIONS["ordered answers"].splitlines()]
 """Ordered answers, the lowest first."""
 
+GRADED = [
+    {word: level for level, part in enumerate(line.split(" < ")) for word in part.split(", ")}
+    for line in _SECTIONS["graded words"].splitlines()
+]
+"""Levels of words, scale by scale."""
+
 _GRADE = re.compile(r"([A-GU])\s*(\+{1,2}|-|−|–|\*)?")
 _LEVEL = re.compile(
     r"(level|band|grade|step|stage|stufe|niveau|nivel|livello|nível|a)\s*(\d{1,2})", re.IGNORECASE
@@ -339,20 +345,25 @@ def verdict(words: Collection[str]) -> dict[str, float] | None:
 
 
 def ladder(words: Collection[str]) -> dict[str, float] | None:
-    """Ordered answers by word, counted from 0 over those that occur or stand between them.
+    """Ordered answers by word, counted from 0 over those that occur or stand between them; words of praise and blame
+    by their level, if no two have the same.
 
     Examples
     --------
-    >>> ladder(["Good", "poor", "fair"])
-    {'poor': 0.0, 'fair': 1.0, 'Good': 2.0}
+    >>> ladder(["Good", "poor", "fair"]), ladder(["Very poor", "AVERAGE", "superb"])
+    ({'poor': 0.0, 'fair': 1.0, 'Good': 2.0}, {'Very poor': 0.0, 'AVERAGE': 1.0, 'superb': 2.0})
     """
     folded = {word.casefold(): word for word in words}
     fitting = [steps for steps in LADDERS if len(folded) >= 2 and set(folded) <= set(steps)]
-    if not fitting:
-        return None
-    steps = min(fitting, key=len)
-    places = sorted(steps.index(word) for word in folded)
-    return {folded[steps[place]]: float(place - places[0]) for place in places}
+    if fitting:
+        steps = min(fitting, key=len)
+        places = sorted(steps.index(word) for word in folded)
+        return {folded[steps[place]]: float(place - places[0]) for place in places}
+    for level in GRADED:
+        placed = sorted((level[word], word) for word in folded if word in level)
+        if len(placed) == len(folded) == len({place for place, _ in placed}) > 1:
+            return {folded[word]: float(step) for step, (_, word) in enumerate(placed)}
+    return None
 
 
 def letters(words: Collection[str]) -> dict[str, float] | None:
@@ -439,7 +450,7 @@ def levels(words: Collection[str]) -> dict[str, float] | None:
     return {word: number for word, (_, number) in parts.items()}
 
 
-_LEADING = re.compile(r"(\d{1,3})\s*[-–—:.)=(]\s*(?=[^\d\s])(.*)", re.DOTALL)
+_LEADING = re.compile(r"(\d{1,3})\s*[-–—:.)=(_]\s*(?=[^\d\s])(.*)", re.DOTALL)
 
 
 def leading_numbers(words: Collection[str], *, meanings: int = 1) -> dict[str, float] | None:
@@ -465,7 +476,7 @@ def leading_numbers(words: Collection[str], *, meanings: int = 1) -> dict[str, f
 
 @cache
 def _all_words() -> frozenset[str]:
-    return frozenset(VERDICTS) | {word for steps in LADDERS for word in steps}
+    return frozenset(VERDICTS) | {word for steps in (*LADDERS, *GRADED) for word in steps}
 
 
 def is_score_word(text: str) -> bool:

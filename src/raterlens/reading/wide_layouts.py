@@ -292,7 +292,9 @@ def score_columns(columns: Sequence[str], look: ColumnSample, *, raters: bool) -
         free.remove(counted_rows[0])
     found = Selection(free)
     alone = sum(not is_final(name) for name in free) == 1
-    found.leave_out([name for name in free if is_final(name) and not (alone and of_arbiter(name))], AGREED)
+    grid = _grid(free)
+    own = [name for name in free if of_arbiter(name) and (alone or (grid is not None and name in grid[1]))]
+    found.leave_out([name for name in free if is_final(name) and name not in own], AGREED)
     few = [
         name for name in found.names if look[name].distinct == 1 and 2 * look[name].filled < look.frame.height
     ]
@@ -518,6 +520,8 @@ def _raters_only(
 
 def _grid(scores: Sequence[str], *, two_headers: bool = False) -> tuple[str, Split, bool | None] | None:
     """The pattern by which names are a rater and an item each, the names that fit it, and whether it is certain."""
+    if len(scores) < 3:
+        return None
     start = _shared_start(scores)
     start = start if start.endswith((".", "/")) and not {"{", "}"} & set(start) else ""
     joints = _joints(scores)

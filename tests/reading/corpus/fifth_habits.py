@@ -234,7 +234,6 @@ FIFTH = [
             ],
         ),
         sorted((s, MARKERS[r], "all", score(n, r, top=2)) for n, (s, *two) in enumerate(DOUBLE) for r in two),
-        asks=True,
     ),
     Habit(
         "a teacher's mark beside the moderator's",

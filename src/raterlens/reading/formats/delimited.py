@@ -28,6 +28,7 @@ from raterlens.reading.formats.header_rows import (
     is_upper,
     joined,
     named,
+    pivot_names,
     separator_of,
     survey_names,
     trimmed,
@@ -343,6 +344,8 @@ def _header(text: Text, path: Path, separator: str) -> tuple[list[str], int]:
     top = [fields for _, fields in islice(_records(text, path.name, separator, strict=False), 3)]
     if (survey := survey_names(top)) is not None:
         return survey, 2
+    if len(top) > 1 and (pivot := pivot_names(top)) is not None:
+        return pivot
     # Gaps or names again: merged cells of a spreadsheet, with a second header row under them?
     if len({*header} - {""}) < len(header) and len(top) == 3 and is_upper(*top):
         return named(joined(top[0], top[1])), 1

@@ -91,6 +91,25 @@ def survey_names(rows: Sequence[Sequence[str]]) -> list[str] | None:
     ]
 
 
+def pivot_names(rows: Sequence[Sequence[str]]) -> tuple[list[str], int] | None:
+    """The names of a table that pandas pivoted, below whose header, of one row or two, a row names the columns at the
+    left and no other; and how many rows are below the first. None where it is none."""
+    for place in (1, 2):
+        index = [
+            place_ for place_, cell in enumerate(rows[place] if place < len(rows) else []) if cell.strip()
+        ]
+        if not index or index != list(range(len(index))) or 2 * len(index) > len(rows[0]):
+            continue
+        if any(len(row) != len(rows[0]) for row in rows[:place]):
+            continue
+        left = [rows[place][at].strip() for at in index]
+        over = zip(*(row[len(index) :] for row in rows[:place]), strict=True)
+        names = [JOINT.join(cell.strip() for cell in cells) for cells in over]
+        if len(set(names)) == len(names) and all(map(str.strip, names)):
+            return [*left, *names], place
+    return None
+
+
 def is_upper(upper: Cells, lower: Cells, below: Cells) -> bool:
     """Whether two rows are a header of two: the upper has gaps, as merged cells leave, or labels again, and the lower
     has a name in each of those places and no number,
@@ -232,6 +251,12 @@ def _below(text: Text, separator: str, width: int) -> tuple[int, list[str]]:
     remarks: list[str] = []
     end, cut = size, size
     last = lines[1:][-TOP:]
+    if (block := _other_block(last, separator, width)) and not any(b'"' in line for line in last):
+        end = cut = size - sum(map(len, last[block:]))
+        remarks = [line.decode("utf-8", errors="replace").strip() for line in last[block:] if line.strip()][
+            ::-1
+        ]
+        last = last[:block]
     for place in reversed(range(len(last))):
         line, before = last[place], last[place - 1] if place else b"x"
         words = line.decode("utf-8", errors="replace").strip()
@@ -251,6 +276,14 @@ def _below(text: Text, separator: str, width: int) -> tuple[int, list[str]]:
             break
         end -= len(line)
     return cut, remarks[::-1]
+
+
+def _other_block(lines: Sequence[bytes], separator: str, width: int) -> int:
+    """Where a second table begins: below the last blank line, if no row has as many fields; else 0."""
+    blank = max((place for place, line in enumerate(lines) if not line.strip()), default=0)
+    below = [line.decode("utf-8", errors="replace") for line in lines[blank + 1 :]]
+    other = [line for line in below if line.count(separator) + 1 != width]
+    return blank if blank and len(other) == len(below) > 1 else 0
 
 
 def _remark(text: str, *, lonely: bool) -> bool:

@@ -146,7 +146,7 @@ def table_of_records(records: list[dict[str, Any]], name: str) -> Table:
 
 def _plain_table(records: list[dict[str, Any]], path: Path) -> Table:
     """Records with what is nested in them spread out."""
-    rows = exploded(records)
+    rows = exploded([_first_named(record) for record in records])
     findings: tuple[Finding, ...] = ()
     if len(rows) != len(records):
         findings = (
@@ -161,6 +161,18 @@ def _plain_table(records: list[dict[str, Any]], path: Path) -> Table:
         roles = {"rater": RATER} | ({"score": fields[0].removesuffix("s")} if len(fields) == 1 else {})
     frame = _frame([dict(flattened(row)) for row in rows], path)
     return replace(table_of(path.name, frame), findings=findings, roles=roles)
+
+
+def _first_named(record: Record) -> Record:
+    """With the first of a list of texts for the rater, the others beside it: "judge": ["gpt-4", "single-v1"]."""
+    found: dict[str, Any] = {}
+    for name, value in record.items():
+        several = isinstance(value, list) and len(value) > 1 and all(isinstance(one, str) for one in value)
+        if several and tier(name, "rater") == 0 and not name.endswith("s"):
+            found |= {name: value[0], **{f"{name} {place}": one for place, one in enumerate(value[1:], 2)}}
+        else:
+            found[name] = value
+    return found
 
 
 def _exported(records: list[dict[str, Any]], name: str) -> Table | None:

@@ -146,6 +146,25 @@ def with_cells_filled(table: Table) -> Table:
     return replace(table, take=take, findings=(*table.findings, found))
 
 
+MELTED = ("variable", "value")
+"""Columns of a table that pandas or R melted: the names of its columns, and what stood in them."""
+
+
+def unmelted(table: Table) -> Table:
+    """The table that was melted: one column for each label of `variable`."""
+    if not set(MELTED) <= set(table.columns) or (rows := _rows_by_hand(table)) is None:
+        return table
+    frame = rows.frame
+    left = [name for name in table.columns if name not in MELTED and frame[name].n_unique() < frame.height]
+    if not left or frame.select(*left, MELTED[0]).is_duplicated().any() or frame[MELTED[0]].null_count():
+        return table
+    wide = frame.pivot(MELTED[0], index=left, values=MELTED[1])
+    found = Finding(
+        f"a melted table, with the names of {wide.width - len(left)} columns in 'variable'", "a column each"
+    )
+    return replace(table_of(table.name, wide), findings=(*table.findings, found))
+
+
 def suffix_of(path: Path, config: ReadConfig) -> str:
     """The format of a file: as the user says, else by its extension."""
     return f".{config.format.lower().removeprefix('.')}" if config.format else path.suffix.lower()

@@ -80,8 +80,10 @@ class Export:
         further = list(dict.fromkeys(str(key) for row in self.rows for key in row.more))
         further = [key for key in further if key not in Row._fields[:4]]
         columns += [series_of(key, [row.more.get(key) for row in self.rows]) for key in further]
-        if columns[2].n_unique() == 1:
-            del columns[2]
+        nobody = all(row.rater is None for row in self.rows)
+        columns = [
+            c for k, c in enumerate(columns) if (k != 1 or not nobody) and (k != 2 or c.n_unique() > 1)
+        ]
         findings = [Finding(self.tool, self.meaning)]
         if self.passed_over:
             findings.append(
@@ -94,7 +96,7 @@ class Export:
             lambda wanted: rows_of([frame[column] for column in wanted]),
             findings=tuple(findings),
             notes=self.notes,
-            settled=True,
+            settled=not nobody,
             roles={
                 **{role: role for role in Row._fields[:4] if role in frame.columns},
                 **self._known(further),
@@ -252,17 +254,13 @@ def doccano(records: Sequence[Record]) -> Export | None:
     person = next((name for name in ("username", "user", "annotator") if name in records[0]), None)
     if not listed:
         return None
-    if person is None:
-        raise InputError(
-            "a doccano export of one user: it does not say who labelled",
-            'export with one file per user, add the user to each record ("user": "ann"), and put the files together',
-        )
     rows = [
-        Row(str(record.get("id", place)), str(record[person]), "all", value)
+        Row(str(record.get("id", place)), None if person is None else str(record[person]), "all", value)
         for place, record in enumerate(records, 1)
         for value in record["label"][:1]
     ]
-    return Export("a doccano export", "documents are students, users raters", rows)
+    users = "users raters" if person else "and it does not say who labelled"
+    return Export("a doccano export", f"documents are students, {users}", rows)
 
 
 ANNOTATION_TOOLS = (label_studio, label_studio_min, argilla, prodigy, doccano)
@@ -326,13 +324,20 @@ def promptfoo(document: Any) -> Export | None:
         return None
     several = len({_provider(result.get("provider")) for result in results}) > 1
     prompts = len({result.get("promptIdx") for result in results}) > 1
+    components = [
+        one for result in results for one in (result["gradingResult"] or {}).get("componentResults") or []
+    ]
+    graded = any(one.get("score") not in (None, 0, 1) for one in components)
     rows: list[Row] = []
     for place, result in enumerate(results):
         parts = [f"test {result.get('testIdx', place)}"]
         parts += [_provider(result.get("provider"))] if several else []
         parts += [f"prompt {result.get('promptIdx')}"] if prompts else []
         more = {"provider": _provider(result.get("provider")), **_variables(result)}
-        rows += [Row(", ".join(parts), rater, "all", score, more) for rater, score in _asserted(result)]
+        rows += [
+            Row(", ".join(parts), rater, "all", score, more)
+            for rater, score in _asserted(result, graded=graded)
+        ]
     return Export("a promptfoo output", "answers are students, assertions raters", rows)
 
 
@@ -351,7 +356,7 @@ def _variables(result: Record) -> dict[str, Any]:
     return found
 
 
-def _asserted(result: Record) -> Iterator[tuple[str, int | None]]:
+def _asserted(result: Record, *, graded: bool) -> Iterator[tuple[str, Any]]:
     seen: Counter[str] = Counter()
     for component in (result.get("gradingResult") or {}).get("componentResults") or []:
         assertion = component.get("assertion") or {}
@@ -364,7 +369,15 @@ def _asserted(result: Record) -> Iterator[tuple[str, int | None]]:
         label = name if seen[name] == 1 else f"{name} ({seen[name]})"
         reason = str(component.get("reason") or "").casefold()
         unread = not component.get("pass") and any(reason.startswith(start) for start in _UNREAD)
-        yield label, None if unread or component.get("pass") is None else int(bool(component["pass"]))
+        passed = component.get("pass")
+        yield (
+            label,
+            None
+            if unread or passed is None
+            else component.get("score", passed)
+            if graded
+            else int(bool(passed)),
+        )
 
 
 def _provider(provider: Any) -> str:
