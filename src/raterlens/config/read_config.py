@@ -210,25 +210,42 @@ def _single_column(option: str, names: tuple[str, ...]) -> str | None:
     return "".join(names) or None
 
 
-def marker_patterns(markers: str) -> list[tuple[str, tuple[str, ...]]]:
+Groups = list[tuple[str, tuple[str, ...]]]
+"""Columns of raters, each with its columns of scores."""
+
+
+def marker_patterns(markers: str) -> list[Groups]:
     """Return the ways to split names of rater columns from those of score columns: names may contain a colon.
 
     Examples
     --------
     >>> marker_patterns("Marker {n}:Mark {n}"), marker_patterns("rater{n}:style{n},plot{n}")
-    ([('Marker {n}', ('Mark {n}',))], [('rater{n}', ('style{n}', 'plot{n}'))])
+    ([[('Marker {n}', ('Mark {n}',))]], [[('rater{n}', ('style{n}', 'plot{n}'))]])
+    >>> marker_patterns("Ann:Mark A;Bob:Mark B")
+    [[('Ann', ('Mark A',)), ('Bob', ('Mark B',))]]
     """
-    found = []
-    for place, letter in enumerate(markers):
-        rater, scores = markers[:place].strip(), markers[place + 1 :].strip()
-        if letter == ":" and all(part.count("{n}") == 1 for part in (rater, *scores.split(","))):
-            found.append((rater, tuple(part.strip() for part in scores.split(","))))
-    if not found:
+    several = markers.split(";")
+    ways: list[Groups] = [[]]
+    for text in several:
+        split = [
+            (text[:place].strip(), text[place + 1 :].strip())
+            for place, letter in enumerate(text)
+            if letter == ":"
+        ]
+        pairs = [(rater, tuple(part.strip() for part in scores.split(","))) for rater, scores in split]
+        if len(several) == 1:
+            pairs = [
+                (rater, scores)
+                for rater, scores in pairs
+                if all(one.count("{n}") == 1 for one in (rater, *scores))
+            ]
+        ways = [[*way, pair] for way in ways for pair in pairs if all((pair[0], *pair[1]))]
+    if not ways:
         raise OptionError(
             Message(Option("markers", markers), " does not pair rater columns with score columns"),
             Message("give, for example, ", Option("markers", "Marker {n}:Mark {n}")),
         )
-    return found
+    return ways
 
 
 def _check_pattern(pattern: str) -> None:

@@ -13,6 +13,7 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import BESIDES, COLUMN_ROLES, ROW, ReadConfig
 from raterlens.reading.formats.table import MELTED, Rows, Table, unmelted, with_cells_filled, without_headers
+from raterlens.reading.marker_pairs import find_pairs, given_pairs, pairs_to_long
 from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.roles import (
     ColumnSample,
@@ -38,14 +39,11 @@ from raterlens.reading.vocabulary import (
 from raterlens.reading.wide_layouts import (
     STUDENT,
     Spread,
-    find_pairs,
-    given_pairs,
     likely_pattern,
     name_columns,
     one_per_item,
     one_per_rater,
     one_per_student,
-    pairs_to_long,
     to_long,
 )
 
@@ -292,6 +290,15 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
         if not named["student"] and (spread := one_per_student(free, named["rater"], look)).wide is not None:
             return _one_row_per_rating(draft, look, spread)
         return _one_per_item(draft, free, named, look)
+    if not config.student and (spread := one_per_student(table.columns, (), look)).wide is not None:
+        (rater,) = (
+            option.value
+            for finding in spread.findings
+            for option in finding.options
+            if option.name == "rater"
+        )
+        found = found.without("student", "item", "score").doubt("student", ()).assign({"rater": rater})
+        return _one_row_per_rating(replace(draft, found=found), look, spread)
     scores = [name for name in free if look[name].scored and not is_other(name)]
     if (
         not named["item"]

@@ -274,6 +274,8 @@ def _without_twin(student: Sequence[str], look: ColumnSample, found: DetectedRol
     item = found.roles.get("item")
     if item is None or len(student) != 1 or tier(item, "item") == tier(student[0], "student") == 0:
         return found
+    if look[item].unique and look[item].filled >= FEWEST_NUMBERED and not look[student[0]].unique:
+        return found.without("item")
     if not _same_partition([*student, item], look.frame):
         return found
     if tier(item, "item") is not None and look[item].distinct < FEWEST_TWINS:
@@ -311,8 +313,12 @@ def _seen_again(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -
     """Where nobody would be rated twice, what several raters have in common: the number of an answer to a form is
     not the script that it is about."""
     student, rater = (found.roles.get(role) for role in ("student", "rater"))
-    if student is None or rater is None or tier(student, "student") == 0 or not look[student].unique:
+    if student is None or rater is None or tier(student, "student") == 0:
         return found
+    if not look[student].unique:
+        nested = is_function(look.frame, rater, student) and look[student].distinct < look[student].filled
+        other = by_crossing(free, look, found.without("student")) if nested else found
+        return other if "student" in other.roles else found
     shared = [
         name
         for name in free

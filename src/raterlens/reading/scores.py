@@ -602,9 +602,11 @@ def _german_grades(names: Collection[str], counts: Mapping[Any, int], config: Re
     values = sorted(value for value in counts if isinstance(value, int | float))
     if not values or not _named_as_grades(names) or values[0] < 1 or values[-1] > 6:
         return []
-    if not {*values} <= {*range(1, 7), *_THIRDS}:
+    halves = all(float(2 * value).is_integer() for value in values)
+    if not halves and not {*values} <= {*range(1, 7), *_THIRDS}:
         return []
-    grades = sorted({*range(1, 7)} if _whole_numbers(values) else {*range(1, 6), *_THIRDS[:6], *values})
+    steps = [grade / 2 for grade in range(2, 13)] if halves else [*range(1, 6), *_THIRDS[:6]]
+    grades = sorted({*range(1, 7)} if _whole_numbers(values) else {*steps, *values})
     worth = ",".join(f"{grade:g}={len(grades) - place}" for place, grade in enumerate(grades, 1))
     return [
         Finding(
@@ -636,7 +638,7 @@ def _signed_grades(
 
 
 def _named_as_grades(names: Collection[str]) -> bool:
-    return any(stems(name) & known("german grades") or name.strip() == "Note" for name in names)
+    return any(stems(name) & known("german grades") or re.search(r"\bNote\b", name) for name in names)
 
 
 def _float(text: str) -> float:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, takewhile
 
@@ -10,13 +10,12 @@ import polars as pl
 
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
-from raterlens.config import marker_patterns, pattern_fields
+from raterlens.config import pattern_fields
 from raterlens.reading.formats.header_rows import JOINT
 from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.read_plan import Finding
 from raterlens.reading.roles import ColumnSample, depends, is_function
 from raterlens.reading.vocabulary import (
-    has_rater_word,
     is_final,
     is_gold,
     is_identifier,
@@ -24,8 +23,10 @@ from raterlens.reading.vocabulary import (
     is_score_word,
     is_total,
     known,
+    last_part,
     like_item,
     like_rater,
+    mentions,
     names_of,
     of_arbiter,
     plain,
@@ -35,7 +36,6 @@ from raterlens.reading.vocabulary import (
 )
 
 STUDENT, RATER, ITEM, SCORE = "{student}", "{rater}", "{item}", "{score}"
-N = "{n}"
 MOST_WORDS = 30
 """More different words than this are remarks."""
 FEWEST_NUMBERED = 5
@@ -92,10 +92,10 @@ def to_long(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[
         f"{field[1:-1]}s {listed(dict.fromkeys(split[name][place] for name in scores), 5)}"
         for place, field in enumerate(fields)
     )
-    return _stacked(replace(table, notes=(*table.notes, note)), rows, labels, scores)
+    return stacked(replace(table, notes=(*table.notes, note)), rows, labels, scores)
 
 
-def _stacked(
+def stacked(
     table: Table, rows: Rows, labels: Mapping[str, Mapping[str, pl.Expr]], used: Sequence[str]
 ) -> Table:
     """The table without the columns that are used: of each column of scores its rows, with its labels, in the order of
@@ -162,70 +162,6 @@ def _has_scores(column: pl.Series) -> bool:
         return True
     words = texts.drop_nulls().unique()
     return len(words) <= MOST_WORDS and any(is_score_word(word) or _NUMBER.match(word) for word in words)
-
-
-@dataclass(frozen=True, slots=True)
-class MarkerPairs:
-    """Which columns of marks belong to which column of markers."""
-
-    rater: str
-    scores: tuple[str, ...]
-    """How the columns are called, with {n} for what tells markers apart."""
-    places: tuple[str, ...]
-    """Values of {n}."""
-    names: Mapping[str, str]
-    """The columns of the table, by their names in small letters."""
-
-    @property
-    def option(self) -> Option:
-        return Option("markers", f"{self.rater}:{','.join(self.scores)}")
-
-    @property
-    def columns(self) -> list[str]:
-        return [self.column(pattern, n) for n in self.places for pattern in (self.rater, *self.scores)]
-
-    def column(self, pattern: str, n: str) -> str:
-        """The column of a marker, whatever its capitals: "Primo valutatore" beside "Voto primo valutatore"."""
-        return self.names[pattern.replace(N, n).casefold()]
-
-
-def folded(columns: Sequence[str]) -> dict[str, str]:
-    """Columns by their names in small letters."""
-    return {name.casefold(): name for name in columns}
-
-
-def given_pairs(markers: str, columns: Sequence[str]) -> MarkerPairs:
-    """The pairs that the user names."""
-    for rater, scores in marker_patterns(markers):
-        start, _, end = rater.partition(N)
-        places = _between(start, end, columns)
-        names = folded(columns)
-        places = [n for n in places if all(pattern.replace(N, n).casefold() in names for pattern in scores)]
-        if places:
-            return MarkerPairs(rater, scores, tuple(places), names)
-    raise InputError(
-        Message("no columns fit ", Option("markers", markers)),
-        f"{name_columns(columns)}; write the names as they are, with {N} in place of what differs",
-    )
-
-
-def pairs_to_long(table: Table, pairs: MarkerPairs) -> Table:
-    """The table with one row per mark, its marker as the rater."""
-    several = len(pairs.scores) > 1
-    labels = {
-        pairs.column(pattern, n): {
-            RATER: pl.col(pairs.column(pairs.rater, n)).cast(pl.String),
-            **({ITEM: pl.lit(item_of(pattern))} if several else {}),
-        }
-        for n in pairs.places
-        for pattern in pairs.scores
-    }
-    return _stacked(table, table.take(table.columns), labels, pairs.columns)
-
-
-def item_of(pattern: str) -> str:
-    """The item of a column of marks, without the part that names the marker."""
-    return pattern.replace(N, "").strip(" _-:./()") or pattern
 
 
 def _joints(names: Sequence[str]) -> list[str]:
@@ -357,7 +293,7 @@ def _family(names: Sequence[str], of: Sequence[str]) -> list[str]:
     "J1", "Mark Ann"."""
     best, most = list[str](), (0, 0)
     for first, second in combinations(of, 2):
-        start, end = _alike(first, second), _alike(first[::-1], second[::-1])[::-1]
+        start, end = alike(first, second), alike(first[::-1], second[::-1])[::-1]
         numbered = re.compile(rf"{re.escape(start.rstrip('0123456789'))}(\d+|[A-Z]){re.escape(end)}")
         start, end = re.sub(r"[^\W_]*$", "", start), re.sub(r"^[^\W_]*", "", end)
         spoken = re.compile(rf"{re.escape(start)}.+{re.escape(end)}", re.DOTALL)
@@ -422,9 +358,20 @@ def one_per_item(columns: Sequence[str], owners: Sequence[Sequence[str]], look: 
 
 
 def one_per_student(columns: Sequence[str], raters: Sequence[str], look: ColumnSample) -> Spread:
-    """Where each rater has a row and nobody else is named: the names of score columns say who is rated."""
+    """Where each rater has a row and nobody else is named, or names of columns speak of works, and a column says who
+    answered: the names of score columns say who is rated."""
     chosen = score_columns(columns, look, raters=True)
     scores, findings = chosen.names, chosen.findings
+    if not raters:
+        spoken = [re.findall(r"[^\W\d_]+", name)[-2:] for name in scores]
+        works = [
+            name
+            for name, words in zip(scores, spoken, strict=True)
+            if any(plain(w) in _works() for w in words)
+        ]
+        senders = [name for name in columns if name not in scores and look[name].unique]
+        raters = [name for name in senders if _says_who_answered(name)][:1]
+        scores = scores if 2 * len(works) > len(scores) else []
     if (
         len(scores) < 3
         or len(raters) != 1
@@ -434,10 +381,27 @@ def one_per_student(columns: Sequence[str], raters: Sequence[str], look: ColumnS
         return Spread()
     start = _shared_start(scores)
     start = start if start.strip() and not {"{", "}"} & set(start) else ""
-    options = (Option("wide", f"{start}{STUDENT}"), Option("items", tuple(scores)))
+    options = (
+        Option("wide", f"{start}{STUDENT}"),
+        Option("items", tuple(scores)),
+        Option("rater", raters[0]),
+    )
     seen = f"a row per rater, and {len(scores)} columns of scores ({listed(scores, 4)})"
-    findings.append(Finding(seen, "read as one student each", options, certain=False))
+    done = f"read as one student each, and {shortened(raters[0])} as the rater"
+    findings.append(Finding(seen, done, options, certain=False))
     return Spread(tuple(scores), f"{start}{STUDENT}", findings)
+
+
+def _works() -> frozenset[str]:
+    return names_of("student") | known("works")
+
+
+def _says_who_answered(name: str) -> bool:
+    """Whether a column names or numbers those who filled in a form."""
+    part = last_part(name) or name
+    return bool({plain(part), *stems(part)} & known("form senders", "respondents", "people")) or (
+        is_identifier(name) and mentions(name, "student")
+    )
 
 
 def one_per_rater(columns: Sequence[str], look: ColumnSample, *, two_headers: bool) -> Spread:
@@ -606,94 +570,7 @@ def _sums_up(name: str, scores: Sequence[str], frame: pl.DataFrame) -> bool:
     )
 
 
-def find_pairs(columns: Sequence[str], look: ColumnSample) -> tuple[MarkerPairs, list[Finding]] | None:
-    """The pairs that names and contents show, and what is said about them."""
-    named = [name for name in columns if has_rater_word(name)]
-    spoken = len(named) > 1
-    if not spoken and not _numbered_alike(columns):
-        return None
-    kinds = ("labels", "numbers") if spoken else ("labels",)
-    people = [
-        name for name in (named if spoken else columns) if look[name].kind in kinds and not is_final(name)
-    ]
-    marks = [name for name in columns if look[name].scored and not is_other(name) and name not in people]
-    by_marker = [name for name in marks if not is_final(name) and not is_total(name)]
-    found = [
-        MarkerPairs(pattern, scores, places, folded(columns))
-        for pattern, places in _templates(people)
-        if (has_rater_word(pattern) or _same_people(pattern, places, look))
-        and (scores := _score_patterns(places, by_marker))
-    ]
-    if not found:
-        return None
-    pairs = max(found, key=lambda one: (len(one.places), len(one.scores)))
-    certain = has_rater_word(pairs.rater)
-    seen = f"{counted(len(pairs.places), 'marker column')}, each with marks of its own ({listed(pairs.columns, 6)})"
-    findings = [
-        Finding(seen, "each mark read with its marker as the rater", (pairs.option,), certain=certain)
-    ]
-    others = [name for name in marks if name not in pairs.columns and not is_identifier(name)]
-    if left := [name for name in others if tier(name, "student") is None]:
-        verb = "is" if len(left) == 1 else "are"
-        findings.append(Finding(f"{listed(left)} {verb} nobody's own mark (final or agreed)", "left out"))
-    return pairs, findings
-
-
-def _numbered_alike(columns: Sequence[str]) -> bool:
-    """Whether several kinds of columns come again and again: "Egzaminator 1, Punkty 1, Egzaminator 2, Punkty 2"."""
-    numbers: dict[str, set[str]] = {}
-    for name in columns:
-        if found := re.fullmatch(r"(.*\D)(\d+|[A-Z])", name):
-            numbers.setdefault(found[1], set()).add(found[2])
-    several = [frozenset(seen) for seen in numbers.values() if len(seen) > 1]
-    return len(several) > len(set(several))
-
-
-def _same_people(pattern: str, places: Sequence[str], look: ColumnSample) -> bool:
-    """Whether columns name the same few people."""
-    labels = [set(look.frame[pattern.replace(N, n)].drop_nulls()) for n in places]
-    few = all(2 * look[pattern.replace(N, n)].distinct <= look[pattern.replace(N, n)].filled for n in places)
-    return few and all(2 * len(labels[0] & other) >= len(labels[0]) > 1 for other in labels[1:])
-
-
-def _templates(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Names with {n} for the part that differs, and the parts."""
-    seen = set()
-    for first, second in combinations(names, 2):
-        start = _alike(first, second).rstrip("0123456789")
-        end = _alike(first[len(start) :][::-1], second[len(start) :][::-1])[::-1].lstrip("0123456789")
-        middle = first[len(start) : len(first) - len(end)]
-        if end[:1].isalpha() and middle[-1:].isalpha():  # Erstprüfer and Zweitprüfer share a t
-            end = next((end[k:] for k in range(len(end)) if plain(end[k:]) in names_of("rater")), end)
-        pattern = f"{start}{N}{end}"
-        if pattern in seen or not start + end or {"{", "}"} & set(start + end):
-            continue
-        seen.add(pattern)
-        fitting = _between(start, end, names)
-        if len(fitting) > 1:
-            yield pattern, tuple(fitting)
-
-
-def _between(start: str, end: str, names: Sequence[str]) -> list[str]:
-    """The parts between the two of names that begin and end so."""
-    fitting = [name for name in names if name.startswith(start) and name.endswith(end)]
-    return [name[len(start) : len(name) - len(end)] for name in fitting if len(name) > len(start) + len(end)]
-
-
-def _alike(first: str, second: str) -> str:
+def alike(first: str, second: str) -> str:
     """Common start of two names."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
     return "".join(letter for letter, _ in same)
-
-
-def _score_patterns(places: Sequence[str], marks: Sequence[str]) -> tuple[str, ...]:
-    """How the columns of marks are called of which every marker has one."""
-    first, small = places[0], folded(marks)
-    found: list[str] = []
-    for name in marks:
-        for same in re.finditer(re.escape(first), name, re.IGNORECASE):
-            pattern = f"{name[: same.start()]}{N}{name[same.end() :]}"
-            if all(pattern.replace(N, n).casefold() in small for n in places) and "," not in pattern:
-                found.append(pattern)
-                break
-    return tuple(dict.fromkeys(found))
