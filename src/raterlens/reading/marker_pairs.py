@@ -108,8 +108,8 @@ def find_pairs(columns: Sequence[str], look: ColumnSample) -> tuple[MarkerPairs,
         and (scores := _score_patterns(places, by_marker))
         and (pairs := _numbered_pairs(pattern, scores, places, columns)) is not None
     ]
-    if not found and spoken:
-        found = _side_by_side(people, by_marker, columns)
+    if spoken:
+        found += _side_by_side(people, by_marker, columns)
     if not found:
         return None
     pairs = max(found, key=lambda one: (len(one.groups), len(one.items)))

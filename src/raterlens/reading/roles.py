@@ -341,6 +341,8 @@ def _seen_again(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -
 def _by_name(role: str, free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
     for rank in (0, 1):
         fitting = [name for name in free if tier(name, role) == rank]
+        if rank == 1 and role == "student":  # one text for all
+            fitting = [name for name in fitting if look[name].distinct > 1 or look[name].filled < 2]
         if rank == 1 and role != "rater":
             unfit = ("text", "blank") if role == "item" else ("text",)
             fitting = [name for name in fitting if look[name].kind not in unfit]
@@ -557,7 +559,7 @@ def by_crossing(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -
         met, n_students, n_raters = (held.select(key).n_unique() for key in (keys[:2], student, rater))
         open_ = students is several and raters is several
         if (
-            student == rater
+            held.height < MOSTLY * look.frame.height
             or n_raters < 2
             or met < 2 * n_raters
             or n_students < (max(n_raters, 3) if open_ else 3)

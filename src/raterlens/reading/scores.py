@@ -288,6 +288,8 @@ def scale_of(
     amid = {float(key) for key in occurring if isinstance(key, float)} | {*filter(None, numbers.values())}
     if not config.edges() and config.cut is None and (signed := _signed_grades(words, amid, names, config)):
         return ScoreCoding(worth, by_number), [*findings, signed]
+    if (rare := _rare_words(words, occurring)) is not None and config.map is None:
+        return ScoreCoding(worth | dict.fromkeys(words), by_number, cut=config.cut), [*findings, rare]
     meant, found = _worded(words, names, amid, len(columns))
     findings += found
     worth |= numbers | meant
@@ -316,6 +318,22 @@ def _said_missing(tally: Tally, texts: Collection[str]) -> list[Finding]:
     shown = ", ".join(f"{shortened(word)} ({tally[word]:,})" for word in words[:5])
     more = f" and {len(words) - 5} more" if len(words) > 5 else ""
     return [Finding(f"{shown}{more} among the scores", "taken for missing")]
+
+
+RARE = 0.1
+"""Share of scores up to which words that nobody knows are taken for missing ones among numbers."""
+
+
+def _rare_words(words: Collection[str], tally: Tally) -> Finding | None:
+    """Words among numbers, each without a digit and all of them rare: probably codes for a missing score."""
+    times = sum(tally[word] for word in words)
+    if not words or len(words) > FEW_WORDS or times > RARE * sum(tally.values()) or verdict(words):
+        return None
+    if any(re.search(r"[\d★+]", word) or len(word) > FEW_WORDS for word in words):
+        return None
+    option = Option("map", ",".join(f"{word}=" for word in sorted(words)))
+    seen = f"{listed(sorted(words), 5)} among numbers, {counted(times, 'time')}"
+    return Finding(seen, "taken for missing", (option,), certain=False)
 
 
 def _whole(column: pl.Series, config: ReadConfig) -> bool:

@@ -280,7 +280,7 @@ def is_missing(text: str) -> bool:
     >>> [is_missing(text) for text in ("", "ABS", "PARSE_ERROR", "Error: timeout", "entschuldigt", "fail", "weak")]
     [True, True, True, True, True, False, False]
     """
-    folded = text.strip().casefold()
+    folded = text.strip().casefold().replace("i\u0307", "i")  # of a Turkish capital
     return folded in MISSING or (len(folded) < 200 and _FAULT.fullmatch(folded) is not None)
 
 

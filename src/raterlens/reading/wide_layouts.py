@@ -219,7 +219,7 @@ def score_columns(columns: Sequence[str], look: ColumnSample, *, raters: bool) -
     free = [
         name
         for name in free
-        if not (stems(name) & known("draws") or (is_identifier(name) and look[name].unique))
+        if not (stems(name) & known("draws") or _NUMBERS.search(plain(name)) or is_unique_id(name, look))
     ]
     free = _under_one_heading(free)
     free += [name for name in _as_judges(columns, free, look) if name not in free]
@@ -253,6 +253,13 @@ def score_columns(columns: Sequence[str], look: ColumnSample, *, raters: bool) -
     return found
 
 
+_NUMBERS = re.compile(r"(^|_)(id|ids|uid|idx|index)$")
+
+
+def is_unique_id(name: str, look: ColumnSample) -> bool:
+    return is_identifier(name) and look[name].unique
+
+
 def _leave_out_other_scales(found: Selection, look: ColumnSample, *, raters: bool) -> None:
     """Leave out columns of words among numbers, or the other way round, and finer numbers among others; where each
     rater has a column, also those of another range, or called otherwise than most: for a person to confirm, unless
@@ -280,9 +287,9 @@ def _leave_out_other_scales(found: Selection, look: ColumnSample, *, raters: boo
         return
     apart = [name for name in names if name not in panel]
     others = [name for name in apart if not like(name, panel)]
-    if family and 2 * len(family) > len(names):
-        others += [name for name in apart if name not in others and not like_rater(name)]
-    elif not family and 2 * len(panel) <= len(names):
+    if family:
+        others += [name for name in apart if name not in others and stems(name) & known("ranks")]
+    elif 2 * len(panel) <= len(names):
         return
     found.certain = not others or (len(family) > 1 and not any(like(name, panel) for name in others))
     found.leave_out(others, APART)
@@ -413,11 +420,11 @@ def one_per_rater(columns: Sequence[str], look: ColumnSample, *, two_headers: bo
         scores = [name for name in columns if name in spoken or (name in scores and like_rater(name))]
     if len(scores) < 2:
         return Spread()
-    grid = _grid(scores, two_headers=two_headers)
+    grid = _grid(scores, look, two_headers=two_headers)
     if grid is not None and (others := _of_nobody(grid[0], grid[1])):
         findings.append(Finding(listed(others), f"left out ({AGREED})"))
         scores = [name for name in scores if name not in others]
-        grid = _grid(scores, two_headers=two_headers)
+        grid = _grid(scores, look, two_headers=two_headers)
     if all(map(like_rater, scores)) or grid is None:
         return _raters_only(scores, look, findings, certain=chosen.certain)
     pattern, split, turned = grid
@@ -482,13 +489,29 @@ def _raters_only(
     return Spread(tuple(scores), pattern, findings)
 
 
-def _grid(scores: Sequence[str], *, two_headers: bool = False) -> tuple[str, Split, bool | None] | None:
+def _sides_by_content(split: Split, look: ColumnSample) -> bool | None:
+    """Whether the first labels are raters', by gaps: what a rater did not see has no score on any item."""
+    gaps = {name: tuple(look.frame[name].is_null().arg_true()) for name in split}
+
+    def theirs(place: int) -> bool:
+        own: dict[str, set[tuple[int, ...]]] = {}
+        for name, labels in split.items():
+            own.setdefault(labels[place], set()).add(gaps[name])
+        return all(len(seen) == 1 for seen in own.values())
+
+    first, second = theirs(0), theirs(1)
+    return None if first == second else first
+
+
+def _grid(
+    scores: Sequence[str], look: ColumnSample | None = None, *, two_headers: bool = False
+) -> tuple[str, Split, bool | None] | None:
     """The pattern by which names are a rater and an item each, the names that fit it, and whether it is certain."""
     if len(scores) < 3:
         return None
     start = _shared_start(scores)
-    start = start if start.endswith((".", "/")) and not {"{", "}"} & set(start) else ""
-    joints = _joints(scores)
+    start = start if not {"{", "}"} & set(start) else ""
+    joints = _joints([name[len(start) :] for name in scores])
     patterns = [f"{{rater}}{JOINT}{{item}}"] if two_headers else []
     patterns += [f"{start}{{rater}}{joint}{{item}}" for joint in joints if start]
     patterns += [frame.format("{rater}", "{item}") for frame in _FRAMES]
@@ -499,6 +522,8 @@ def _grid(scores: Sequence[str], *, two_headers: bool = False) -> tuple[str, Spl
             continue
         first, second = ({labels[place] for labels in split.values()} for place in (0, 1))
         forward = sides(first, second)
+        if forward is None and look is not None:
+            forward = _sides_by_content(split, look)
         return (pattern if forward is not False else swapped_pattern(pattern)), split, forward
     return None
 

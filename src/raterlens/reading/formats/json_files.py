@@ -409,7 +409,10 @@ def _list_of_judgements(records: Sequence[Record]) -> str | None:
 def _one_each(record: Record, field: str) -> Iterator[dict[str, Any]]:
     outer = {name: value for name, value in record.items() if name != field}
     for one in record.get(field) or []:
-        inner = {(f"{field}.{key}" if key in outer else key): value for key, value in one.items()}
+        inner = {
+            (field.removesuffix("s") if key == "name" else f"{field}.{key}" if key in outer else key): value
+            for key, value in one.items()
+        }
         yield outer | inner
 
 
@@ -448,10 +451,11 @@ def _score_lists(records: Sequence[Record], path: Path) -> list[str]:
     fields = [
         name
         for name in names
-        if all(_is_score_list(name, one.get(name)) for one in records)
+        if all(isinstance(one.get(name), list) and len(one[name]) > 1 for one in records)
+        and not any(isinstance(value, list | Mapping) for one in some for value in one[name])
         and profile(pl.Series([str(value) for one in some for value in one[name]])).scored
     ]
-    if not fields:
+    if not any(_is_score_list(name, some[0][name]) for name in fields):
         return []
     for name in single:
         values = [str(one[name]) for one in some if one.get(name) is not None]

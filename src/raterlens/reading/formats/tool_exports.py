@@ -610,7 +610,7 @@ def phoenix(records: Sequence[Record]) -> Export | None:
     rows = [
         Row(
             str(record[str(_span(record))]),
-            str(record.get("identifier") or record.get("annotator") or record["annotator_kind"]),
+            str(next(record[name] for name in _ANNOTATORS if record.get(name))),
             str(record["annotation_name"]),
             next((record[key] for key in _VERDICTS if record.get(key) is not None), None),
             {
@@ -652,6 +652,7 @@ def _measured(event: Record) -> Iterator[tuple[str, Any]]:
         yield from ((name, one) for name, one in data.items() if isinstance(one, bool | int | float))
 
 
+_ANNOTATORS = ("identifier", "annotator", "user_id", "annotator_kind")
 _VERDICTS = ("result.score", "score", "result.label", "label")
 
 
