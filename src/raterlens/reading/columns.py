@@ -18,7 +18,6 @@ from raterlens.reading.read_plan import Finding, ReadPlan
 from raterlens.reading.roles import (
     ColumnSample,
     DetectedRoles,
-    all_labels,
     by_crossing,
     depends,
     detect_roles,
@@ -31,6 +30,7 @@ from raterlens.reading.vocabulary import (
     is_total,
     known,
     like_rater,
+    nearly_all,
     plain,
     said,
     stems,
@@ -418,7 +418,7 @@ def rater_by_content(columns: Sequence[str], found: DetectedRoles, look: ColumnS
     labels = [name for name in labels if 1 < look[name].distinct <= FEW * look[name].filled]
     labels = [name for name in labels if student is None or not depends(look.frame, name, [student])]
     labels = [name for name in labels if not stems(name) & known("occasions", "draws")]
-    people = [name for name in labels if all_labels(like_rater, look.frame[name])]
+    people = [name for name in labels if nearly_all(like_rater, look.frame[name])]
     candidates = people or ([guessed["rater"]] if "rater" in guessed else labels)
     if not candidates:
         return found

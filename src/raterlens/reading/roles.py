@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -28,6 +28,7 @@ from raterlens.reading.vocabulary import (
     like_rater,
     mentions,
     missing_among,
+    nearly_all,
     plain,
     stems,
     tier,
@@ -546,7 +547,7 @@ def by_crossing(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -
     ]
     several = [name for name in several if 1 < look[name].distinct < look[name].filled][:MOST_CANDIDATES]
     own = [found.roles[role] for role in ("item", "score") if role in found.roles]
-    several = [name for name in several if name not in own and not all_labels(like_item, look.frame[name])]
+    several = [name for name in several if name not in own and not nearly_all(like_item, look.frame[name])]
     students, raters = (
         [found.roles[role]] if role in found.roles else several for role in ("student", "rater")
     )
@@ -568,7 +569,7 @@ def by_crossing(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -
         quality = (
             held.n_unique() >= ALONE * held.height,
             round(met / n_students, 1),
-            all_labels(like_rater, look.frame[rater]),
+            nearly_all(like_rater, look.frame[rater]),
         )
         by_number = [name for name in keys[:2] if look[name].scored and name in several]
         if by_number and not (
@@ -583,12 +584,6 @@ def by_crossing(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -
 
 MOST_CANDIDATES, FEWEST_NUMBERED = 12, 20
 """Columns that are compared, and rows in which small numbers may be labels."""
-
-
-def all_labels(kind: Callable[[str], bool], column: pl.Series) -> bool:
-    """Whether nearly all labels of a column are of a kind."""
-    labels = column.drop_nulls().unique().cast(pl.String).to_list()
-    return bool(labels) and sum(map(kind, labels)) > 0.8 * len(labels)
 
 
 def tell_repeats_apart(

@@ -2,7 +2,6 @@
 
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -36,6 +35,7 @@ from raterlens.reading.vocabulary import (
     stars,
     stems,
     verdict,
+    written_numbers,
 )
 
 HIGHEST = 50
@@ -182,10 +182,6 @@ STRAY = 0.02
 FEWEST_RANKS = 5
 """Fewer numbers than this, each given once, are no ranks yet."""
 
-_COMMA = re.compile(r"[+-]?\d+,\d+")
-_HALF = re.compile(r"(\d*)\s*([¼½¾])")
-_PERCENT = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
-_OUT_OF = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:/|out of|von|sur|de|su|van)\s*(\d+)", re.IGNORECASE)
 _PLAIN = {"true", "false", "pass", "passed", "fail", "failed", "yes", "no", "correct", "incorrect"}
 """Verdicts that need no word about them."""
 _CODES_FOR_MISSING = {-9.0, -99.0, -999.0, -1.0, 88.0, 99.0, 999.0, 9999.0, -88.0}
@@ -281,7 +277,7 @@ def scale_of(
     missing = missing_among(texts) - set(worth)
     findings: list[Finding] = _said_missing(occurring, missing)
     texts -= missing
-    written, found = _written_numbers(texts - set(worth))
+    written, found = written_numbers(texts - set(worth))
     numbers = {text: by_number.get(value, value) for text, value in written.items()}
     findings += found
     words = texts - set(worth) - set(numbers)
@@ -376,33 +372,6 @@ def given_worth(
         except ValueError:
             continue
     return words, numbers
-
-
-def _written_numbers(texts: Collection[str]) -> tuple[dict[str, float], list[Finding]]:
-    """Numbers in other ways of writing: 2,5 and 75 % and 4/5 and 3½ and ３."""
-    found = {text: float(text) for text in texts if not text.isascii() and text.isdecimal()}
-    halves = {text: match for text in texts if (match := _HALF.fullmatch(text))}
-    found |= {text: float(match[1] or 0) + unicodedata.numeric(match[2]) for text, match in halves.items()}
-    notes: list[Finding] = []
-    commas = sorted(text for text in texts if _COMMA.fullmatch(text))
-    if commas:
-        found |= {text: _float(text) for text in commas}
-        notes.append(
-            Finding(
-                f"decimal commas in {counted(len(commas), 'score')}",
-                f"{commas[0]!r} read as {_float(commas[0]):g}",
-            )
-        )
-    found |= {text: _float(match[1]) for text in texts if (match := _PERCENT.fullmatch(text))}
-    parts = {text: match for text in texts if (match := _OUT_OF.fullmatch(text))}
-    whole = {match[2] for match in parts.values()}
-    if len(whole) == 1:
-        found |= {text: _float(match[1]) for text, match in parts.items()}
-        first = min(parts)
-        notes.append(
-            Finding(f"scores out of {next(iter(whole))}", f"{first!r} read as {_float(parts[first][1]):g}")
-        )
-    return found, notes
 
 
 def _worded(
@@ -657,10 +626,6 @@ def _signed_grades(
 
 def _named_as_grades(names: Collection[str]) -> bool:
     return any(stems(name) & known("german grades") or re.search(r"\bNote\b", name) for name in names)
-
-
-def _float(text: str) -> float:
-    return float(text.replace(",", "."))
 
 
 BANDS = 5

@@ -6,6 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from raterlens.base.text import counted
+from raterlens.reading.read_plan import Finding
+
 
 def _listed(text: str) -> tuple[str, ...]:
     """Words between commas."""
@@ -267,6 +270,12 @@ def _mostly(kind: Callable[[str], bool], labels: Sequence[str]) -> bool:
     return 2 * sum(map(kind, labels)) > len(labels)
 
 
+def nearly_all(kind: Callable[[str], bool], labels: Iterable[object]) -> bool:
+    """Whether nearly all different labels are of a kind."""
+    different = {str(label) for label in labels if label is not None}
+    return bool(different) and sum(map(kind, different)) > 0.8 * len(different)
+
+
 _BLANKS = frozenset(("", "na", "nan", "null", "none", ".", "-", "–", "—", "?", "#n/a", "nd", "<na>"))
 _FAULT = re.compile(r"\W*(\w+[ _-]?){0,2}(error|exception)\b.*", re.IGNORECASE | re.DOTALL)
 MISSING = _BLANKS | said("absent")
@@ -491,3 +500,40 @@ def is_score_word(text: str) -> bool:
         or stars([word]) is not None
         or (_LEADING.fullmatch(word) is not None and len(word) < 60)
     )
+
+
+_COMMA = re.compile(r"[+-]?\d+,\d+")
+_HALF = re.compile(r"(\d*)\s*([¼½¾])")
+_PERCENT = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
+_OUT_OF = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:/|out of|von|sur|de|su|van)\s*(\d+)", re.IGNORECASE)
+
+
+def written_numbers(texts: Collection[str]) -> tuple[dict[str, float], list[Finding]]:
+    """Numbers in other ways of writing: 2,5 and 75 % and 4/5 and 3½ and ３."""
+    found = {text: float(text) for text in texts if not text.isascii() and text.isdecimal()}
+    halves = {text: match for text in texts if (match := _HALF.fullmatch(text))}
+    found |= {text: float(match[1] or 0) + unicodedata.numeric(match[2]) for text, match in halves.items()}
+    notes: list[Finding] = []
+    commas = sorted(text for text in texts if _COMMA.fullmatch(text))
+    if commas:
+        found |= {text: _float(text) for text in commas}
+        notes.append(
+            Finding(
+                f"decimal commas in {counted(len(commas), 'score')}",
+                f"{commas[0]!r} read as {_float(commas[0]):g}",
+            )
+        )
+    found |= {text: _float(match[1]) for text in texts if (match := _PERCENT.fullmatch(text))}
+    parts = {text: match for text in texts if (match := _OUT_OF.fullmatch(text))}
+    whole = {match[2] for match in parts.values()}
+    if len(whole) == 1:
+        found |= {text: _float(match[1]) for text, match in parts.items()}
+        first = min(parts)
+        notes.append(
+            Finding(f"scores out of {next(iter(whole))}", f"{first!r} read as {_float(parts[first][1]):g}")
+        )
+    return found, notes
+
+
+def _float(text: str) -> float:
+    return float(text.replace(",", "."))
