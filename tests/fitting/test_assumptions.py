@@ -203,11 +203,11 @@ def test_item_slopes_are_advised_alone_for_pass_or_fail_only(monkeypatch):
     assert shared.warnings == ()
     assert (
         outcome(shared, "item slopes")["words"]
-        == "Not tested: item slopes. Partial credit would look like it."
+        == "Not tested: item slopes, because partial credit would look like it."
     )
     assert (
         outcome(shared, "ability shape")["words"]
-        == "Not tested: ability shape. Item slopes would look like it."
+        == "Not tested: ability shape, because item slopes would look like it."
     )
     monkeypatch.setattr(assumptions, "ADAPTED_RATINGS", 100)
     (said,) = rl.fit(ordered, scale="partial credit", standard_errors=False).warnings

@@ -215,7 +215,7 @@ def test_the_command_allows_for_clear_halo_unless_told_otherwise(drawn, tmp_path
         assert json.loads(capsys.readouterr().out)["config"]["halo"] == kind
     assert main(["fit", "ratings.csv"]) == DONE
     shown = " ".join(capsys.readouterr().out.split())
-    assert "correlated beyond ability (halo, p < 0.001). The model has it." in shown
+    assert "correlated beyond ability (halo, p < 0.001). The model allows for it." in shown
 
 
 def test_profiles_are_of_fits_without_halo(drawn, fit):

@@ -13,7 +13,7 @@ from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_background
 from raterlens.diagnostics.agreement import agreement, rater_pairs
-from raterlens.diagnostics.categories import category_shares, category_statistics, uses_of_scale
+from raterlens.diagnostics.categories import category_shares, category_statistics
 from raterlens.diagnostics.drift import Periods, change
 from raterlens.diagnostics.fit_statistics import (
     Fair,
@@ -37,6 +37,7 @@ from raterlens.inference.expected_scores import FairResults, fair_results
 from raterlens.inference.result import Result
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.halo import HALO, IMPRESSION
+from raterlens.models.terms.rater_thresholds import uses_of_scale
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 from raterlens.ratings.groupings import GroupColumns, groups_of, periods_of, time_of
 

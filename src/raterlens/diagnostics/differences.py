@@ -198,7 +198,7 @@ def sharpness_test(
 def _comparable(fit: "Fit", ratings: "Ratings") -> bool:
     """Whether gmf and tfm can be compared by their likelihoods."""
     # A shared dimension comes with a ridge, and likelihoods are then not at their largest.
-    ridged = fit.calibration is not None and "bias" in fit.calibration.effects
+    ridged = fit.calibration is not None and fit.calibration.second_ability
     plain = fit.method == "mml" and fit.model in ("gmf", "tfm") and not ridged
     return plain and ratings.n_ratings == fit.n_ratings
 

@@ -20,7 +20,6 @@ import polars as pl
 
 from raterlens.base.arrays import NORMAL_95, Array, limit_blas_threads
 from raterlens.base.threads import in_background
-from raterlens.diagnostics.categories import uses_of_scale
 from raterlens.diagnostics.consequences import Consequences, consequences
 from raterlens.diagnostics.diagnosis import Diagnosis, diagnose
 from raterlens.diagnostics.differences import Differences, differences
@@ -31,6 +30,7 @@ from raterlens.diagnostics.what_if import Levers, levers
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.expected_scores import fair_results, marks_less
 from raterlens.inference.result import Result
+from raterlens.models.terms.rater_thresholds import uses_of_scale
 from raterlens.ratings.design import connected_groups, in_small_group
 
 if TYPE_CHECKING:

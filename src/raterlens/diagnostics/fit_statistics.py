@@ -231,7 +231,7 @@ def fair_raters(calibration: Calibration, raters: pl.DataFrame) -> Fair:
 def fair_items(calibration: Calibration, items: pl.DataFrame) -> Fair:
     """The mean score that the average rater would give an average student on each item, as the file counts. `items` has
     `item` and `delta_se`."""
-    mean = np.array([calibration.effects.get("population", (0.0, 1.0))[0]], np.float64)
+    mean = np.array([calibration.population[0]])
     place = places_of(items["item"], calibration.labels["item"], "items")
     rows = calibration.average().rows(np.zeros(len(place), np.int64), place.astype(np.int64))
 

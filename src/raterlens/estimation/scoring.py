@@ -14,14 +14,12 @@ from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Moments, Nodes, first_nodes, nested, nodes_for
 from raterlens.likelihood.priors import Pseudo
-from raterlens.models.build import build
+from raterlens.models.build import KINDS, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.registry import MODELS
 from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.draws import DRAW
-from raterlens.models.terms.halo import PIECE
-from raterlens.models.terms.shape import POPULATION
 from raterlens.ratings.coded import Codes, Ratings, level_table
 from raterlens.ratings.groupings import counted_once, with_sets_of_raters
 
@@ -80,16 +78,9 @@ def place(calibration: Calibration, ratings: Ratings, *, as_fitted: bool = False
     coded = counted_once(every) if calibration.repeats == "draws" else every
     if calibration.group_means == "raters":
         coded = with_sets_of_raters(coded)
-    if PIECE in calibration.effects and coded.piece is None:
-        raise InputError(
-            "the fit tells pieces of work apart, and these ratings name none",
-            Message("read them with ", Option("piece")),
-        )
-    if calibration.group_means != "none" and coded.group is None:
-        raise InputError(
-            "the fit has a mean ability for each group of students, and these ratings name no groups",
-            Message("read them with ", Option("group")),
-        )
+    for kind in KINDS:
+        if kind.name in calibration.effects:
+            kind.check_new(coded)
     slope = None if coded.known is None else calibration.known_slope
     options = calibration.options(draws=_drawing(calibration, coded), known_slope=slope)
     if as_fitted:
@@ -108,7 +99,7 @@ def _drawing(calibration: Calibration, ratings: Ratings) -> Mask | None:
 def score(calibration: Calibration, ratings: Ratings) -> pl.DataFrame:
     """Students' abilities, posterior means given the fit's population of students, with standard deviations."""
     moments = place(calibration, ratings).abilities()
-    mean, sd = calibration.effects.get(POPULATION, (0.0, 1.0))
+    mean, sd = calibration.population
     estimates = {"theta": mean + sd * moments.mean, "theta_se": sd * moments.sd}
     return level_table(ratings, ratings.students, "student", estimates)
 

@@ -70,18 +70,19 @@ class Outcome:
     def of(one: Candidate, statistic: float, p: float, *, taken: bool = False) -> "Outcome":
         seen = one.seen.format(p=p_words(p))
         if taken:
-            words = f"{seen}. The model has it."
+            words = f"{seen}. The model allows for it."
         elif p < CLEAR:
             words = f"{seen}. {one.missed}."
         else:
-            words = f"No clear sign ({p_words(p)}) that {one.seen.partition(' (')[0].lower()}."
+            sign = f"No clear sign ({p_words(p)})"
+            if p < PROMISING:
+                sign = f"Some sign ({p_words(p)}, not beyond doubt)"
+            words = f"{sign} that {one.seen.partition(' (')[0].lower()}."
         return Outcome(one.name, statistic, p, taken, words)
 
     @staticmethod
     def hidden(one: Candidate, by: list[str]) -> "Outcome":
-        return Outcome.untested(
-            one.name, f"Not tested: {one.name}. {_and(by).capitalize()} would look like it."
-        )
+        return Outcome.untested(one.name, f"Not tested: {one.name}, because {_and(by)} would look like it.")
 
     @staticmethod
     def untested(name: str, words: str, *, taken: bool = False) -> "Outcome":

@@ -8,7 +8,6 @@ import polars as pl
 
 from raterlens.base.arrays import Array, Mask, averaged
 from raterlens.base.errors import OptionError
-from raterlens.base.text import Message, Option
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
 from raterlens.config.limits import SPREAD_RATERS, SPREAD_RATINGS
@@ -50,22 +49,21 @@ from raterlens.inference.spreads import (
     over_drawn,
     with_marginal,
 )
-from raterlens.inference.tables import tabulate
+from raterlens.inference.tables import Estimates, tabulate
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPrior
 from raterlens.models.anchors import anchor, anchors_from, held_highest, hold
-from raterlens.models.build import COVARYING, build, model_options
+from raterlens.models.build import COVARYING, KINDS, build, model_options
 from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import Covariates, read_covariates
 from raterlens.models.facets import FacetsModel, redundancy
 from raterlens.models.requested import Options
-from raterlens.models.terms.halo import ONCE
-from raterlens.models.terms.shared_bias import trusted_raters, untested_bias
+from raterlens.models.terms.shared_bias import trusted_raters
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import check_design, connected_groups, in_small_group
-from raterlens.ratings.groupings import counted_once, inconsistent_raters
+from raterlens.ratings.groupings import counted_once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,7 +238,8 @@ class FacetsTask:
         if self.config.method == "mml":
             errors = ability_errors(estimate, self.coded, covariance, reach)
         raters = measured(calibration, self.yardstick, estimate.moments.mean, errors).raters()
-        tables = tabulate(self.ratings, estimate, raters, errors, covariance, calibration, self.covariates)
+        shown = Estimates(self.ratings, estimate, covariance, calibration.values, calibration.unit)
+        tables = tabulate(shown, raters, errors, self.covariates)
         if estimate.shared is not None:
             tables["shared"] = estimate.shared.table()
         draws = draw_table(self.ratings, estimate, covariance, self.options.link, tables["raters"])
@@ -258,7 +257,7 @@ class FacetsTask:
             n_parameters=self.n_parameters(estimate),
             optimiser=estimate.record,
             warnings=(
-                *self._warnings(estimate, covariance, tables["raters"]),
+                *self._warnings(shown, tables["raters"]),
                 *beyond_the_rest(calibration, self.yardstick),
             ),
             tables=tables,
@@ -272,35 +271,16 @@ class FacetsTask:
         free = ~estimate.held & ~estimate.model.of_drawn
         return int(free.sum()) - len(redundant) + len(estimate.spreads)
 
-    def _warnings(
-        self, estimate: FacetsEstimate, covariance: Covariance | None, raters: pl.DataFrame
-    ) -> list[str]:
-        warnings = [
-            *check_design(self.ratings),
-            *facets_warnings(self.coded, estimate, covariance, raters),
-        ]
-        if self.ratings.piece is not None and not self.options.pieces:
-            warnings.append(ONCE)
-        if self.options.draws is None and inconsistent_raters(self.coded).any():
-            warnings.append(
-                Message(
-                    "repeated answers of a rater to the same question count as independent ratings: ",
-                    Option("method", self.config.method),
-                    " and ",
-                    Option("link", self.options.link.name),
-                    " know no draws, so intervals are too narrow. Use ",
-                    Option("method", "mml"),
-                    " with another link than log",
-                )
-            )
+    def _warnings(self, shown: Estimates, raters: pl.DataFrame) -> list[str]:
+        estimate, covariance = shown.found, shown.covariance
+        warnings = [*check_design(self.ratings), *facets_warnings(self.coded, shown, raters)]
+        warnings += [said for kind in KINDS for said in kind.cautions(self.ratings, self.config)]
         anchors = self.config.anchors
         between = self.scores[-1] - self.scores[0] >= len(self.scores)
         if between and (anchors is None or anchors.earlier is None):
             warnings.append(renumbered(self.scores))
         if estimate.shared is not None and estimate.shared.found:
             warnings.append(estimate.shared.words())
-        if (caution := untested_bias(self.ratings, self.config)) is not None:
-            warnings.append(caution)
         if self.config.standard_errors and covariance is None:
             warnings.append(
                 f"no standard errors: {estimate.model.blocks.size:,} parameters are more than the "

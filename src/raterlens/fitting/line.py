@@ -21,7 +21,6 @@ from raterlens.kernels.library import missed
 from raterlens.models.anchors import anchors_from
 from raterlens.models.covariates import covariate_columns
 from raterlens.models.registry import COMMON, MODELS
-from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import with_sets_of_raters
 from raterlens.ratings.packed import StoredRatings
@@ -54,7 +53,7 @@ def _anchors_of(fit: Result) -> Anchors:
             option="anchors",
         )
     sigma = None if fit.yardstick.reference == PERFECT else fit.sigma
-    population, shape = fit.yardstick.population, fit.calibration.effects.get(SHAPE)
+    population, shape = fit.yardstick.population, fit.calibration.shape
     if population == STANDARD and shape is not None:
         population = Histogram.smooth(*shape.tolist()).text
     elif population == STANDARD and fit.calibration.piece_variance:

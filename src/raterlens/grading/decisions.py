@@ -23,7 +23,6 @@ from raterlens.grading.marking import consistency_of_sets, repeat_chances
 from raterlens.inference.expected_scores import FairResults, results_at
 from raterlens.likelihood.nodes import Moments
 from raterlens.models.calibration import Calibration
-from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ def decisions(
             f"safe is {safe}", "give a probability from 0.5 to below 1", value=safe, option="safe"
         )
     cuts = cuts_of(known, cut, on, grades)
-    if BIAS in known.effects and ratings is not None:
+    if known.second_ability and ratings is not None:
         # Raters then share more than ability: readings are not independent, and nodes are of two abilities.
         if (
             ratings.students.cast(pl.String).to_list()
@@ -192,7 +191,7 @@ def extra_variance(fit: "Result", known: Calibration, ratings: Ratings, moments:
     at = np.array([fitted.get(label, -1) for label in ratings.students.cast(pl.String)])
     seen = at >= 0
     error, n = table["theta_se"].to_numpy()[at[seen]], table["n"].to_numpy()[at[seen]]
-    sd = float(known.effects.get("population", (0.0, 1.0))[1])
+    sd = known.population[1]
     same = n == ratings.tally("student").n[seen]
     found[seen] = np.where(same, np.maximum((error / sd) ** 2 - moments.sd[seen] ** 2, 0.0), 0.0)
     # Rounding of a posterior is not an error of the estimates.
@@ -231,7 +230,7 @@ def _quality(known: Calibration, placed: Placed, cuts: Cuts, table: pl.DataFrame
     raw = table["raw_grade"].replace_strict(place_of, return_dtype=pl.Int64).to_numpy()
     right = given[np.arange(len(given)), raw]
     covered = table["same_again"].drop_nulls()
-    mean, sd = known.effects.get("population", (0.0, 1.0))
+    mean, sd = known.population
     own = unshrunk(placed)
     known_error = np.isfinite(own.se)
     by_rudner = rudner(own.estimate[known_error], own.se[known_error], (cuts.ability - mean) / sd)

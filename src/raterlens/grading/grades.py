@@ -72,7 +72,7 @@ def cuts_of(known: Calibration, cut: Cut, on: On = "score", grades: Sequence[str
     """Check cuts and put them on both scales."""
     numbers, on = given_cuts(cut, on)
     cuts = np.array(numbers)
-    mean, sd = known.effects.get("population", (0.0, 1.0))
+    mean, sd = known.population
     ends = np.array([mean - _FARTHEST * sd, mean + _FARTHEST * sd])
     if known.average().effects["slope"][0] <= 0:
         raise OptionError(
@@ -260,7 +260,7 @@ class Grid:
         sharp = sharp_nodes(placed.problem, placed.parameters, moments)
         # What lies between nodes is known as well as their sum where there are twice as many.
         nodes = Nodes.equally_spaced(sharp.low, sharp.high, sharp.step / 2)
-        mean, sd = known.effects.get("population", (0.0, 1.0))
+        mean, sd = known.population
         return Grid(placed, nodes, float(mean), float(sd), (cuts.ability - mean) / sd)
 
     @property

@@ -236,7 +236,7 @@ def consistency_of_sets(known: Calibration, ratings: Ratings, cuts: Cuts) -> tup
     patterns = marking_patterns(ratings, raters=True)
     weights = np.exp(_POPULATION.log_weights)
     weights /= weights.sum()
-    mean, sd = known.effects.get("population", (0.0, 1.0))
+    mean, sd = known.population
     marking = Marking.of(known, ratings, mean + sd * _POPULATION.points)
     drawn = _drawn(patterns)
     found = np.zeros(2)

@@ -27,7 +27,6 @@ from raterlens.grading.decisions import Basis, Decisions, decisions
 from raterlens.grading.grades import Cut, Grid
 from raterlens.grading.marking import reading_totals, readings_of
 from raterlens.inference.expected_scores import MOST_RATERS, spread_over
-from raterlens.models.terms.shared_bias import BIAS
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ def remark(
 ) -> Remark:
     """Choose what to mark again: `Fit.remark`."""
     known = fit.calibrated("there is no ability to decide by")
-    if BIAS in known.effects:
+    if known.second_ability:
         raise OptionError(
             "raters of this fit share a second ability, so what a further mark adds does not depend on its rater alone",
             Message("fit with ", Option("shared", "no")),

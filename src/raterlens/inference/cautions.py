@@ -10,21 +10,17 @@ from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.capability.yardstick import (
     CORRECTED,
     LARGEST_EFFECT,
-    LARGEST_ITEM_SLOPE,
     MAX,
     PERFECT,
     Yardstick,
 )
 from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate
 from raterlens.estimation.methods import sharp_nodes
+from raterlens.inference.tables import Estimates
 from raterlens.likelihood.nodes import MOST_NODES
 from raterlens.models.calibration import Calibration
-from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
-from raterlens.models.terms.item_slopes import ITEM_SLOPE
-from raterlens.models.terms.noise import NOISE, OWN_NOISE, Noise
-from raterlens.models.terms.shape import POPULATION
+from raterlens.models.term import SLOPE_AT_LIMIT
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.groupings import SET_OF_RATERS
 
 # Of the mean, or of the logarithm of the standard deviation, of abilities; more where chance alone may do it.
 _SHIFTED = 0.1
@@ -34,10 +30,9 @@ _SHIFTED = 0.1
 _AS_GOOD, _SOMETHING_ELSE = 2.0, 0.4
 
 
-def facets_warnings(
-    ratings: Ratings, found: FacetsEstimate, spread: Covariance | None, table: pl.DataFrame
-) -> Iterator[str]:
+def facets_warnings(ratings: Ratings, shown: Estimates, table: pl.DataFrame) -> Iterator[str]:
     """Warnings about a facets fit."""
+    found, spread = shown.found, shown.covariance
     yield from _convergence(found)
     # By columns: a query of the table wakes a pool of threads.
     limit = table["rater"].filter(table["flag"] == "slope at limit")
@@ -54,12 +49,12 @@ def facets_warnings(
             "capability cannot be estimated, whatever the table of raters shows. Have each student rated by more "
             "raters or on more items"
         )
-    yield from _limits(ratings, found)
-    yield from _at_the_ends(ratings, found)
-    yield from _empty_categories(ratings, found)
+    for term in found.model.terms:
+        yield from term.warnings(shown)
+    yield from _limits(found)
     if found.problem.response.cornered:
         yield _capped(found)
-    if found.held.any() and POPULATION not in found.model.blocks:
+    if found.held.any() and not found.model.enters("mean"):
         yield from _shifted(found)
     groups = int(found.model.item_group.max()) + 1
     if groups > 1:
@@ -70,7 +65,6 @@ def facets_warnings(
             f"apart between them (one group: {listed(some)}). Comparing severities across groups assumes that their "
             "items are equally difficult on average; have some raters rate items of both groups"
         )
-    yield from _unlinked_groups(ratings, found)
     if spread is not None and len(spread.undetermined):
         yield from _undetermined(ratings, found, spread)
     if spread is not None and spread.steadied:
@@ -96,21 +90,6 @@ def beyond_the_rest(calibration: Calibration, yardstick: Yardstick) -> Iterator[
         )
 
 
-def _unlinked_groups(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
-    """Groups of students whose means cannot be told from the severities of their raters."""
-    if GROUP_MEAN not in found.model or ratings.group is None or ratings.group.name == SET_OF_RATERS:
-        return  # of sets of raters the design says it already
-    linked = found.model.term(GROUP_MEAN, GroupMeans).linked
-    parts, sizes = np.unique(linked, return_counts=True)
-    if len(parts) > 1:
-        apart = ratings.group.labels.filter(pl.Series(linked != parts[np.argmax(sizes)]))
-        yield (
-            f"no rater marks students of {listed(apart)} and of the other groups, so how able they are cannot be told "
-            "from how severe their raters are: compare raters and students within groups only, or have some "
-            "scripts marked across groups"
-        )
-
-
 def _two_stories(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
     """Raters of whom another maximum, about as good as the best, says something else."""
     slopes = found.model.blocks["slope"]
@@ -133,68 +112,24 @@ def _two_stories(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
 def _convergence(found: FacetsEstimate) -> Iterator[str]:
     record = found.record
     if not record.converged:
-        slopes = (
-            Option("item_slopes", False),
-            ", since item slopes take many ratings to tell from raters' own; ",
-        )
+        without = (term.simpler for term in found.model.terms if term.simpler)
+        simpler = [part for option, why in without for part in (option, f", {why}; ")]
         yield Message(
             f"the estimates have not converged: {record.stopped}, with a gradient of {record.gradient:.2g} "
             "standard errors left. Try, in this order: ",
-            *(slopes if ITEM_SLOPE in found.model else ()),
+            *simpler,
             Option("model", "tfm"),
             "; leaving out raters with very few ratings; more iterations, for example ",
             Option("max_iterations", 10 * record.max_iterations),
         )
 
 
-_MANY_AT_AN_END = 0.05
-"""Share of marks at one end of the scale from which on they are not taken for normal in silence."""
-
-
-_NEXT_TO_NONE = 1.5
-"""Times the noise of rounding."""
-
-
-def _at_the_ends(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
-    """Marks that the ends of the scale cut off, and raters whose marks have no noise."""
-    if NOISE not in found.model:
-        return
-    counts = ratings.score_counts
-    given = np.flatnonzero(counts)
-    for end, what in ((given[0], "lowest"), (given[-1], "highest")):
-        share = counts[end] / counts.sum()
-        if share > _MANY_AT_AN_END:
-            yield Message(
-                f"{share:.0%} of the marks are {end * ratings.score_step:g}, the {what} of all: the scale ends there, "
-                "and normal marks go on. Severities of raters who often give it are too close to the average, and so "
-                "are their slopes to 0; compare with ordered bands (",
-                Option("bands"),
-                ")",
-            )
-    model, x = found.model, found.parameters
-    usual, own = (model.effect(name, x) if name in model else 0.0 for name in (NOISE, OWN_NOISE))
-    least = next(term.least for term in model.terms if isinstance(term, Noise))
-    exact = np.exp(usual + own) <= _NEXT_TO_NONE * least
-    if exact.any() and OWN_NOISE in model:
-        yield (
-            f"the marks of {listed(ratings.raters.filter(pl.Series(exact)))} follow ability without any noise but "
-            "rounding: their ratings are too few to tell, or copy others'"
-        )
-
-
-def _limits(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
-    """Items and steps between scores whose estimates ran as far as they may, and a grid that did."""
-    blocks, at_limit = found.model.blocks, found.at_limit
-    without = Option("item_slopes", False)
-    if ITEM_SLOPE in found.model and (ran := at_limit[blocks["item_slope"]]).any():
-        yield Message(
-            f"the slope of {listed(ratings.items.filter(pl.Series(ran)))} ran to its limit, {LARGEST_ITEM_SLOPE:g} "
-            "times an average item's or the inverse: these ratings cannot tell item slopes from raters' own. Use ",
-            without,
-            ", or collect more ratings",
-        )
-    effects = [name for name in blocks.sizes if name not in ("slope", "item_slope")]
-    if limited := [name for name in effects if at_limit[blocks[name]].any()]:
+def _limits(found: FacetsEstimate) -> Iterator[str]:
+    """Effects that ran as far as they may, and a grid that did."""
+    terms = [
+        term for term in found.model.terms if term.name != "slope" and term.at_limit_flag != SLOPE_AT_LIMIT
+    ]
+    if limited := [term.name for term in terms if found.at_limit[found.model.blocks[term.name]].any()]:
         yield (
             f"{' and '.join(limited)} ran to the limit of {LARGEST_EFFECT:g}, where some ratings are all but certain; "
             "collect more ratings of the raters and items concerned, or leave them out"
@@ -204,10 +139,11 @@ def _limits(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
         fine = sharp_nodes(found.problem, found.parameters, found.moments)
     if found.nodes.at_limit or fine.at_limit:
         steepest = float(np.abs(found.model.predictor(found.parameters).slope).max())
+        without = [part for term in found.model.terms if term.simpler for part in (term.simpler[0], ", ")]
         yield Message(
             f"slopes as steep as {steepest:.3g} would need more than {MOST_NODES:,} ability nodes, and no more are "
             "used: the log-likelihood and the abilities may be slightly off. Use ",
-            *((without, ", ") if ITEM_SLOPE in found.model else ()),
+            *without,
             Option("model", "tfm"),
             ", or leave out raters with few, perfectly ordered ratings",
         )
@@ -222,29 +158,6 @@ def renumbered(scores: tuple[int, ...]) -> str:
         "scores before reading, or give the lowest passing score, for example ",
         Option("cut", scores[-1]),
     )
-
-
-def _empty_categories(ratings: Ratings, found: FacetsEstimate) -> Iterator[str]:
-    """Scores that an item with thresholds of its own never got."""
-    thresholds = found.model.thresholds
-    if thresholds is None or thresholds.n_scales == 1:
-        return
-    k = thresholds.n_steps + 1
-    given = np.zeros((ratings.n_items, k))
-    rated = slice(found.model.n_rated)
-    np.add.at(given, found.model.contexts.item[rated], found.model.contexts.counts(k)[rated])
-    missing = [
-        f"{shortened(label)} a score of {listed(np.flatnonzero(row[: top + 1] == 0))}"
-        for label, row, top in zip(ratings.items.cast(pl.String), given, thresholds.highest, strict=True)
-        if (row[: top + 1] == 0).any()
-    ]
-    if missing:
-        yield Message(
-            f"nobody ever gave item {'; item '.join(missing)}. Half a rating of each keeps those thresholds finite, "
-            "but they say little; use ",
-            Option("scale", "rating scale"),
-            ", whose thresholds all items share, or combine scores",
-        )
 
 
 def _capped(found: FacetsEstimate) -> str:

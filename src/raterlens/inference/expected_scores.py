@@ -15,7 +15,6 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.term import Contexts
 from raterlens.models.terms.difficulties import facet_name
-from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def panel_of(fit: "Result") -> Panel:
 def _facets_panel(known: Calibration) -> Panel:
     chosen = spread_over(known.effects["severity"], MOST_RATERS)
     items = spread_over(known.effects["difficulty"], MOST_ITEMS)
-    mean, sd = known.effects.get("population", (0.0, 1.0))
+    mean, sd = known.population
     theta, average = mean + sd * _ABILITIES.points, known.average()
     # States have items innermost.
     p, q = (
@@ -91,10 +90,8 @@ def _facets_panel(known: Calibration) -> Panel:
         for one, raters in ((known, chosen), (average, _ONE))
     )
     weights = np.exp(_ABILITIES.log_weights)
-    if SHAPE in known.effects:
-        weights = weights * np.exp(
-            AbilityShape.of(*known.effects[SHAPE].tolist()).log_ratio(_ABILITIES.points)
-        )
+    if known.shape is not None:
+        weights = weights * np.exp(AbilityShape.of(*known.shape.tolist()).log_ratio(_ABILITIES.points))
     scores = rater_scores(known)
     if len(known.values) == 2:
         scores = (scores - known.values[0]) / np.ptp(known.values)
@@ -109,7 +106,7 @@ def average_scores(known: Calibration, theta: Array) -> Array:
 
 def rater_scores(known: Calibration) -> Array:
     """(raters,): the mean score, as the file counts, that an average student can expect from each, over all items."""
-    mean = float(known.effects.get("population", (0.0, 1.0))[0])
+    mean = known.population[0]
     return _over_items(known, np.array([mean]))[:, 0]
 
 
@@ -322,7 +319,7 @@ def results_at(known: Calibration, ratings: Ratings, theta: Array, theta_se: Arr
         (unit * fall / n[ratings.student], (ratings.student, rater[ratings.rater])),
         shape=(ratings.n_students, len(sd)),
     )
-    mean, width = known.effects.get("population", (0.0, 1.0))
+    mean, width = known.population
     grid = np.linspace(mean - 8 * width, mean + 8 * width, 401)
     rise = np.interp(theta, grid, np.gradient(average_scores(known, grid), grid))
     found = _with_shift(ratings, unit * shift, np.abs(rise) * theta_se)

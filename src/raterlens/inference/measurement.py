@@ -36,7 +36,6 @@ from raterlens.inference.panel_draws import Measured
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.models.calibration import MOST_RATERS, Calibration
 from raterlens.models.panel import Panel
-from raterlens.models.terms.shape import SHAPE
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -106,7 +105,7 @@ def measured(
         yardstick.population,
         ability,
         error,
-        calibration.effects.get(SHAPE),
+        calibration.shape,
         calibration.piece_variance + calibration.between_variance,
     )
     sigma = _slope(yardstick, raters, panel)

@@ -37,11 +37,11 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.estimation.scoring import Placed, place
 from raterlens.likelihood.cells import reading_columns
 from raterlens.likelihood.nodes import Moments, Nodes
+from raterlens.models.build import KINDS
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.halo import HALO, IMPRESSION
-from raterlens.models.terms.item_slopes import ITEM_PAIR, ITEM_SLOPE
-from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.item_slopes import ITEM_PAIR
 from raterlens.models.terms.thresholds import THRESHOLD
 from raterlens.ratings.coded import Facet, Ratings
 
@@ -148,7 +148,8 @@ class ScoredFit:
     ) -> "ScoredFit":
         """`moments` of the students' abilities, where they are known."""
         wanted = set(terms)
-        null = {name: value for name, value in _null_values(known, ratings).items() if name in wanted}
+        of_kinds = {kind.name: kind.null(known, ratings) for kind in KINDS if kind.name in wanted}
+        null = {name: value for name, value in of_kinds.items() if value is not None}
         scale = "partial credit" if THRESHOLD in null else known.scale
         larger = replace(known, effects={**known.effects, **null}, scale=scale, covariance=None)
         placed = replace(place(larger, ratings, as_fitted=True), moments=moments)
@@ -234,19 +235,6 @@ class ScoredFit:
         """Posteriors of abilities, some students at a time."""
         problem = self.placed.problem
         return problem.engine.posteriors(problem.tables(self.placed.parameters, self.nodes), self.nodes)
-
-
-def _null_values(known: Calibration, ratings: Ratings) -> dict[str, Array]:
-    """Values at which each term changes nothing. Where some item never got the highest scores, it would have no
-    threshold for them: thresholds of items are not tested then."""
-    found = {SHAPE: np.zeros(2), ITEM_SLOPE: np.zeros_like(known.effects["difficulty"])}
-    shared = known.effects.get(THRESHOLD)
-    if shared is not None and len(shared) == 1:
-        highest = np.zeros(ratings.n_items, dtype=np.int64)
-        np.maximum.at(highest, ratings.item, ratings.score)
-        if (np.searchsorted(known.scores, highest) == shared.shape[1]).all():
-            found[THRESHOLD] = np.repeat(shared, len(known.labels["item"]), axis=0)
-    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from raterlens.base.arrays import NORMAL_95, Array
+from raterlens.base.arrays import NORMAL_95, Array, Mask
 from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_nodes
 from raterlens.inference.covariance import in_full
@@ -27,7 +27,6 @@ from raterlens.inference.spreads import spread_table
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Moments
 from raterlens.likelihood.priors import PanelPrior
-from raterlens.models.calibration import Calibration
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import FacetsModel, redundancy
 from raterlens.models.responses import Response
@@ -36,25 +35,19 @@ from raterlens.ratings.coded import Ratings, level_table
 
 
 def tabulate(
-    ratings: Ratings,
-    found: FacetsEstimate,
-    raters: RaterEstimates,
-    theta_se: Array,
-    spread: Covariance | None,
-    known: Calibration,
-    covariates: Covariates | None = None,
+    every: "Estimates", raters: RaterEstimates, theta_se: Array, covariates: Covariates | None = None
 ) -> dict[str, pl.DataFrame]:
     """All tables of a facets fit, with what each term of its model adds; standard errors are NaN where there is no
     covariance."""
+    ratings, found = every.ratings, every.found
     shown = {name: getattr(raters, name) for name in (*RATER_COLUMNS, *PASSES)}
-    table = rater_table(ratings, shown, raters.slope, found.raters_at_limit, known.values)
+    table = rater_table(ratings, shown, raters.slope, found.raters_at_limit, every.values)
     of_students = {"theta": found.moments.mean, "theta_se": theta_se}
     tables = {
         "raters": _anchored(table, found),
         "items": level_table(ratings, ratings.items, "item", {}),
         "students": level_table(ratings, ratings.students, "student", of_students),
     }
-    every = _Estimates(ratings, found, spread, known.values, known.unit)
     for term in found.model.terms:
         for name, columns in term.columns(every).items():
             tables[name] = tables[name].with_columns(pl.Series(*column) for column in columns.items())
@@ -63,10 +56,10 @@ def tabulate(
     if (flags := _item_flags(found)).any():
         tables["items"] = tables["items"].with_columns(pl.Series("flag", list(flags), dtype=pl.String))
     if covariates is not None:
-        tables["covariates"] = _covariate_table(found, spread, covariates)
+        tables["covariates"] = _covariate_table(found, every.covariance, covariates)
     if found.spreads:
         tables["spreads"] = spread_table(found)
-    return tables if known.unit == 1 else _in_marks(tables, found, known.unit)
+    return tables if every.unit == 1 else _in_marks(tables, found, every.unit)
 
 
 _IN_UNITS = {
@@ -95,7 +88,7 @@ def _in_marks(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Estimates:
+class Estimates:
     """A fit, as terms make columns and tables of it."""
 
     ratings: Ratings
@@ -125,6 +118,9 @@ class _Estimates:
         through = model.effect_jacobian(x, term)
         ran = np.asarray(abs(through) @ self.found.at_limit, dtype=bool)
         return model.effect(term, x), np.where(ran, np.nan, self.errors(through))
+
+    def at_limit(self, term: str) -> Mask:
+        return self.found.at_limit[self.found.model.blocks[term]]
 
     def errors(self, through: sparse.csr_array) -> Array:
         if self.covariance is None:

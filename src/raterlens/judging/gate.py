@@ -273,7 +273,7 @@ def judge(fit: "Fit", ratings: Ratings | None, bounds: Bounds, baseline: Result 
 
 def _notes(fit: Result) -> tuple[str, ...]:
     """Those of the fit; where some raters are to set the scale, whether the others can still vouch for each other."""
-    shared = fit.calibration is not None and "bias" in fit.calibration.effects
+    shared = fit.calibration is not None and fit.calibration.second_ability
     if shared or (fit.config.trusted is None and fit.config.anchors is None):
         return tuple(fit.notes)
     vouching = (

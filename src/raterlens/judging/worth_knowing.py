@@ -147,7 +147,7 @@ def _blocks(placed: Placed, calibration: Calibration, slope: float, size: int) -
 def _answers(placed: Placed, calibration: Calibration, slope: float, nodes: Nodes) -> list[Array]:
     """For each item the probability of each answer (categories, nodes): by its own thresholds where some are known,
     else by those that divide students as its scores do. Beside a shared bias, some answers may be wrong."""
-    wrong = WRONG if "bias" in calibration.effects else 0.0
+    wrong = WRONG if calibration.second_ability else 0.0
     response, found = placed.problem.response.single, []
     own = calibration.effects.get("known")
     scores = placed.ratings

@@ -29,6 +29,7 @@ from raterlens.models.terms.halo import in_logits
 from raterlens.models.terms.noise import log_noise
 from raterlens.models.terms.rater_interactions import block_of, interacting_facets
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD, RaterThresholds
+from raterlens.models.terms.shape import POPULATION, SHAPE
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.models.terms.thresholds import THRESHOLD
 
@@ -120,6 +121,22 @@ class Calibration:
         return "item_slope" in self.effects
 
     @property
+    def population(self) -> tuple[float, float]:
+        """Mean and standard deviation of the students."""
+        mean, sd = self.effects.get(POPULATION, (0.0, 1.0))
+        return float(mean), float(sd)
+
+    @property
+    def shape(self) -> Array | None:
+        """Shape of the students' distribution, where it is not normal."""
+        return self.effects.get(SHAPE)
+
+    @property
+    def second_ability(self) -> bool:
+        """Whether raters share one besides ability."""
+        return BIAS in self.effects
+
+    @property
     def piece_variance(self) -> float:
         """omega^2, where pieces of work were told apart; else 0."""
         return float(self.effects["piece"][0]) if "piece" in self.effects else 0.0
@@ -180,7 +197,7 @@ class Calibration:
         """Ratings by these raters, each on an item, by the codes of the fit; on average levels of further facets but
         of those that are given."""
         model, response, x = self._on(self._contexts(rater, item, facets))
-        besides = model.of_rows(x).besides if BIAS not in model else None
+        besides = model.of_rows(x).besides if not self.second_ability else None
         exact = Linked(get_link(self.link)) if response.cornered else response
         return Rows(model.predictor(x), exact, np.zeros(len(rater)) if besides is None else besides)
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
+from raterlens.base.text import Option
 from raterlens.base.threads import in_blocks
 from raterlens.capability.links import Link
 from raterlens.capability.yardstick import LARGEST_EFFECT
@@ -33,6 +34,7 @@ from raterlens.ratings.coded import Codes, Ratings
 
 if TYPE_CHECKING:
     from raterlens.config import FitConfig
+    from raterlens.models.calibration import Calibration
     from raterlens.models.facets import FacetsModel
     from raterlens.models.requested import Part, Setting
     from raterlens.models.responses import Predictor, Response
@@ -260,6 +262,9 @@ class Estimated(Protocol):
     def of(self, term: str) -> tuple[Array, Array]:
         """The effects of a term, and their standard errors: NaN where not known, or a parameter ran to its limit."""
 
+    def at_limit(self, term: str) -> Mask:
+        """Which of a term's parameters ran as far as they may."""
+
     def errors(self, through: sparse.csr_array) -> Array:
         """(rows,): standard errors of linear functions of the parameters."""
 
@@ -415,6 +420,18 @@ class Term:
         """Tables of its own; those of one name are put below each other."""
         return {}
 
+    simpler: "ClassVar[tuple[Option, str] | None]" = None
+    """The choice that does without it where ratings are too few, and why they may be."""
+
+    def warnings(self, found: "Estimated") -> Iterator[str]:
+        """Cautions about its estimates."""
+        return iter(())
+
+    @classmethod
+    def cautions(cls, ratings: Ratings, config: "FitConfig") -> Iterator[str]:
+        """Cautions where ratings name what it is about, and the model cannot have it."""
+        return iter(())
+
     def effect_of(self, x: Array) -> Array:
         """(effects,): one number per rater where parameters stand for these, else the parameters themselves."""
         return x
@@ -435,6 +452,16 @@ class Term:
     def parameters(self, table: Array) -> Array:
         """The block of parameters that such a table stands for."""
         return table
+
+    @classmethod
+    def check_new(cls, ratings: Ratings) -> None:
+        """Raise where new ratings lack what a fit with the term goes by."""
+
+    @classmethod
+    def null(cls, known: "Calibration", ratings: Ratings) -> Array | None:
+        """The table with which it changes nothing in a fit of the ratings that is without it; None where it cannot be
+        told from what the fit has."""
+        return None
 
     def check_known(self, table: Array, items: pl.Series, scores: tuple[int, ...]) -> None:
         """Raise where ratings of these items need what an earlier fit, whose table this is, does not know."""

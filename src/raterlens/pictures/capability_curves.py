@@ -28,7 +28,6 @@ from raterlens.base.style import Align, mark
 from raterlens.base.text import listed, number, printable
 from raterlens.capability.population import AbilityShape, Histogram, Normal
 from raterlens.inference.measurement import measured_fit
-from raterlens.models.terms.shape import SHAPE
 from raterlens.pictures.ranking import ability_calibration, population_of, rater_name, with_words
 from raterlens.pictures.severity import SEVERITY_ENDS
 
@@ -233,7 +232,7 @@ _SHARES = (0.001, 0.999)
 
 def abilities(fit: Result) -> Picture | None:
     """The estimated distribution of abilities beside a normal one; None where it was taken for normal."""
-    known = None if fit.calibration is None else fit.calibration.effects.get(SHAPE)
+    known = None if fit.calibration is None else fit.calibration.shape
     if known is None:
         return None
     shape = AbilityShape.of(*known.tolist())

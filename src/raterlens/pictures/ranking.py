@@ -16,7 +16,6 @@ from raterlens.base.text import counted, distinct, interval, listed, number, sho
 from raterlens.capability.population import Population
 from raterlens.capability.yardstick import students_of
 from raterlens.diagnostics.wording import rater_table
-from raterlens.models.terms.shape import SHAPE
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import RaterFindings
@@ -74,7 +73,7 @@ def population_of(fit: Result) -> Population:
     """The students over whom the fit averages capability."""
     students = fit.table("students").select("theta", "theta_se").to_numpy()
     known = fit.calibration
-    shape, pieces = (None, 0.0) if known is None else (known.effects.get(SHAPE), known.piece_variance)
+    shape, pieces = (None, 0.0) if known is None else (known.shape, known.piece_variance)
     return students_of(fit.yardstick.population, students[:, 0], students[:, 1], shape, pieces)
 
 

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raterlens.base.arrays import Array, Mask
+from raterlens.base.text import Message, Option
+from raterlens.config import FitConfig
 from raterlens.models.requested import Part, Setting, of_ratings
 from raterlens.models.responses import Predictor
 from raterlens.models.term import RATING_INFORMATION, Contexts, Designs, Redrawn, Term, rows_of
 from raterlens.models.terms.per_rater import Effect, RaterTerm
+from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import inconsistent_raters, questions
 
 if TYPE_CHECKING:
@@ -58,6 +61,19 @@ class Draws(RaterTerm):
             yield cls.of(some, FLATTENING[at.options.link.name])
 
     variance = True
+
+    @classmethod
+    def cautions(cls, ratings: Ratings, config: FitConfig) -> Iterator[str]:
+        if inconsistent_raters(ratings).any() and not (config.method == "mml" and config.link != "log"):
+            yield Message(
+                "repeated answers of a rater to the same question count as independent ratings: ",
+                Option("method", config.method),
+                " and ",
+                Option("link", config.link or "logit"),
+                " know no draws, so intervals are too narrow. Use ",
+                Option("method", "mml"),
+                " with another link than log",
+            )
 
     @staticmethod
     def of(some: Mask, flattening: float) -> "Draws":

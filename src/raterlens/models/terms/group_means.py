@@ -23,7 +23,7 @@ from raterlens.models.requested import NEAR, Candidate, Part, Setting, of_rating
 from raterlens.models.term import Estimated, People, Redrawn, Tables, Term
 from raterlens.ratings.coded import Facet, Ratings
 from raterlens.ratings.design import components
-from raterlens.ratings.groupings import with_sets_of_raters
+from raterlens.ratings.groupings import SET_OF_RATERS, with_sets_of_raters
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
@@ -195,6 +195,26 @@ class GroupMeans(Term):
             yield (
                 model.vector(**{self.name: weight * share @ self.design}),
                 model.vector(**{self.name: alike, "severity": severity}),
+            )
+
+    @classmethod
+    def check_new(cls, ratings: Ratings) -> None:
+        if ratings.group is None:
+            raise InputError(
+                "the fit has a mean ability for each group of students, and these ratings name no groups",
+                Message("read them with ", Option("group")),
+            )
+
+    def warnings(self, found: Estimated) -> Iterator[str]:
+        """Groups whose means cannot be told from the severities of their raters; of sets of raters the design says it
+        already."""
+        group, (parts, sizes) = found.ratings.group, np.unique(self.linked, return_counts=True)
+        if group is not None and group.name != SET_OF_RATERS and len(parts) > 1:
+            apart = group.labels.filter(pl.Series(self.linked != parts[np.argmax(sizes)]))
+            yield (
+                f"no rater marks students of {listed(apart)} and of the other groups, so how able they are cannot be "
+                "told from how severe their raters are: compare raters and students within groups only, or have some "
+                "scripts marked across groups"
             )
 
     def tables(self, found: Estimated) -> Tables:

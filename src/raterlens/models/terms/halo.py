@@ -87,6 +87,24 @@ class Pieces(Term):
                 value=ratings.piece.name,
             )
 
+    @classmethod
+    def cautions(cls, ratings: Ratings, config: FitConfig) -> Iterator[str]:
+        if ratings.piece is not None and not pieces_differ(ratings):
+            yield Message(
+                "each piece is read by one rater, so what differs between a student's pieces cannot be told from what "
+                "raters see in them: no piece effect is estimated. Have some pieces read by a second rater; ",
+                Option("halo", "common"),
+                " allows for both together, as a reading effect",
+            )
+
+    @classmethod
+    def check_new(cls, ratings: Ratings) -> None:
+        if ratings.piece is None:
+            raise InputError(
+                "the fit tells pieces of work apart, and these ratings name none",
+                Message("read them with ", Option("piece")),
+            )
+
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         return np.array([_INFORMATION * n_students])
 
@@ -214,6 +232,14 @@ class Impressions(Pieces):
     def check(cls, ratings: Ratings, config: FitConfig) -> None:
         """As for halo in logits."""
 
+    @classmethod
+    def cautions(cls, ratings: Ratings, config: FitConfig) -> Iterator[str]:
+        return iter(())
+
+    @classmethod
+    def check_new(cls, ratings: Ratings) -> None:
+        """Any ratings have readings."""
+
     def as_modelled(self, ratings: Ratings) -> Ratings:
         """With each reading in the place of a piece of work."""
         reading, number = readings_of(ratings.student, ratings.rater, ratings.item)
@@ -238,14 +264,6 @@ def in_logits(effects: Mapping[str, Array]) -> Mapping[str, Array]:
         return effects
     kept = {name: values for name, values in effects.items() if name != IMPRESSION}
     return {**kept, HALO: effects["slope"] ** 2 * float(effects[IMPRESSION][0])}
-
-
-ONCE = Message(
-    "each piece is read by one rater, so what differs between a student's pieces cannot be told from what raters see "
-    "in them: no piece effect is estimated. Have some pieces read by a second rater; ",
-    Option("halo", "common"),
-    " allows for both together, as a reading effect",
-)
 
 
 def pieces_differ(ratings: Ratings) -> bool:

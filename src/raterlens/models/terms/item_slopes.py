@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from raterlens.base.arrays import Array, Mask
+from raterlens.base.text import Message, Option, listed
 from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE
 from raterlens.config import FitConfig
 from raterlens.config.limits import COMPARED_ITEMS
@@ -27,6 +29,7 @@ from raterlens.models.terms.thresholds import CREDIT
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
+    from raterlens.models.calibration import Calibration
     from raterlens.models.facets import FacetsModel
 
 ITEM_SLOPE = "item_slope"
@@ -74,6 +77,25 @@ class ItemSlopes(Term):
         return found
 
     at_limit_flag = SLOPE_AT_LIMIT
+
+    simpler = (
+        Option("item_slopes", False),
+        "since item slopes take many ratings to tell from raters' own",
+    )
+
+    def warnings(self, found: Estimated) -> Iterator[str]:
+        if (ran := found.at_limit(self.name)).any():
+            yield Message(
+                f"the slope of {listed(found.ratings.items.filter(pl.Series(ran)))} ran to its limit, "
+                f"{LARGEST_ITEM_SLOPE:g} times an average item's or the inverse: these ratings cannot tell item slopes "
+                "from raters' own. Use ",
+                self.simpler[0],
+                ", or collect more ratings",
+            )
+
+    @classmethod
+    def null(cls, known: "Calibration", ratings: Ratings) -> Array | None:
+        return np.zeros_like(known.effects["difficulty"])
 
     def columns(self, found: Estimated) -> Columns:
         logarithm, error = found.of(self.name)

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import polars as pl
 from scipy import sparse
 
 from raterlens.base.arrays import Array
+from raterlens.base.text import Message, Option, listed
 from raterlens.models.requested import Part, Setting, says
 from raterlens.models.term import Columns, Contexts, Designs, Estimated, Term, one_per_row
 from raterlens.models.terms.per_rater import Effect, RaterTerm
@@ -26,6 +28,10 @@ LARGEST_NOISE = 10.0
 """Standard deviation, in units of the model, of which there are six on the scale of marks."""
 # Of what marks vary, so much is noise at the start.
 _START = 0.7
+_MANY_AT_AN_END = 0.05
+"""Share of marks at one end of the scale from which on they are not taken for normal in silence."""
+_NEXT_TO_NONE = 1.5
+"""Times the noise of rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,10 +88,35 @@ class Noise(RaterTerm):
     def bound(self) -> tuple[float, float]:  # type: ignore[override]  # of this scale
         return math.log(self.least), math.log(LARGEST_NOISE)
 
+    def warnings(self, found: Estimated) -> Iterator[str]:
+        """Marks that the ends of the scale cut off, and raters whose marks have no noise."""
+        ratings, counts = found.ratings, found.ratings.score_counts
+        given = np.flatnonzero(counts)
+        for end, what in ((given[0], "lowest"), (given[-1], "highest")):
+            share = counts[end] / counts.sum()
+            if share > _MANY_AT_AN_END:
+                yield Message(
+                    f"{share:.0%} of the marks are {end * ratings.score_step:g}, the {what} of all: the scale ends "
+                    "there, and normal marks go on. Severities of raters who often give it are too close to the "
+                    "average, and so are their slopes to 0; compare with ordered bands (",
+                    Option("bands"),
+                    ")",
+                )
+        own, noise = OWN_NOISE in found.model, np.exp(self._of_raters(found) @ found.parameters)
+        if own and (exact := noise <= _NEXT_TO_NONE * self.least).any():
+            yield (
+                f"the marks of {listed(ratings.raters.filter(pl.Series(exact)))} follow ability without any noise but "
+                "rounding: their ratings are too few to tell, or copy others'"
+            )
+
+    @staticmethod
+    def _of_raters(found: Estimated) -> sparse.csr_array:
+        """(raters, parameters): usual noise and that of each rater, together."""
+        every = [term.name for term in found.model.terms if isinstance(term, Noise)]
+        return sparse.csr_array(sum(found.model.effect_jacobian(found.parameters, name) for name in every))
+
     def columns(self, found: Estimated) -> Columns:
-        """Usual noise and that of each rater, together."""
-        every = [term for term in found.model.terms if isinstance(term, Noise)]
-        through = sum(found.model.effect_jacobian(found.parameters, term.name) for term in every)
+        through = self._of_raters(found)
         noise = found.unit * np.exp(through @ found.parameters)
         return {"raters": {"noise": noise, "noise_se": noise * found.errors(through)}}
 
@@ -101,6 +132,9 @@ class OwnNoise(Noise):
     asks = (("own_noise", True),)
     bound = (-math.log(LARGEST_NOISE), math.log(LARGEST_NOISE))
     unitless = True
+
+    def warnings(self, found: Estimated) -> Iterator[str]:
+        return iter(())
 
     def columns(self, found: Estimated) -> Columns:
         return {}

@@ -21,6 +21,7 @@ from raterlens.models.term import Contexts, Designs, Term, one_per_row
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
+    from raterlens.models.calibration import Calibration
     from raterlens.models.facets import FacetsModel
 
 RATER_THRESHOLD = "rater threshold"
@@ -99,3 +100,42 @@ OF_ONE_ITEM = replace(
     options={"scale": "rater"},
     applies=lambda ratings, config: _may_have_own_scales(ratings, config) and ratings.n_items == 1,
 )
+
+
+CLEAR_USE = 2.58
+"""Standard errors from which on a rater's use of the scale is named: one in a hundred by chance."""
+
+
+def uses_of_scale(known: "Calibration") -> list[str]:
+    """How each rater uses the scale, in words, where the model has thresholds for each and it is clearly unusual."""
+    n = len(known.effects["slope"])
+    if RATER_THRESHOLD not in known.effects:
+        return [""] * n
+    return [_use_of_scale(known, rater) for rater in range(n)]
+
+
+def _use_of_scale(known: "Calibration", rater: int) -> str:
+    """Whether a rater keeps to the middle, uses the ends, or avoids a score, if more than chance shows it.
+
+    The further apart two thresholds are, the more often the score between them is given.
+    """
+    moved, spread = known.effects[RATER_THRESHOLD][rater], known.curve_covariance
+    steps = len(moved)
+    if spread is None or steps < 2:
+        return ""
+    term = RaterThresholds(len(known.effects[RATER_THRESHOLD]), steps, known.scale == "graded")
+    variance = term.contrasts @ spread[rater, 2:, 2:] @ term.contrasts.T
+
+    def shown(weights: Array) -> float:
+        error = float(np.sqrt(max(float(weights @ variance @ weights), 1e-12)))
+        return float(weights @ moved) / error
+
+    gaps = np.diff(np.eye(steps), axis=0)
+    of_gaps = np.array([shown(gap) for gap in gaps])
+    narrowest = int(of_gaps.argmin())
+    width = shown(gaps.sum(axis=0))
+    if steps > 2 and of_gaps[narrowest] < -CLEAR_USE and of_gaps[narrowest] < width:
+        return f"avoids {known.values[narrowest + 1]:g}"
+    if abs(width) > CLEAR_USE:
+        return "keeps to the middle" if width > 0 else "uses the ends"
+    return ""

@@ -23,6 +23,7 @@ from raterlens.models.terms.group_means import has_groups
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
+    from raterlens.models.calibration import Calibration
     from raterlens.models.facets import FacetsModel
 
 SHAPE, POPULATION = "ability", "population"
@@ -67,6 +68,10 @@ class Shape(Term):
 
     def redraw(self, x: Array, at: Redrawn) -> Redrawn:
         return replace(at, ability=AbilityShape.of(*x.tolist()).at(special.ndtr(at.ability)))
+
+    @classmethod
+    def null(cls, known: "Calibration", ratings: Ratings) -> Array | None:
+        return np.zeros(2)
 
     def tables(self, found: Estimated) -> Tables:
         (c3, c4), (c3_se, c4_se) = found.of(self.name)

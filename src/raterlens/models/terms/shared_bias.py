@@ -66,6 +66,17 @@ class SharedBias(RaterTerm):
             asked = Message(Option("shared", "yes"), f": {found.what}")
             raise OptionError(asked, found.remedy, option=found.option)
 
+    @classmethod
+    def cautions(cls, ratings: Ratings, config: FitConfig) -> Iterator[str]:
+        """Raters or known answers that are too few to test whether raters share a bias."""
+        told = ratings.known is not None or config.trusted
+        if config.shared == "auto" and told and (found := obstacle(ratings, config)) is not None:
+            yield Message(
+                "raters who share a bias outvote what is known and look better than they are, and whether they do is "
+                f"not tested: {found.what}; ",
+                found.remedy,
+            )
+
     @staticmethod
     def of(free: Mask) -> "SharedBias":
         """`free`: (raters,), who is not trusted."""
@@ -116,20 +127,6 @@ class Obstacle:
 def trusted_raters(ratings: Ratings, config: FitConfig) -> Mask:
     """(raters,)"""
     return np.asarray(ratings.raters.cast(pl.String).is_in(list(config.trusted or ())).to_numpy())
-
-
-def untested_bias(ratings: Ratings, config: FitConfig) -> Message | None:
-    """Caution where raters or known answers are too few to test whether raters share a bias."""
-    if config.shared != "auto" or (ratings.known is None and not config.trusted):
-        return None
-    found = obstacle(ratings, config)
-    if found is None:
-        return None
-    return Message(
-        "raters who share a bias outvote what is known and look better than they are, and whether they do is not "
-        f"tested: {found.what}; ",
-        found.remedy,
-    )
 
 
 def obstacle(ratings: Ratings, config: FitConfig) -> Obstacle | None:

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import InputError
+from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.capability.yardstick import LARGEST_EFFECT
 from raterlens.models.requested import Candidate, Setting, unsaid
 from raterlens.models.term import Beginning, Contexts, Designs, Estimated, Tables, Term, at_answers
@@ -25,6 +26,7 @@ from raterlens.models.terms.difficulties import through
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
+    from raterlens.models.calibration import Calibration
     from raterlens.models.facets import FacetsModel
 
 THRESHOLD = "threshold"
@@ -166,6 +168,39 @@ class Thresholds(Term):
         labels = found.ratings.items.cast(pl.String) if self.n_scales > 1 else pl.Series(["all"])
         columns = {"threshold": threshold, "threshold_se": error}
         return {"thresholds": pl.DataFrame({"item": labels.gather(scale), "step": step + 1, **columns})}
+
+    def warnings(self, found: Estimated) -> Iterator[str]:
+        """Scores that an item with thresholds of its own never got."""
+        if self.n_scales == 1:
+            return
+        rows, k, n = found.model.contexts, self.n_steps + 1, found.model.n_rated
+        given = np.zeros((self.n_scales, k))
+        np.add.at(given, rows.item[:n], rows.counts(k)[:n])
+        labels = found.ratings.items.cast(pl.String)
+        missing = [
+            f"{shortened(label)} a score of {listed(np.flatnonzero(row[: top + 1] == 0))}"
+            for label, row, top in zip(labels, given, self.highest, strict=True)
+            if (row[: top + 1] == 0).any()
+        ]
+        if missing:
+            yield Message(
+                f"nobody ever gave item {'; item '.join(missing)}. Half a rating of each keeps those thresholds "
+                "finite, but they say little; use ",
+                Option("scale", "rating scale"),
+                ", whose thresholds all items share, or combine scores",
+            )
+
+    @classmethod
+    def null(cls, known: "Calibration", ratings: Ratings) -> Array | None:
+        """The shared ones, of each item. Where some item never got the highest scores, it would have no threshold for
+        them."""
+        shared = known.effects.get(cls.name)
+        if shared is None or len(shared) > 1:
+            return None
+        highest = np.zeros(ratings.n_items, dtype=np.int64)
+        np.maximum.at(highest, ratings.item, ratings.score)
+        every = (np.searchsorted(known.scores, highest) == shared.shape[1]).all()
+        return np.repeat(shared, len(known.labels["item"]), axis=0) if every else None
 
     # -- as kept --------------------------------------------------------------------------------------------
 
