@@ -58,6 +58,9 @@ class FacetsEstimate(Estimate[FacetsMarginal]):
     """Where it was needed for the estimates."""
     panel_spread: PanelSpread | None = None
     """By the posterior over the spreads of the prior, on small panels."""
+    drifts: tuple[Array, ...] = ()
+    """How far off estimates are where the spread of a term is off by its standard error, of terms that have one for
+    certain."""
     shared: "SharedTest | None" = None
     """Whether raters share a second ability, where that was looked for."""
     spreads: tuple[Spread, ...] = ()

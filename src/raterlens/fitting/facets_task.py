@@ -201,6 +201,12 @@ class FacetsTask:
         return _sampled(self.config)
 
     def covariance(self, estimate: FacetsEstimate) -> Covariance | None:
+        found = self._covariance(estimate)
+        if found is None or not estimate.drifts or not isinstance(found.matrix, np.ndarray):
+            return found
+        return replace(found, matrix=found.matrix + sum(np.outer(drift, drift) for drift in estimate.drifts))
+
+    def _covariance(self, estimate: FacetsEstimate) -> Covariance | None:
         model, parameters = estimate.model, estimate.parameters
         kind, method = self.config.covariance, self.config.method
         large, cornered = (

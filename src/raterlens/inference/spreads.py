@@ -43,6 +43,8 @@ _SPREADS = np.exp(np.linspace(np.log(LEAST_SPREAD), np.log(LARGEST_SPREAD), 2_00
 _ROUNDS, _SAME, _JUMP = 40, 0.003, 1.5
 # Of that logarithm: a step that tells how the information follows.
 _STEP = 0.05
+# A step that tells how well it is known.
+_APART = 0.3
 # The share of parameters that ratings decide, from which on the information hardly follows their spread.
 _DECIDED = 0.95
 _SEVERITIES_SAME = 0.02
@@ -77,6 +79,10 @@ class _Curve:
     """w"""
     tilt: float
     """c: the rise of half the log determinant as the information follows the mode."""
+    drift: Array
+    """(parameters,): by how much estimates move with log s."""
+    certain: bool = False
+    """Spreads are taken for equally likely beforehand, so that 0 is not the likeliest."""
 
     @staticmethod
     def of(h: Array, spread: float, inverse: Inverse | SparseInverse, own: slice, tilt: float) -> "_Curve":
@@ -88,7 +94,8 @@ class _Curve:
         each = size - 2 * known + squares / spread**4
         whole = np.zeros(inverse.size)
         whole[own] = h
-        left = float(h @ (inverse @ whole)[own]) / spread**2
+        follows = np.asarray(inverse @ whole) / spread**2
+        left = float(h @ follows[own])
         square = float(h @ h)
         return _Curve(
             spread,
@@ -97,6 +104,7 @@ class _Curve:
             1 - min(left / square, 1 - _SLIGHT) if square > 0 else _SLIGHT,
             float(np.clip(each / max(freedom, _SLIGHT), _SLIGHT, 1.0)),
             tilt,
+            2 * follows,
         )
 
     def rise(self, spread: Array) -> Array:
@@ -107,9 +115,18 @@ class _Curve:
             - self.tilt * np.log(y) / 2
         )
 
+    def height(self, spread: Array) -> Array:
+        """The same with what is known of spreads beforehand."""
+        return self.rise(spread) + (np.log(spread / self.spread) if self.certain else 0.0)
+
+    def error(self) -> Array:
+        """(parameters,): how far off estimates are where log s is off by its standard error."""
+        below, above = self.height(self.spread * np.exp([-_APART, _APART]))
+        return np.asarray(self.drift / np.sqrt(max(-float(below + above) / _APART**2, 1.0)))
+
     def top(self) -> float:
         """The likeliest spread, 0 for the least one."""
-        rise = self.rise(_SPREADS)
+        rise = self.height(_SPREADS)
         best = int(np.argmax(rise))
         if best in (0, len(rise) - 1):
             return float(_SPREADS[best]) if best else 0.0
@@ -155,9 +172,8 @@ class _At:
         model, found = self.problem.model, {}
         for j in np.flatnonzero(self.spreads).tolist():
             own = model.blocks[model.drawn[j].name]
-            found[j] = _Curve.of(
-                self.parameters[own], float(self.spreads[j]), self.inverse, own, float(tilt[j])
-            )
+            curve = _Curve.of(self.parameters[own], float(self.spreads[j]), self.inverse, own, float(tilt[j]))
+            found[j] = replace(curve, certain=model.drawn[j].certain)
         return found
 
     def under(self, factor: float) -> "_At":
@@ -186,6 +202,7 @@ def over_drawn(
     without = [terms.without(best, j) if spread > 0 else best for j, spread in enumerate(best.spreads)]
     statistics = [2 * max(best.loglik - less.loglik, 0.0) for less in without]
     seen = np.array([statistic > 2 * _NOTHING for statistic in statistics])
+    seen |= [term.certain for term in found.model.drawn]
     if (best.spreads[~seen] > 0).any():
         best, curves = terms.best(np.where(seen, best.spreads, 0.0))
     moments = sharp_moments(best.problem, best.parameters, best.problem.moments(best.parameters, found.nodes))
@@ -198,6 +215,7 @@ def over_drawn(
         held=terms.held(best.spreads),
         at_limit=best.at_limit,
         covariance=best.inverse.covariance if isinstance(best.inverse, Inverse) else None,
+        drifts=tuple(curve.error() for curve in curves.values() if curve.certain),
         spreads=tuple(
             Spread(
                 term.name,
@@ -222,12 +240,14 @@ class _Terms:
         own_slopes = self._own_prior = prior is not None and prior.slopes is not None
         self._bounds = self.model.bounds(allow_reversed=allow_reversed or own_slopes)
         nothing, x = np.zeros(len(self.model.drawn)), found.parameters
-        first = found.problem.value(x, found.nodes)
         plain = information(found.problem, x, found.nodes)
         fixed = self.held(nothing) | self.model.at_limit(x)
-        inverse = self._inverse(None, plain, x, fixed)
+        inverse, problem = self._inverse(None, plain, x, fixed), found.problem
+        if (restricted := DrawnPrior.of(self.model, nothing)).restricted is not None:
+            problem, x = replace(problem, drawn=restricted), x + inverse @ restricted.restricted
+        first = problem.value(x, found.nodes)
         loglik = first.objective - inverse.half_determinant - self._half_unit(x, fixed)
-        self._none = _At(nothing, found.problem, x, found.at_limit, first, loglik, plain, inverse)
+        self._none = _At(nothing, problem, x, found.at_limit, first, loglik, plain, inverse)
 
     def best(self, spreads: Array) -> tuple[_At, dict[int, _Curve]]:
         """The mode at the likeliest spreads, from these on, 0 where they vanish; and the curves through them.
@@ -341,7 +361,7 @@ def _marginal(problem: FacetsMarginal, x: Array, value: Value, information: Matr
     if prior is None or not len(prior.at):  # the ratings show none
         return value
     own = in_full(information[prior.at][:, prior.at]) + np.diag(1 / prior.spread**2)
-    integrated = prior.value(x)[0] - float(np.linalg.slogdet(own)[1]) / 2
+    integrated = prior.density(x)[0] - float(np.linalg.slogdet(own)[1]) / 2
     return replace(value, loglik=value.loglik + integrated)
 
 

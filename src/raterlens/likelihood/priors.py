@@ -38,6 +38,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.models.facets import FacetsModel, centre
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
+from raterlens.models.terms.noise import restricted
 from raterlens.models.terms.per_rater import Effect
 from raterlens.models.terms.shared_bias import BIAS
 
@@ -405,6 +406,8 @@ class DrawnPrior:
     """(drawn parameters,): where they stand among all."""
     spread: Array
     """(drawn parameters,): of the distribution that each is from."""
+    restricted: Array | None = None
+    """(parameters,): what the likelihood of raters' noise rises by (REML); None without such noise."""
 
     @staticmethod
     def of(model: FacetsModel, spreads: Array) -> "DrawnPrior":
@@ -414,14 +417,22 @@ class DrawnPrior:
         return DrawnPrior(
             np.concatenate([np.empty(0, dtype=np.int64), *(at for at, _ in some)]),
             np.concatenate([np.empty(0), *(np.full(len(at), spread) for at, spread in some)]),
+            restricted(model),
         )
 
     def without(self, block: slice) -> "DrawnPrior":
         """The prior of all but a block of parameters."""
         kept = (self.at < block.start) | (self.at >= block.stop)
-        return DrawnPrior(self.at[kept], self.spread[kept])
+        return replace(self, at=self.at[kept], spread=self.spread[kept])
 
     def value(self, parameters: Array) -> tuple[float, Array]:
+        """Log density, with what noise is restricted by, and its gradient."""
+        density, gradient = self.density(parameters)
+        if self.restricted is None:
+            return density, gradient
+        return density + float(self.restricted @ parameters), gradient + self.restricted
+
+    def density(self, parameters: Array) -> tuple[float, Array]:
         """Log density and its gradient. The constant is left out that Laplace's approximation would add again."""
         own = parameters[self.at]
         gradient = np.zeros_like(parameters)

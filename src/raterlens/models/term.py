@@ -409,6 +409,8 @@ class Term:
 
     at_limit_flag: ClassVar[str] = ""
     """Word in the table of items for one whose parameter ran to its limit."""
+    certain: bool = False
+    """The spread of a drawn term is above 0, whatever the ratings show: nobody is taken for like all others."""
     unitless: bool = False
     """Its effects are logarithms or abilities, which are the same in any unit of scores."""
 

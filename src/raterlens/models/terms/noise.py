@@ -3,6 +3,9 @@
     log s_r = m + e_r,      e_r ~ N(0, s²)
 
 A rater with few marks is drawn to the others: its own marks alone could not tell noise from what students differ by.
+As with any variance, what is estimated of a rater's mean takes its share of the residuals, so that the likelihood puts
+noise too low. Integrated over a rater's severity and its slope, which are known to within s_r, it rises by log s_r for
+each (REML).
 """
 
 import math
@@ -131,6 +134,7 @@ class OwnNoise(Noise):
     parts: ClassVar[tuple[Part, ...]] = ()
     asks = (("own_noise", True),)
     bound = (-math.log(LARGEST_NOISE), math.log(LARGEST_NOISE))
+    certain = True
     unitless = True
 
     def warnings(self, found: Estimated) -> Iterator[str]:
@@ -143,6 +147,16 @@ class OwnNoise(Noise):
     def asked_by(cls, at: Setting) -> Iterator[Term]:
         if at.options.own_noise and at.response.least_noise:
             yield cls(Effect.each(at.rows.n_raters), at.response.least_noise)
+
+
+def restricted(model: "FacetsModel") -> Array | None:
+    """(parameters,): by how much that rises per unit of each; None where raters have no noise of their own."""
+    if OWN_NOISE not in model:
+        return None
+    blocks, found = model.blocks, np.zeros(model.blocks.size)
+    each = (blocks.sizes["severity"] + blocks.sizes["slope"]) / model.n_raters
+    found[blocks[NOISE]], found[blocks[OWN_NOISE]] = each * model.n_raters, each
+    return found
 
 
 def log_noise(effects: Mapping[str, Array]) -> Array:
