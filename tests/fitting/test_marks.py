@@ -1,6 +1,7 @@
 """Marks on a continuous scale: the likelihood against a closed form and lme4, and what people read of it."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -120,6 +121,12 @@ def test_severity_noise_and_sharpness_are_in_marks(fit: rl.Fit) -> None:
     assert raters["kappa"].to_numpy() == pytest.approx(raters["rho"].to_numpy(), abs=1e-6)
     assert fit.alpha == pytest.approx(55, abs=4)
     assert (fit.link, fit.ordered) == ("identity", True)
+
+
+def test_the_report_shows_noise_and_how_far_marks_are_apart(fit: rl.Fit, tmp_path: Path) -> None:
+    page = fit.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    for words in ("Noise", "Mean difference", "furthest apart first"):
+        assert words in page
 
 
 def test_fair_results_and_decisions_are_in_marks(fit: rl.Fit, ratings: Ratings) -> None:

@@ -78,7 +78,7 @@ _DECIDED = ("students", "items", "decisions", "exam", "remark")
 _COLUMNS = {
     "items": ("item", "delta", "delta_se", "prevalence", "n", "mean_score", *_FAIR, *_FIT),
     "students": ("student", "theta", "theta_se", *_FAIR, "mean_score", "n"),
-    "fit": ("rater", "n", "mean_score", *_FAIR, "eta", "eta_se", *_FIT),
+    "fit": ("rater", "n", "mean_score", *_FAIR, "eta", "eta_se", "noise", "noise_se", *_FIT),
     "unexpected": ("student", "rater", "item", "score", "expected", "z", "probability"),
     "bias": ("rater", "of", "level", "n", "mean_score", "expected", "severity", "severity_se", "z"),
     "pairs": (
