@@ -93,10 +93,6 @@ def _chart(width: int, chart: str, *arguments: Any, **options: Any) -> Any:
 
     check_width(width)
     found = picture(chart, *arguments, **options)
-    return _altair(found, width)
-
-
-def _altair(found: Picture, width: int) -> Any:
     try:
         from raterlens.pictures.altair_chart import to_altair  # loads Altair
     except ImportError as error:

@@ -84,19 +84,12 @@ def facets_tables(fit: "Fit", ratings: Ratings) -> str:
         Those that were fitted.
     """
     if fit.calibration is None or fit.link != "logit":
-        raise OptionError(
-            f"tables like those of FACETS are in logits, but this fit is {fit.model!r} with link {fit.link!r}",
-            Message(
-                "fit ",
-                Option("model", "gmf"),
-                " or ",
-                Option("model", "tfm"),
-                " with ",
-                Option("link", "logit"),
-            ),
-            value=fit.link,
-            option="link",
+        what = (
+            f"tables like those of FACETS are in logits, but this fit is {fit.model!r} with link {fit.link!r}"
         )
+        models = ("fit ", Option("model", "gmf"), " or ", Option("model", "tfm"))
+        remedy = Message(*models, " with ", Option("link", "logit"))
+        raise OptionError(what, remedy, value=fit.link, option="link")
     found = fit.diagnose(ratings)
     student, rater, item = _origins(fit)
     facets = {
