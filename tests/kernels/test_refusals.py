@@ -248,7 +248,6 @@ WRONG: list[tuple[str, str, Any]] = [
     ("posteriors", "students", replace(STUDENTS, linear=ones(0))),
     ("posteriors", "students", replace(STUDENTS, weight=ones(1))),
     ("posteriors", "students", replace(STUDENTS, sums=MATRIX)),
-    ("posteriors", "students", replace(STUDENTS, windows=ints(0))),
     ("posteriors", "rows", Rows.of(-ones(2, 5), OnNodes.of(POINTS, -ones(5), 1.0))),
     ("posteriors", "found", replace(FOUND, expected=ones(3, 5))),
     ("posteriors", "found", replace(FOUND, weighted=ones(0))),

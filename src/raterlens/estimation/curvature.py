@@ -14,6 +14,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.derivatives import context_curvature
+from raterlens.likelihood.engines.contract import in_full
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.likelihood.priors import PanelPrior
@@ -76,8 +77,7 @@ def exact_inverse(
     problem: FacetsMarginal, parameters: Array, information: Array, nodes: Nodes
 ) -> sparse.csr_array:
     """(parameters, parameters): of the exact information, steadied in directions of which the ratings tell little."""
-    exact, scale = problem.information(parameters, nodes), np.sqrt(information)
-    full = exact if isinstance(exact, np.ndarray) else exact.toarray()
+    full, scale = in_full(problem.information(parameters, nodes)), np.sqrt(information)
     values, vectors = np.linalg.eigh(full / np.outer(scale, scale))
     half = vectors / np.sqrt(np.maximum(values, _LEAST)) / scale[:, None]
     return sparse.csr_array(half @ half.T)

@@ -356,8 +356,6 @@ _DAMPING = 1e-3
 _LEAST_DAMPING = 1e-9
 # A step that has to be damped so strongly is smaller than rounding in the objective.
 _MOST_DAMPING = 1e6
-# Step of differences, in parameters of about unit size.
-_DIFFERENCE = 1e-5
 
 
 def newton(
@@ -406,19 +404,6 @@ def newton(
                     break
             damping *= 10
     return Optimum(x, value, _record("Newton", tolerance, max_iterations, iterations, evaluations, left))
-
-
-def differenced_curvature(
-    objective: Callable[[Array], Value], x: Array, bounds: tuple[Array, Array]
-) -> Array:
-    """Minus the second derivative of a small objective, from differences of its exact gradient within bounds."""
-    here, upper = objective(x).gradient, bounds[1]
-    found = np.empty((len(x), len(x)))
-    for k in range(len(x)):
-        moved = x.copy()
-        moved[k] += _DIFFERENCE if x[k] + _DIFFERENCE <= upper[k] else -_DIFFERENCE
-        found[k] = (here - objective(moved).gradient) / (moved[k] - x[k])
-    return (found + found.T) / 2
 
 
 def _solve(matrix: Array, right: Array, damping: float) -> Array | None:

@@ -25,11 +25,10 @@ from raterlens.estimation.optimiser import (
     Optimum,
     Search,
     Space,
-    differenced_curvature,
     maximise,
     newton,
 )
-from raterlens.likelihood.engines.contract import Tables
+from raterlens.likelihood.engines.contract import Matrix, Tables, in_full
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Moments, Nodes, accuracy_for, first_nodes, midway, nested, nodes_for
 from raterlens.likelihood.priors import FREEDOM, PanelPrior
@@ -56,6 +55,8 @@ class Marginal(Protocol):
     def n_students(self) -> int: ...
 
     def value(self, parameters: Array, nodes: Nodes) -> Value: ...
+
+    def information(self, parameters: Array, nodes: Nodes) -> Matrix: ...
 
     def moments(self, parameters: Array, nodes: Nodes) -> Moments: ...
 
@@ -209,7 +210,7 @@ def _climbed(grid: "Grid", start: Array, space: Space, search: Search) -> Optimu
         return replace(found, record=replace(found.record, max_iterations=search.max_iterations))
 
     def curvature(x: Array) -> Array:
-        return differenced_curvature(grid.value, x, space.bounds)
+        return in_full(grid.problem.information(x, grid.nodes))
 
     end = newton(
         grid.value, curvature, found.parameters, space, replace(search, max_iterations=left), stage=stage
@@ -219,7 +220,7 @@ def _climbed(grid: "Grid", start: Array, space: Space, search: Search) -> Optimu
         name=f"{found.record.name}, {end.record.name}",
         max_iterations=search.max_iterations,
         iterations=found.record.iterations + end.record.iterations,
-        evaluations=found.record.evaluations + end.record.evaluations * (1 + len(start)),
+        evaluations=found.record.evaluations + end.record.evaluations,
     )
     return replace(end, record=record)
 

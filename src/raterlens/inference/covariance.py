@@ -19,6 +19,7 @@ from raterlens.estimation.methods import Conditional
 from raterlens.inference.resampling import redrawn
 from raterlens.likelihood.derivatives import context_curvature
 from raterlens.likelihood.engines.contract import Matrix
+from raterlens.likelihood.engines.contract import in_full as in_full
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
@@ -38,10 +39,6 @@ SET_ASIDE = 1e-3
 def dense(matrix: object) -> TypeGuard[Array]:
     """Whether all entries are kept: of large panels only some are."""
     return isinstance(matrix, np.ndarray)
-
-
-def in_full(matrix: Matrix) -> Array:
-    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
 def covariance(information: Matrix, redundant: Redundancy, held: Mask) -> Covariance:

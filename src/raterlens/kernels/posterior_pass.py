@@ -14,7 +14,6 @@ Posteriors that are too narrow for the nodes can be gone over in between (`Betwe
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.threads import in_threads, spans
@@ -124,15 +123,11 @@ class Students:
     """Factor of each sum."""
     weight: Array | None
     """How many students each row stands for, where not for one."""
-    windows: NDArray[np.int32] | None = None
-    """(students,): where each posterior has its mass, as an earlier pass on these nodes found it: the first node of its
-    window, plus 1; 0 before. A pass leaves out all other nodes, as long as the ends tell that nothing is there."""
 
     def fit(self, rows: Rows) -> bool:
         """Whether their cells and sums are those of the tables."""
         n = self.counts.shape[0]
-        beside = (each for each in (self.weight, self.windows) if each is not None)
-        known = same(n, self.sums.shape[0], *map(len, beside))
+        known = same(n, self.sums.shape[0], n if self.weight is None else len(self.weight))
         return known and self.counts.shape[1] <= len(rows.logs) and self.sums.shape[1] <= len(self.linear)
 
 
@@ -172,7 +167,6 @@ _Pass = Struct.of(
         ("sums_indptr", Longs),
         ("sums_indices", Ints),
         ("sums_data linear weight", Doubles),
-        ("windows", Ints),
     ),
     *(("factors level slope reach logs bend", Doubles), ("width size", Integer)),
     *(("points weights log_weights", Doubles), ("step", Real)),
@@ -192,7 +186,7 @@ def go_over(
     refuse_unless(between.fits(rows), "nodes in between")
     nodes, shown = rows.nodes, found.posterior
     asked = _Pass.filled(
-        *(*students.counts.arrays, *students.sums.arrays, students.linear, students.weight, students.windows),
+        *(*students.counts.arrays, *students.sums.arrays, students.linear, students.weight),
         *(rows.factors, rows.level, rows.slope, rows.reach, rows.logs, rows.bend),
         *(nodes.width, len(nodes.points), nodes.points, nodes.weights, nodes.log_weights, nodes.step),
         *(between.parts, between.weights, between.variance),

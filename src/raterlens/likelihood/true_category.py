@@ -22,7 +22,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.kernels.library import compiled_code_pays
-from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Tables
+from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Tables, in_full
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.marginal import Value, engine_for
 from raterlens.likelihood.nodes import Moments, Nodes
@@ -281,8 +281,7 @@ class LatentClassMarginal:
         information -= self._within_cells(raters, expected.counts * mixture.truth * (1 - mixture.truth), t)
         if self.model.rasch:
             scores = self._scores(raters, mixture, self.model.prevalence(parameters, t)[1], t)
-            missing = self.engine.covariance(mixture.tables, nodes, scores)
-            information -= missing if isinstance(missing, np.ndarray) else missing.toarray()
+            information -= in_full(self.engine.covariance(mixture.tables, nodes, scores))
         return np.asarray((information + information.T) / 2)
 
     def _known_truth(

@@ -12,12 +12,6 @@ enum { AT_ONCE = 8 };
 enum { STENCIL = 24 };
 /* Logarithms so far below the highest add nothing. */
 static const double FALL = 40.0;
-/* What stands where a posterior is wider than its window. */
-enum { NO_WINDOW = INT32_MAX };
-/* Of a posterior, what is left out beyond its window; and what may stand at the window's ends at other parameters before it
-   has to be found again. */
-static const double BEYOND = 1e-17, AT_END = 1e-14;
-
 /* A sparse matrix by rows. */
 typedef struct {
     const int64_t *indptr;
@@ -54,17 +48,9 @@ typedef struct {
     double *posterior, *own;
 } Found;
 
-/* Nodes from `first` to before `end`, whole lanes of them. */
-typedef struct {
-    int64_t first, end;
-} Span;
-
-/* `windows`, null or (students,), remembers from one pass to the next where each posterior has its mass: the first node of
-   the window, plus 1; 0 where it is not known yet. */
 typedef struct {
     Sparse counts, sums;
     const double *linear, *weight;
-    int32_t *windows;
     Rows rows;
     Nodes nodes;
     Between between;
@@ -134,10 +120,10 @@ INLINE Powers powers_of(double start, double ratio) {
    else what `joint` was. Both `n` and whether there are powers are constants wherever this is called, so that nothing is
    left of the choice, and loops over rows are unrolled. */
 INLINE Sums multiplied(
-    double *joint, const double *const *rows, int n, Powers *powers, const Nodes *nodes, Span span
+    double *joint, const double *const *rows, int n, Powers *powers, const Nodes *nodes
 ) {
     four total[4] = {{0.0}}, centre[4] = {{0.0}};
-    for (int64_t q = span.first; q < span.end; q += LANE) {
+    for (int64_t q = 0; q < nodes->size; q += LANE) {
         for (int part = 0; part < 4; part++) {
             int64_t at = q + 4 * part;
             four product = load(powers ? nodes->weights + at : joint + at);
@@ -159,7 +145,7 @@ INLINE Sums multiplied(
 }
 
 /* The product of a student's rows, each as often as it counts. */
-static Sums product_of(double *joint, const Pass *pass, int64_t n, Powers powers, Span span) {
+static Sums product_of(double *joint, const Pass *pass, int64_t n, Powers powers) {
     const Sparse *counts = &pass->counts;
     const Nodes *nodes = &pass->nodes;
     const double *rows[AT_ONCE];
@@ -180,18 +166,18 @@ static Sums product_of(double *joint, const Pass *pass, int64_t n, Powers powers
         if (begun && waiting == 0)
             return sums;
         if (begun) {
-            sums = multiplied(joint, rows, waiting, NULL, nodes, span);
+            sums = multiplied(joint, rows, waiting, NULL, nodes);
         } else {
             switch (waiting) {
-            case 1: sums = multiplied(joint, rows, 1, &powers, nodes, span); break;
-            case 2: sums = multiplied(joint, rows, 2, &powers, nodes, span); break;
-            case 3: sums = multiplied(joint, rows, 3, &powers, nodes, span); break;
-            case 4: sums = multiplied(joint, rows, 4, &powers, nodes, span); break;
-            case 5: sums = multiplied(joint, rows, 5, &powers, nodes, span); break;
-            case 6: sums = multiplied(joint, rows, 6, &powers, nodes, span); break;
-            case 7: sums = multiplied(joint, rows, 7, &powers, nodes, span); break;
-            case 8: sums = multiplied(joint, rows, 8, &powers, nodes, span); break;
-            default: sums = multiplied(joint, rows, 0, &powers, nodes, span);
+            case 1: sums = multiplied(joint, rows, 1, &powers, nodes); break;
+            case 2: sums = multiplied(joint, rows, 2, &powers, nodes); break;
+            case 3: sums = multiplied(joint, rows, 3, &powers, nodes); break;
+            case 4: sums = multiplied(joint, rows, 4, &powers, nodes); break;
+            case 5: sums = multiplied(joint, rows, 5, &powers, nodes); break;
+            case 6: sums = multiplied(joint, rows, 6, &powers, nodes); break;
+            case 7: sums = multiplied(joint, rows, 7, &powers, nodes); break;
+            case 8: sums = multiplied(joint, rows, 8, &powers, nodes); break;
+            default: sums = multiplied(joint, rows, 0, &powers, nodes);
             }
         }
         begun = 1;
@@ -202,13 +188,13 @@ static Sums product_of(double *joint, const Pass *pass, int64_t n, Powers powers
 }
 
 /* Add share times a posterior to the expected counts of one cell, or of two at a time. */
-INLINE void add_one(double *row, double share, const double *joint, Span span) {
-    for (int64_t q = span.first; q < span.end; q += 4)
+INLINE void add_one(double *row, double share, const double *joint, int64_t size) {
+    for (int64_t q = 0; q < size; q += 4)
         store(row + q, load(row + q) + share * load(joint + q));
 }
 
-INLINE void add_two(double *one, double *two, double share, double other, const double *joint, Span span) {
-    for (int64_t q = span.first; q < span.end; q += 4) {
+INLINE void add_two(double *one, double *two, double share, double other, const double *joint, int64_t size) {
+    for (int64_t q = 0; q < size; q += 4) {
         four posterior = load(joint + q);
         store(one + q, load(one + q) + share * posterior);
         store(two + q, load(two + q) + other * posterior);
@@ -216,9 +202,9 @@ INLINE void add_two(double *one, double *two, double share, double other, const 
 }
 
 /* Of a posterior: its variance, times its sum. */
-INLINE double spread_of(const Pass *pass, const double *joint, double centre, Span span) {
+INLINE double spread_of(const Pass *pass, const double *joint, double centre) {
     double spread = 0.0;
-    for (int64_t q = span.first; q < span.end; q++) {
+    for (int64_t q = 0; q < pass->nodes.size; q++) {
         double away = pass->nodes.points[q] - centre;
         spread += joint[q] * away * away;
     }
@@ -226,7 +212,7 @@ INLINE double spread_of(const Pass *pass, const double *joint, double centre, Sp
 }
 
 /* From a student's joint probabilities: its moments, its part of the expected counts, its posterior. */
-static void settle(const Pass *pass, int64_t n, const double *joint, Sums sums, Span span) {
+static void settle(const Pass *pass, int64_t n, const double *joint, Sums sums) {
     const Found *found = &pass->found;
     const Sparse *counts = &pass->counts, *tilts = &pass->sums;
     int64_t size = pass->nodes.size;
@@ -243,24 +229,19 @@ static void settle(const Pass *pass, int64_t n, const double *joint, Sums sums, 
             double *one = found->expected + counts->indices[at] * size;
             double *two = found->expected + counts->indices[at + 1] * size;
             if (one == two)
-                add_one(one, each * (counts->data[at] + counts->data[at + 1]), joint, span);
+                add_one(one, each * (counts->data[at] + counts->data[at + 1]), joint, size);
             else
-                add_two(one, two, each * counts->data[at], each * counts->data[at + 1], joint, span);
+                add_two(one, two, each * counts->data[at], each * counts->data[at + 1], joint, size);
         }
         if (at < end)
-            add_one(found->expected + counts->indices[at] * size, each * counts->data[at], joint, span);
+            add_one(found->expected + counts->indices[at] * size, each * counts->data[at], joint, size);
     }
     if (found->sd)
-        found->sd[n] = sqrt(larger(spread_of(pass, joint, centre, span) * inverse, 0.0));
+        found->sd[n] = sqrt(larger(spread_of(pass, joint, centre) * inverse, 0.0));
     if (found->posterior) {
         double *posterior = found->posterior + (n - found->shown_first) * found->shown_width;
-        int64_t width = found->shown_width, end = span.end < width ? span.end : width;
-        for (int64_t q = 0; q < span.first; q++)
-            posterior[q] = 0.0;
-        for (int64_t q = span.first; q < end; q++)
+        for (int64_t q = 0; q < found->shown_width; q++)
             posterior[q] = joint[q] * inverse;
-        for (int64_t q = end; q < width; q++)
-            posterior[q] = 0.0;
     }
 }
 
@@ -278,40 +259,8 @@ INLINE Place place_of(const Between *between, int64_t width, int64_t fine) {
 }
 
 /* Whether a posterior is too narrow for the nodes, as it looks on them. */
-static int narrow(const Pass *pass, const double *joint, Sums sums, Span span) {
-    return spread_of(pass, joint, sums.centre / sums.total, span) < pass->between.variance * sums.total;
-}
-
-/* Nodes of a window, which most posteriors are narrower than: the same number for all, so that loops over them are
-   foreseen. */
-INLINE int64_t window_size(const Pass *pass) { return whole_lanes(pass->nodes.size * 9 / 16); }
-
-/* A student's window as an earlier pass found it; all nodes where there is none. */
-INLINE Span window_of(const Pass *pass, int64_t n) {
-    int64_t size = pass->nodes.size, window = window_size(pass);
-    int64_t first = pass->windows ? __atomic_load_n(pass->windows + n, __ATOMIC_RELAXED) - 1 : -1;
-    return first >= 0 && first + window <= size ? (Span){first, first + window} : (Span){0, size};
-}
-
-/* Whether a posterior might have mass beyond the ends of its window. */
-INLINE int cut_off(const Pass *pass, const double *joint, Sums sums, Span span) {
-    double limit = AT_END * sums.total;
-    return (span.first > 0 && !(joint[span.first] <= limit))
-        || (span.end < pass->nodes.size && !(joint[span.end - 1] <= limit));
-}
-
-/* Remember the window around the mean of a posterior that is known at all nodes, if it has next to no mass beyond. */
-static void keep_window(const Pass *pass, int64_t n, const double *joint, Sums sums) {
-    double middle = (sums.centre / sums.total - pass->nodes.points[0]) / pass->nodes.step, beyond = 0.0;
-    int64_t size = pass->nodes.size, window = window_size(pass), most = size - window, first = 0;
-    if (middle > (double)(window / 2))
-        first = middle < (double)(most + window / 2) ? (int64_t)middle - window / 2 : most;
-    for (int64_t q = 0; q < first; q++)
-        beyond += joint[q];
-    for (int64_t q = first + window; q < size; q++)
-        beyond += joint[q];
-    int32_t known = beyond <= BEYOND * sums.total ? (int32_t)first + 1 : NO_WINDOW;
-    __atomic_store_n(pass->windows + n, known, __ATOMIC_RELAXED);
+static int narrow(const Pass *pass, const double *joint, Sums sums) {
+    return spread_of(pass, joint, sums.centre / sums.total) < pass->between.variance * sums.total;
 }
 
 /* A student's joint probabilities where nodes are too far apart for them, though not for the logarithms, which are smooth:
@@ -374,8 +323,7 @@ EXPORT double KERNEL(by_products)(const Pass *pass, int64_t first, int64_t last,
     const Nodes *nodes = &pass->nodes;
     double lowest = nodes->points[0];
     double furthest = larger(fabs(lowest), fabs(lowest + nodes->step * (double)(nodes->size - 1)));
-    Span all = {0, nodes->size};
-    double loglik = 0.0, constant[BATCH], ratio[BATCH], start[BATCH], total[BATCH], bend[BATCH], tilts[BATCH];
+    double loglik = 0.0, constant[BATCH], ratio[BATCH], start[BATCH], total[BATCH], bend[BATCH];
     int64_t student[BATCH];
     for (int64_t n = first; n < last;) {
         int size = 0;
@@ -395,9 +343,8 @@ EXPORT double KERNEL(by_products)(const Pass *pass, int64_t first, int64_t last,
                 student[size] = n;
                 constant[size] = level;
                 bend[size] = bent;
-                tilts[size] = tilt;
                 ratio[size] = tilt * nodes->step;
-                start[size++] = tilt * nodes->points[window_of(pass, n).first];
+                start[size++] = tilt * lowest;
             } else {
                 late[++late[0]] = n;
             }
@@ -407,23 +354,16 @@ EXPORT double KERNEL(by_products)(const Pass *pass, int64_t first, int64_t last,
         int settled = 0;
         for (int i = 0; i < size; i++) {
             int64_t own = student[i];
-            Span span = window_of(pass, own);
-            Sums found = product_of(joint, pass, own, powers_of(start[i], ratio[i]), span);
-            if (cut_off(pass, joint, found, span)) {
-                span = all;
-                found = product_of(joint, pass, own, powers_of(exp(tilts[i] * lowest), ratio[i]), span);
-            }
+            Sums found = product_of(joint, pass, own, powers_of(start[i], ratio[i]));
             /* No posterior is narrower than the logarithms' bend allows (Cramer and Rao). */
-            if (bend[i] * pass->between.variance > 1.0 && narrow(pass, joint, found, span)) {
+            if (bend[i] * pass->between.variance > 1.0 && narrow(pass, joint, found)) {
                 late[++late[0]] = own;
                 continue;
             }
-            if (pass->windows && span.end - span.first == all.end && pass->windows[own] != NO_WINDOW)
-                keep_window(pass, own, joint, found);
             student[settled] = own;
             constant[settled] = constant[i];
             total[settled++] = found.total;
-            settle(pass, own, joint, found, span);
+            settle(pass, own, joint, found);
         }
         KERNEL(logarithms)(total, settled);
         for (int i = 0; i < settled; i++)
@@ -440,7 +380,6 @@ EXPORT double KERNEL(by_logarithms)(
     const Sparse *counts = &pass->counts, *sums = &pass->sums;
     const Nodes *nodes = &pass->nodes;
     int64_t size = nodes->size;
-    Span all = {0, size};
     double loglik = 0.0;
     for (int64_t i = 0; i < n_students; i++) {
         int64_t n = students[i];
@@ -465,9 +404,9 @@ EXPORT double KERNEL(by_logarithms)(
             found.total += joint[q];
             found.centre += joint[q] * nodes->points[q];
         }
-        if (pass->between.parts > 1 && narrow(pass, joint, found, all))
+        if (pass->between.parts > 1 && narrow(pass, joint, found))
             found = refined(pass, logs, &top, fine, joint, found);
-        settle(pass, n, joint, found, all);
+        settle(pass, n, joint, found);
         loglik += told(pass, n, top + log(found.total));
     }
     return loglik;

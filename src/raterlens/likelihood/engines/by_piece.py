@@ -27,6 +27,7 @@ from raterlens.likelihood.engines.contract import (
     Summed,
     Tables,
     Weighting,
+    in_full,
 )
 from raterlens.likelihood.engines.numpy import NumpyEngine, alike, rows_of_students
 from raterlens.likelihood.nodes import Moments, Nodes
@@ -206,7 +207,7 @@ class PieceEngine:
         for place, found in within.covariances(self._students.evaluate(up.tables, nodes).counts):
             np.add.at(totals[0], (place[:, :, None], place[:, None, :]), found)
         over = self._students.covariance(up.tables, nodes, within.expected_scores(scores))
-        totals[0] += over if isinstance(over, np.ndarray) else over.toarray()
+        totals[0] += in_full(over)
 
     def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
         up = self._up(tables, nodes)

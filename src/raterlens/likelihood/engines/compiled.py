@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -32,10 +32,6 @@ _NEAR = 2**16
 _LEAST = 2**17
 # The same, whatever their number of cells, where covariances follow: they take longer.
 _FEW = 2**14
-# Nodes from which on it pays to go over those alone that carry a posterior.
-_WORTH_WINDOWS = 49
-# Numbers of expected counts whose memory is kept for the next evaluation: 32 MB of each thread.
-_SPARE = 2**22
 # Where covariances follow, a wide posterior is gone over by nodes so far apart, in its standard deviations and in units
 # of 1 / slope. A trapezoidal sum of squared logistic curves of slope a is off by about exp(-2 pi^2 / (a step)) times
 # the square of that exponent: 1e-8.
@@ -105,22 +101,6 @@ class CompiledEngine:
             weight, self._place = arranged.weight, arranged.place
         self._work = _Work.of(counts, sums, weight)
         self._threads = threads
-        # Who is arranged is gone over many times: what a pass learns serves the next.
-        self._remembers = arrange
-        self._latest: _Grid | None = None
-        self._spare: list[Array] = []
-
-    def _grid(self, nodes: Nodes) -> "_Grid":
-        """Prepared once for the many evaluations on it."""
-        latest = self._latest
-        if latest is None or latest.nodes is not nodes:
-            windows = None
-            if self._remembers and len(nodes.points) >= _WORTH_WINDOWS:
-                windows = np.zeros(self._work.n_rows, dtype=np.int32)
-            if latest is not None and latest.nodes.points is nodes.points:
-                windows = latest.windows  # other weights of the same nodes
-            self._latest = latest = _Grid.of(nodes, windows)
-        return latest
 
     def _parts(self, nodes: Nodes) -> list[tuple[int, int]]:
         """Rows of equal work, by nonzeros, for as many threads as may be used where this is asked and are worth it."""
@@ -139,39 +119,25 @@ class CompiledEngine:
         return self._work.n_rows if self._place is None else len(self._place)
 
     def evaluate(self, tables: Tables, nodes: Nodes) -> Expected:
-        work = _Pass(self._work, tables, self._grid(nodes))
+        work = _Pass(self._work, tables, nodes)
 
         def part(span: tuple[int, int]) -> tuple[float, Array, Array]:
-            expected, weighted = self._zeros(work.rows.factors.shape), np.zeros_like(work.linear)
+            expected, weighted = np.zeros(work.rows.factors.shape), np.zeros_like(work.linear)
             return work.over(span, Found(expected, weighted)), expected, weighted
 
         each, counted, weighted = zip(*in_threads(part, self._parts(nodes)), strict=True)
         expected = sum(more[:, : len(nodes.points)] for more in counted[1:])
         expected = np.add(counted[0][:, : len(nodes.points)], expected, order="C")
-        if expected.size <= _SPARE:
-            self._spare = list(counted)
         return Expected(sum(each), expected, np.sum(weighted, axis=0) if self._linear else None)
 
-    def _zeros(self, shape: tuple[int, ...]) -> Array:
-        """In the memory of an earlier evaluation, where there is some: fresh memory takes longer to get than to
-        fill."""
-        try:
-            zeros = self._spare.pop()
-        except IndexError:
-            return np.zeros(shape)
-        if zeros.shape != shape:
-            return np.zeros(shape)
-        zeros.fill(0.0)
-        return zeros
-
     def moments(self, tables: Tables, nodes: Nodes, *, pieces: bool = False) -> Moments:
-        work, rows = _Pass(self._work, tables, self._grid(nodes)), self._work.n_rows
+        work, rows = _Pass(self._work, tables, nodes), self._work.n_rows
         found = Moments(np.empty(rows), np.empty(rows))
         in_threads(partial(work.over, found=Found(mean=found.mean, sd=found.sd)), self._parts(nodes))
         return found if self._place is None else found.of(self._place)
 
     def posteriors(self, tables: Tables, nodes: Nodes) -> Iterator[tuple[slice, Array, Array]]:
-        whole, width = _Pass(replace(self._work, weight=None), tables, self._grid(nodes)), len(nodes.points)
+        whole, width = _Pass(replace(self._work, weight=None), tables, nodes), len(nodes.points)
         size = max(1, _POSTERIORS // width)
         for first in range(0, self.n_students, size):
             n = min(size, self.n_students - first)
@@ -207,13 +173,13 @@ class CompiledEngine:
         pattern: SparseRows | None = None,
     ) -> None:
         """To the totals of as many threads: upper triangles in full, or the entries of a pattern."""
-        whole = _Pass(replace(self._work, weight=None), tables, self._grid(nodes))
+        whole = _Pass(replace(self._work, weight=None), tables, nodes)
         _add_up(self._covariances(nodes, scores, pattern), totals, whole, self._work.n_rows)
 
     def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
         covariances, n_nodes = self._covariances(nodes, scores), len(nodes.points)
         whole, step = (
-            _Pass(replace(self._work, weight=None), tables, self._grid(nodes)),
+            _Pass(replace(self._work, weight=None), tables, nodes),
             max(1, _NEAR // n_nodes),
         )
 
@@ -312,37 +278,22 @@ def _coupled(counts: sparse.csr_array, scores: CellScores) -> sparse.csr_array:
     return upper
 
 
-class _Grid(NamedTuple):
-    """Nodes as kernels take them."""
-
-    nodes: Nodes
-    padded: OnNodes
-    between: Between
-    windows: NDArray[np.int32] | None
-    """(rows,): where their posteriors have their mass, where that is remembered."""
-
-    @staticmethod
-    def of(nodes: Nodes, windows: NDArray[np.int32] | None) -> "_Grid":
-        between = NOWHERE
-        if nodes.parts > 1:
-            between = Between(nodes.parts, weights_between(nodes.parts), nodes.least_variance)
-        return _Grid(nodes, OnNodes.of(nodes.points, nodes.log_weights, nodes.step), between, windows)
-
-
 class _Pass:
     """Tables on a grid, and the students to be gone over."""
 
-    def __init__(self, work: _Work, tables: Tables, grid: _Grid) -> None:
-        self._between = grid.between
-        self.rows = Rows.of(tables.cells, grid.padded, bent=grid.between is not NOWHERE)
+    def __init__(self, work: _Work, tables: Tables, nodes: Nodes) -> None:
+        self._between = NOWHERE
+        if nodes.parts > 1:
+            self._between = Between(nodes.parts, weights_between(nodes.parts), nodes.least_variance)
+        on = OnNodes.of(nodes.points, nodes.log_weights, nodes.step)
+        self.rows = Rows.of(tables.cells, on, bent=nodes.parts > 1)
         self.linear = np.zeros(1) if tables.linear is None else np.ascontiguousarray(tables.linear)
-        self._students = Students(*work.rows, self.linear, work.weight, grid.windows)
+        self._students = Students(*work.rows, self.linear, work.weight)
 
     def on(self, work: _Work, rows: NDArray[np.integer]) -> "_Pass":
         """The same tables for some of the rows of `work`, each for one student."""
-        other, some, windows = copy(self), work.taken(rows), self._students.windows
-        windows = None if windows is None else windows[rows]
-        other._students = Students(*some.rows, self.linear, some.weight, windows)
+        other, some = copy(self), work.taken(rows)
+        other._students = Students(*some.rows, self.linear, some.weight)
         return other
 
     def over(self, span: tuple[int, int], found: Found) -> float:

@@ -11,6 +11,12 @@ from raterlens.base.arrays import Array, Indices
 from raterlens.likelihood.nodes import Moments, Nodes
 
 Matrix: TypeAlias = Array | sparse.csr_array
+
+
+def in_full(matrix: Matrix) -> Array:
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
+
+
 Weighting: TypeAlias = Callable[[Array], Array]
 """From posteriors (students, nodes) to weights of the nodes; on a cluster, it is sent to workers."""
 
