@@ -90,8 +90,8 @@ def noticed(fault: Fault, folder: Path) -> bool:
     for path in (HERE / SOURCES).iterdir():
         text = path.read_text()
         (sources / path.name).write_text(fault.put_into(text) if path.name == fault.source else text)
-    own = f"tests/kernels/test_{Path(fault.source).stem}.py"
-    near = [own, *TESTS] if (HERE / own).exists() else [*TESTS]
+    stem, every = Path(fault.source).stem, sorted((HERE / "tests/kernels").glob("test_*.py"))
+    near = [*(str(path) for path in every if stem in path.read_text()), *TESTS]
     for compiled, checks in ((compile_kernels, {}), (compile_with_checks, with_checks())):
         try:
             compiled(sources, folder / LIBRARY)

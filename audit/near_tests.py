@@ -12,7 +12,7 @@ from pathlib import Path
 TOO_LONG = 240
 """Seconds of processor time."""
 NEAR = {
-    "likelihood": ("tests/likelihood", "tests/estimation/test_latent_estimate.py"),
+    "likelihood": ("tests/likelihood", "tests/estimation/test_several_starts.py"),
     "capability": ("tests/capability", "tests/diagnostics/test_findings.py"),
     "inference": ("tests/inference",),
 }

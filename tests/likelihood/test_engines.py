@@ -298,7 +298,7 @@ def piece_parts(drawn: Drawn, student: Codes) -> list[Part]:
 @pytest.mark.parametrize("make", [pieces_on_disk, pieces_on_workers])
 @pytest.mark.parametrize(("linear", "omega"), [(True, 0.6), (False, 0.1)])
 def test_pieces_in_parts(make, linear, omega):
-    """The engine of pieces itself is held to sums written out in test_by_piece and test_likelihood."""
+    """The engine of pieces itself is held to sums written out in test_latent_variables and test_likelihood."""
     drawn, student = Drawn(3, linear=linear, groups=0), np.repeat(np.arange(30, dtype=np.int32), 3)
     whole, engine = PieceEngine(drawn.counts, drawn.sums, student), make(drawn, student)
     nodes = GRIDS["plain"]

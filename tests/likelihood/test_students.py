@@ -1,4 +1,4 @@
-"""Groups of students with means of their own: against plain loops, differences, engines, and the truth."""
+"""Distributions of students: means of groups, and an estimated shape."""
 
 from dataclasses import replace
 
@@ -10,6 +10,7 @@ from scipy import linalg, optimize, special
 import raterlens as rl
 from raterlens.base.errors import RaterlensError
 from raterlens.capability.links import get_link
+from raterlens.estimation.scoring import place
 from raterlens.inference.covariance import covariance, in_full
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.marginal import FacetsMarginal
@@ -20,6 +21,7 @@ from raterlens.models.facets import centre, redundancy
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options
 from raterlens.models.terms.group_means import GroupMeans
+from raterlens.models.terms.shape import SHAPE
 from raterlens.ratings.groupings import with_sets_of_raters
 from tests.support.facets_models import assert_gradient, by_differences, somewhere
 
@@ -318,3 +320,27 @@ def test_large_sets_of_raters_are_told_apart_by_a_checksum() -> None:
         "r0 + r1 + r2 + 5 more",
         "r0 + r1 + r2 + 4 more",
     }
+
+
+# ----------------------------------------------------------------------------------------------------
+# Particulars of a shape of the students' distribution.
+
+
+SHAPE_NODES = Nodes.equally_spaced(-8.0, 8.0, 0.2)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return rl.simulate(students=60, raters=4, items=2, halo=0.5, seed=4).ratings
+
+
+def test_a_normal_shape_has_the_likelihood_of_no_shape(drawn):
+    fit = rl.fit(drawn, model="gmf", ability="normal", halo="none", standard_errors=False)
+    placed = place(_with(fit.calibration, {**fit.calibration.effects, SHAPE: np.zeros(2)}), drawn)
+    assert placed.loglik() == pytest.approx(fit.loglik, abs=1e-5)
+
+
+def _with(calibration, effects):
+    from dataclasses import replace
+
+    return replace(calibration, effects=effects, covariance=None)
