@@ -73,8 +73,9 @@ def test_the_best_start_wins_the_grid_is_fine_enough_and_most_follow_what_is_sha
     found = fit_shared(problem, [x, mirrored], space, Search())
     assert found.optimum.record.converged
     assert found.optimum.parameters[problem.model.blocks[BIAS]].sum() > 0
+    assert isinstance(found.nodes, ProductNodes)
     finer = problem.value(found.optimum.parameters, found.nodes.finer()).loglik
-    assert finer == pytest.approx(found.loglik, rel=ACCURACY)
+    assert finer == pytest.approx(found.optimum.value.loglik, rel=ACCURACY)
     assert np.abs(problem.value(found.optimum.parameters, found.nodes).gradient).max() < 1e-3
 
 

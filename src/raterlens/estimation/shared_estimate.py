@@ -1,6 +1,6 @@
 """Estimates with a shared dimension, from those without."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -8,6 +8,7 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.optimiser import TOLERANCE, Optimum, Search, Space, maximise
+from raterlens.estimation.quadrature import Quadrature
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import Ridge, pseudo_ratings
 from raterlens.likelihood.shared import ACCURACY, MOST_ROUNDS, SharedMarginal, shared_marginal
@@ -24,22 +25,9 @@ _FIRST = 1.0
 _FIRST_LOOK = 12
 
 
-@dataclass(frozen=True, slots=True)
-class SharedOptimum:
-    """The maximum, on a grid that was found fine enough."""
-
-    optimum: Optimum
-    nodes: ProductNodes
-    problem: SharedMarginal
-
-    @property
-    def loglik(self) -> float:
-        return self.optimum.value.loglik
-
-
 def fit_shared(
     problem: SharedMarginal, starts: list[Array], space: Space, search: Search, tolerance: float = TOLERANCE
-) -> SharedOptimum:
+) -> Quadrature:
     """Maximise from the most promising start, refining the grid until a finer one changes nothing."""
     nodes, short = problem.rough_nodes(), Search(_FIRST_LOOK)
 
@@ -73,12 +61,13 @@ def fit_shared(
         parameters[bias] *= -1
     record = replace(best.record, evaluations=evaluations, iterations=iterations, n_nodes=len(nodes.points))
     value = best.value if (parameters == best.parameters).all() else problem.value(parameters, nodes)
-    return SharedOptimum(Optimum(parameters, value, record), nodes, problem)
+    moments = problem.moments(parameters, nodes)
+    return Quadrature(Optimum(parameters, value, record), nodes, moments, problem)
 
 
-def shared_optimum(
+def shared_estimate(
     ratings: Ratings, one: FacetsEstimate, free: Mask, search: Search, tolerance: float = TOLERANCE
-) -> SharedOptimum:
+) -> FacetsEstimate:
     """The maximum with a dimension that the raters in `free` may share, from the estimate without.
 
     It is looked for from two sides: what the raters agree on is the truth, and they share some of what is left of
@@ -100,15 +89,9 @@ def shared_optimum(
         other[model.blocks["slope"]] = _told_slopes(ratings, free)
     centred = _per_rater(ratings, ratings.score - ratings.tally("rater").mean[ratings.rater])
     starts.append(np.append(other, 1.5 * _FIRST * _along(centred, free)))
-    return fit_shared(problem, starts, space, search, tolerance)
-
-
-def shared_estimate(one: FacetsEstimate, found: SharedOptimum) -> FacetsEstimate:
-    """As every estimate."""
-    problem = found.problem
-    moments = problem.moments(found.optimum.parameters, found.nodes)
-    held = np.append(one.held, np.zeros(problem.model.blocks.sizes[BIAS], dtype=bool))
-    return FacetsEstimate.at(problem, found.optimum, found.nodes, moments, held)
+    found = fit_shared(problem, starts, space, search, tolerance)
+    held = np.append(one.held, np.zeros(model.blocks.sizes[BIAS], dtype=bool))
+    return FacetsEstimate.at(problem, found.optimum, found.nodes, found.moments, held)
 
 
 def _left(ratings: Ratings, one: FacetsEstimate) -> sparse.csr_array:

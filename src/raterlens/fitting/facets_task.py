@@ -24,7 +24,7 @@ from raterlens.estimation.facets_estimate import (
 from raterlens.estimation.methods import estimate, on_scale, sharp_moments
 from raterlens.estimation.optimiser import Search
 from raterlens.estimation.scoring import with_scores
-from raterlens.estimation.shared_estimate import shared_estimate, shared_optimum
+from raterlens.estimation.shared_estimate import shared_estimate
 from raterlens.fitting.facets_checks import (
     check_scores,
     check_terms,
@@ -117,7 +117,7 @@ class FacetsTask:
     def _shared(self, one: FacetsEstimate) -> FacetsEstimate:
         """The estimate with a dimension that raters share, where it belongs in the model; else the one without."""
         search, free = Search(self.config.max_iterations, self.run.progress), self._free
-        two = shared_optimum(self.coded, one, free, search)
+        two = shared_estimate(self.coded, one, free, search)
         ratio = 2 * (two.loglik - one.loglik)
 
         def drawn(number: int) -> float:
@@ -125,11 +125,10 @@ class FacetsTask:
             again = redrawn(self.coded, one.model, one.problem.response, one.parameters, random)
             task = replace(self, ratings=again, coded=again, run=Run(), checkpoint=None)
             plain = task._one_dimension(one.parameters)
-            return 2 * (shared_optimum(again, plain, free, search, ROUGH).loglik - plain.loglik)
+            return 2 * (shared_estimate(again, plain, free, search, ROUGH).loglik - plain.loglik)
 
         test = judged(ratio, int(free.sum()), drawn) if self.config.shared == "auto" else settled(ratio)
-        found = shared_estimate(one, two) if test.found else one
-        return replace(found, shared=test)
+        return replace(two if test.found else one, shared=test)
 
     @property
     def _free(self) -> Mask:
