@@ -36,6 +36,9 @@ def fits(small):
         "rating scale": (scores, {}),
         "partial credit": (scores, {"scale": "partial credit"}),
         "graded": (scores, {"scale": "graded"}),
+        "halo": (scores, {"halo": "common"}),
+        "own halo": (scores, {"halo": "rater"}),
+        "partial credit halo": (scores, {"scale": "partial credit", "halo": "common"}),
     }
     return {
         name: rl.fit(data, **{"model": "gmf"} | options, standard_errors=False)
@@ -56,6 +59,8 @@ def fits(small):
         ("tfm covariates", "tfm"),
         ("gmf", "gmf facet"),
         ("rating scale", "partial credit"),
+        ("halo", "own halo"),
+        ("halo", "partial credit halo"),
     ],
 )
 def test_special_cases_are_known(fits, small_one, large_one):
@@ -74,6 +79,8 @@ def test_special_cases_are_known(fits, small_one, large_one):
         ("rating scale", "graded"),
         ("graded", "partial credit"),
         ("anchored", "gmf"),
+        ("halo", "partial credit"),
+        ("own halo", "partial credit halo"),
     ],
 )
 def test_what_is_no_special_case_is_not_taken_for_one(fits, one, other):

@@ -18,8 +18,6 @@ from raterlens.base.text import Message, Option, counted, listed
 from raterlens.config import FitOptions
 from raterlens.estimation.scoring import places_of
 from raterlens.inference.result import Result
-from raterlens.models.terms.group_means import GROUP_MEAN
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 from raterlens.ratings.groupings import GroupColumns, groups_of
 
@@ -212,17 +210,14 @@ def nested(small: Result, large: Result) -> bool:
         return False
     if "probit" in (small.model, large.model) and small.model != large.model:
         return False
-    free = [
-        (_slopes(small) <= _slopes(large)),
-        bool(one.covariates) >= bool(other.covariates),
-        not other.covariates or set(one.covariates) <= set(other.covariates),
-        one.item_slopes <= other.item_slopes,
-        all(name in other.effects for name in (RATER_THRESHOLD, GROUP_MEAN) if name in one.effects),
-        {name for name in one.labels if name.startswith("facet ")}
-        <= {name for name in other.labels if name.startswith("facet ")},
-        len(one.scores) == 2 or one.scale != "partial credit" or other.scale == "partial credit",
-    ]
-    return all(free)
+    return (
+        _slopes(small) <= _slopes(large)
+        and bool(one.covariates) >= bool(other.covariates)
+        and (not other.covariates or set(one.covariates) <= set(other.covariates))
+        and set(one.effects) <= set(other.effects)
+        and (small.config.halo == "rater") <= (large.config.halo == "rater")
+        and (len(one.scores) == 2 or one.scale != "partial credit" or other.scale == "partial credit")
+    )
 
 
 def _slopes(fit: Result) -> int:

@@ -228,9 +228,12 @@ def _diagnose(
         fair_rater, fair_student = _fair_averages(fit, found, ratings, results)
         tables = {
             "raters": fair_rater.beside(rater_fit(found, sums)),
-            "items": _fair_items(fit, item_fit(found, sums)),
+            "items": item_fit(found, sums),
             "unexpected": _in_file(unexpected(found, labels), fit.calibration),
         }
+        if fit.calibration is not None:
+            of_items = fair_items(fit.calibration, fit.table("items"), ratings.items)
+            tables["items"] = of_items.beside(tables["items"])
         tables["effects"], interactions = beside()
     interactions = {name: _in_file(table, fit.calibration) for name, table in interactions.items()}
     changes = periods = None
@@ -323,14 +326,6 @@ def _biases(found: Residuals, of: Mapping[str, tuple[Any, pl.Series]]) -> dict[s
     }
 
 
-def _fair_items(fit: Result, table: pl.DataFrame) -> pl.DataFrame:
-    if fit.calibration is None:
-        return table
-    own = fit.table("items")
-    place = places_of(table["item"], own["item"], "items")
-    return fair_items(fit.calibration, own[place]).beside(table)
-
-
 def _fair_averages(
     fit: Result, found: Residuals, ratings: Ratings, results: FairResults | None
 ) -> tuple[Fair, Fair]:
@@ -338,6 +333,6 @@ def _fair_averages(
     raters = fit.table("raters")
     if fit.calibration is None:
         return fair_shares(found, raters)
-    place = places_of(found.ratings.raters, raters["rater"], "raters")
     results = results or fair_results(fit, ratings)
-    return fair_raters(fit.calibration, raters[place]), Fair(results.fair, results.fair_se)
+    of_raters = fair_raters(fit.calibration, raters, found.ratings.raters)
+    return of_raters, Fair(results.fair, results.fair_se)

@@ -218,21 +218,21 @@ class Fair(NamedTuple):
         )
 
 
-def fair_raters(calibration: Calibration, raters: pl.DataFrame) -> Fair:
+def fair_raters(calibration: Calibration, raters: pl.DataFrame, labels: pl.Series) -> Fair:
     """The mean score that each rater would give an average student over all items, as the file counts: what severity
-    amounts to in scores. `raters` has `rater` and `eta_se`."""
-    own = places_of(raters["rater"], calibration.labels["rater"], "raters")
+    amounts to in scores. `raters` is the fit's table."""
+    own = places_of(labels, raters["rater"], "raters")
     harsher = {**calibration.effects, "severity": calibration.effects["severity"] + _STEP}
     average, less = (rater_scores(each)[own] for each in (calibration, replace(calibration, effects=harsher)))
     fall = (average - less) / (_STEP * calibration.unit)
-    return Fair(average, np.abs(fall) * raters["eta_se"].cast(pl.Float64).to_numpy())
+    return Fair(average, np.abs(fall) * raters["eta_se"].cast(pl.Float64).to_numpy()[own])
 
 
-def fair_items(calibration: Calibration, items: pl.DataFrame) -> Fair:
-    """The mean score that the average rater would give an average student on each item, as the file counts. `items` has
-    `item` and `delta_se`."""
+def fair_items(calibration: Calibration, items: pl.DataFrame, labels: pl.Series) -> Fair:
+    """The mean score that the average rater would give an average student on each item, as the file counts. `items` is
+    the fit's table."""
     mean = np.array([calibration.population[0]])
-    place = places_of(items["item"], calibration.labels["item"], "items")
+    place = places_of(labels, items["item"], "items")
     rows = calibration.average().rows(np.zeros(len(place), np.int64), place.astype(np.int64))
 
     def scores(harder: float) -> Array:
@@ -240,7 +240,7 @@ def fair_items(calibration: Calibration, items: pl.DataFrame) -> Fair:
 
     found = scores(0.0)
     fall = (found - scores(_STEP)) / (_STEP * calibration.unit)
-    return Fair(found, np.abs(fall) * items["delta_se"].cast(pl.Float64).to_numpy())
+    return Fair(found, np.abs(fall) * items["delta_se"].cast(pl.Float64).to_numpy()[place])
 
 
 def fair_shares(found: Residuals, raters: pl.DataFrame) -> tuple[Fair, Fair]:

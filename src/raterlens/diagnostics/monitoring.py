@@ -202,9 +202,7 @@ def streams(found: Residuals, time: NDArray[np.integer], n_times: int) -> list[S
 
 def _tied(score: Array, information: Array, time: Indices) -> Stream:
     """Sums over readings of the same time."""
-    first = np.flatnonzero(np.append(True, np.diff(time) != 0)) if len(time) else np.zeros(0, np.int64)
-    if not len(first):
-        return Stream(score, information, time)
+    first = np.flatnonzero(np.append(True, np.diff(time) != 0))
     return Stream(np.add.reduceat(score, first), np.add.reduceat(information, first), time[first])
 
 

@@ -139,18 +139,10 @@ def _kappa(where: Measurement | None, link: str, slope: Array, severity: Array, 
 
 
 def _best_severities(index: Index, slope: Array, halo: Array) -> Array:
-    """For each rater; between a few slopes by interpolation, since the best severity is smooth in the slope."""
+    """For each rater; 0 for a rater with slope 0, who has none."""
     students = index.population
     if index.own is None and isinstance(students, Normal) and passes_as_standard(index.curve, students):
         return np.zeros_like(slope)
-    if index.own is not None or np.ptp(halo) > 0 or len(slope) <= 64:
-        return _best_severity(index, slope, halo)
-    knots = np.linspace(slope.min(), slope.max(), 65)
-    return np.interp(slope, knots, _best_severity(index, knots, np.full_like(knots, halo[0])))
-
-
-def _best_severity(index: Index, slope: Array, halo: Array) -> Array:
-    """For each slope; 0 for a rater with slope 0, who has none."""
     end = np.full(len(slope), _SEVEREST)
 
     def rate(eta: Array) -> Array:
