@@ -271,11 +271,7 @@ def _row(true: float, noise: float) -> tuple[float, float, float, float, float]:
 
 
 def _drawn(measure: Array, error: Array) -> tuple[float, ...]:
-    known = np.isfinite(measure) & np.isfinite(error)
-    if not known.any():
-        return (0, *([np.nan] * len(_COLUMNS)))
-    seen, noise = float(np.var(measure[known])), float(np.mean(error[known] ** 2))
-    return (int(known.sum()), *_row(seen, noise), np.nan, np.nan)
+    return (len(measure), *_row(float(np.var(measure)), float(np.mean(error**2))), np.nan, np.nan)
 
 
 def _fixed(measure: Array, error: Array) -> tuple[float, ...]:
