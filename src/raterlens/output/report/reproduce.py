@@ -142,7 +142,8 @@ def flag(option: Option) -> list[str]:
         return [f"--{name}"]
     if option.value is False:
         return [f"--{name}" if option.name in FLAGS else f"--no-{name}"]  # the flag then names the opposite
-    text = joined(option.value) if option.name in SEVERAL else _text(option.value)
+    several = option.name in SEVERAL and not isinstance(option.value, int)  # `items` are columns, or how many
+    text = joined(option.value) if several else _text(option.value)
     return [f"--{name}={text}"] if text.startswith("-") else [f"--{name}", text]
 
 
