@@ -140,3 +140,14 @@ def test_there_is_no_adjustment_where_nothing_follows_from_it(found, monkeypatch
     for wrong in ((np.nan, 0.0), (0.0, -np.inf)):
         monkeypatch.setattr(halo_interval, "_told", lambda *given, wrong=wrong: wrong)
         assert halo_interval._adjustment(found, known_to(found, 0.3), "halo") == nothing
+
+
+def test_no_halo_has_the_same_limit_where_raters_are_a_sample():
+    """Spreads of raters are looked at with variances of 0 held there, which says nothing of how large they may be."""
+    ratings = rl.simulate(students=80, raters=3, items=3, seed=2).ratings
+    highest = [
+        rl.fit(ratings, model="gmf", halo="common", prior=prior, assumptions="ignore").raters["halo_high"][0]
+        for prior in ("none", "panel")
+    ]
+    assert highest[0] > 0.5
+    assert highest[1] == pytest.approx(highest[0], rel=0.02)

@@ -20,7 +20,7 @@ from scipy import sparse
 from raterlens.base.arrays import NORMAL_95, Array, Mask
 from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate
 from raterlens.estimation.methods import on_scale, sharp_nodes
-from raterlens.inference.covariance import in_full
+from raterlens.inference.covariance import covariance, in_full
 from raterlens.inference.intervals import RaterEstimates
 from raterlens.inference.measurement import PASSES, RATER_COLUMNS
 from raterlens.inference.spreads import spread_table
@@ -243,8 +243,19 @@ def spreads_of(
     error = np.sqrt(np.maximum((through @ (through @ in_full(known.matrix)).T).diagonal(), 0.0))
     if found.model.nested:  # whose information comes from differences
         return _spread_of(variance, error)
+    if (held := (variance <= 0) & (error <= 0)).any():
+        error = np.where(held, _errors_off_zero(found, name), error)
     more, wider = _adjustment(found, known, name)
     return _spread_of(variance, error, more, wider, _largest_from_zero(found, wider * error, name))
+
+
+def _errors_off_zero(found: FacetsEstimate, name: str) -> Array:
+    """Errors of variances that were held at 0 while spreads of raters were looked at."""
+    model, x, held = found.model, found.parameters, found.held
+    information = found.problem.information(model.off_zero(x), found.nodes)
+    matrix = in_full(covariance(information, redundancy(model, x, held), held).matrix)
+    through = model.effect_jacobian(x, name)
+    return np.asarray(np.sqrt(np.maximum((through @ (through @ matrix).T).diagonal(), 0.0)))
 
 
 def _spread_of(
