@@ -15,9 +15,10 @@ from tests.reading.corpus.fourth_habits import FOURTH
 from tests.reading.corpus.habits import HABITS as FIRST
 from tests.reading.corpus.habits import Habit
 from tests.reading.corpus.second_habits import SECOND
+from tests.reading.corpus.sixth_habits import SIXTH
 from tests.reading.corpus.third_habits import THIRD
 
-HABITS = [*FIRST, *SECOND, *THIRD, *FOURTH, *FIFTH]
+HABITS = [*FIRST, *SECOND, *THIRD, *FOURTH, *FIFTH, *SIXTH]
 ENCODED = ("Latin-2",)
 """Whose encoding has to be confirmed."""
 

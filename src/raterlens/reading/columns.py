@@ -44,6 +44,7 @@ from raterlens.reading.wide_layouts import (
     one_per_item,
     one_per_rater,
     one_per_student,
+    sums_up,
     to_long,
 )
 
@@ -176,7 +177,15 @@ def _reshaped(table: Table, plan: ReadPlan) -> _Draft:
 def _without_prose(found: DetectedRoles, look: ColumnSample) -> DetectedRoles:
     """Without a score column by a weak name whose texts hold a verdict each."""
     name = found.roles.get("score")
-    if name is None or tier(name, "score") == 0 or look[name].scored or verdict_in_text([name], look) is None:
+    if name is None or len(look.columns) <= len(found.roles):
+        return found
+    others = [other for other in look.columns if look[other].scored and not is_other(other)]
+    if look[name].scored:
+        computed = tier(name, "score") == 1 and len(others) > 2 and sums_up(name, others, look.frame)
+        return found.without("score") if computed else found
+    if len(others) > 1 and look[name].kind == "labels" and not set(others) & set(found.roles.values()):
+        return found.without("score")  # "Rating": 1st, 2nd
+    if tier(name, "score") == 0 or verdict_in_text([name], look) is None:
         return found
     return found.without("score")
 
@@ -185,6 +194,8 @@ def _unlikely_score(table: Table, found: DetectedRoles, look: ColumnSample) -> D
     """Where no column holds scores: verdicts in texts, or the only column of other numbers."""
     free = [name for name in table.columns if name not in found.roles.values() and name in look.profiles]
     finding = verdict_in_text(free, look)
+    student = [found.roles[role] for role in ("student",) if role in found.roles]
+    free = [name for name in free if not student or not depends(look.frame, name, student)]
     numbers = [name for name in free if look[name].kind == "numbers" and not is_other(name)]
     if finding is None and len(numbers) == 1 and "score" not in found.doubtful:
         seen = f"no score column by name, and {shortened(numbers[0])} the only one of numbers"
@@ -311,7 +322,7 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
             if found.roles.get("student") or not named["student"]
             else found.assign({"student": named["student"][0]})
         )
-        crossed = by_crossing(free, look, known_)
+        crossed = by_crossing(free, look, known_, alone=True)
         if crossed is not known_:
             roles = {role: crossed.roles[role] for role in ("student", "rater") if not named[role]}
             draft = replace(draft, found=replace(found.assign(roles), findings=crossed.findings))
@@ -325,6 +336,8 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
     others = found.without("score")
     spread = one_per_rater(free if score is None else [*free, score], look, two_headers=table.two_headers)
     if spread.wide is not None:
+        if len(named["student"]) == 1 and _come_again(named["student"][0], named["item"], look):
+            spread.findings[-1] = replace(spread.findings[-1], certain=False)
         return _one_row_per_rating(replace(draft, found=others), look, spread)
     if score is not None and not look[score].scored and look[score].kind != "numbers":
         found = others
@@ -361,6 +374,12 @@ def _one_row_per_rating(draft: _Draft, look: ColumnSample, spread: Spread) -> _D
     config, _ = with_roles_from_file(long.roles, config)
     found = found.without(*(role for role in found.roles if getattr(config, role) is not None))
     return _Draft(long, config, draft.plan.add(spread.findings), found)
+
+
+def _come_again(student: str, items: Sequence[str], look: ColumnSample) -> bool:
+    """Whether most students have several rows, which no item tells apart: of several raters, perhaps."""
+    keys = [name for name in (student, *items) if name in look.frame.columns]
+    return student in keys and 2 * int(look.frame.select(keys).is_duplicated().sum()) > look.frame.height
 
 
 def _says_nothing_more(item: str, student: str | None, look: ColumnSample) -> bool:

@@ -74,7 +74,6 @@ class Profile:
 
     @property
     def scored(self) -> bool:
-        """Whether it can be a column of scores."""
         return self.kind in ("scores", "marks")
 
     def like(self, other: "Profile") -> bool:
@@ -93,9 +92,8 @@ class Profile:
     @property
     def consecutive(self) -> bool:
         """Whether it numbers the rows, in whatever order."""
-        if self.lowest is None or self.highest is None or self.lowest not in (0, 1):
-            return False
-        return self.unique and self.highest - self.lowest + 1 == self.filled
+        width = None if self.lowest is None or self.highest is None else self.highest - self.lowest + 1
+        return self.unique and width == self.filled
 
 
 def sampled(table: Table, rows: int = ROWS) -> pl.DataFrame:
@@ -109,10 +107,6 @@ def sampled(table: Table, rows: int = ROWS) -> pl.DataFrame:
             return pl.concat([query.slice(start, rows // pieces).collect() for start in starts])
     frame = table.take(table.columns).frame
     return frame if frame.height <= rows else frame.gather_every(-(-frame.height // rows))
-
-
-def profiles(frame: pl.DataFrame) -> dict[str, Profile]:
-    return {name: profile(frame[name]) for name in frame.columns}
 
 
 def profile(column: pl.Series) -> Profile:
@@ -139,6 +133,10 @@ def profile(column: pl.Series) -> Profile:
         return Profile(column.name, "scores", filled, distinct, 0, 1)
     numeric = [word for word in words if _NUMBER.fullmatch(word)]
     by_number = sum(times[word] for word in numeric) / filled
+    if by_number >= MOSTLY and 2 * sum(word[0] == "0" and word[1:].isdigit() for word in numeric) > len(
+        numeric
+    ):
+        return Profile(column.name, "labels", filled, distinct)  # 00011 is no number
     if by_number >= MOSTLY:
         return _numeric(column.name, numeric, filled, distinct)
     by_word = sum(times[word] for word in words if is_score_word(word) or word in numeric) / filled
@@ -213,7 +211,7 @@ class ColumnSample:
 
     @cached_property
     def profiles(self) -> dict[str, Profile]:
-        return profiles(self.frame)
+        return {name: profile(self.frame[name]) for name in self.frame.columns}
 
     def __getitem__(self, name: str) -> Profile:
         return self.profiles[name]
@@ -371,6 +369,7 @@ def _by_part(role: str, free: Sequence[str], look: ColumnSample) -> str | None:
         for name in free
         if (part := last_part(name))
         and tier(part, role) is not None
+        and (role != "student" or look[name].distinct > 1)
         and not any(
             tier(name.removesuffix(part).strip(" :./"), other) == 0 for other in ROLES if other != role
         )
@@ -538,9 +537,11 @@ ALONE = 0.98
 """Share of the rows that no other has the student, rater and item of, from which on they look like those."""
 
 
-def by_crossing(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -> DetectedRoles:
+def by_crossing(
+    free: Sequence[str], look: ColumnSample, found: DetectedRoles, *, alone: bool = False
+) -> DetectedRoles:
     """Whoever rates and whoever is rated, by what columns hold: raters have several students each, students several
-    raters, and hardly a row repeats the student, rater and item of another."""
+    raters, and hardly a row (if `alone`: none) repeats the student, rater and item of another."""
     kinds = ("labels", "numbers", "scores")
     several = [
         name for name in free if look[name].kind in kinds and not is_other(name) and not is_total(name)
@@ -571,12 +572,14 @@ def by_crossing(free: Sequence[str], look: ColumnSample, found: DetectedRoles) -
             round(met / n_students, 1),
             nearly_all(like_rater, look.frame[rater]),
         )
-        by_number = [name for name in keys[:2] if look[name].scored and name in several]
+        if all(look[name].highest is not None and not is_identifier(name) for name in keys[:2]):
+            continue
+        by_number = [n for n in keys[:2] if look[n].scored and n in several and not is_identifier(n)]
         if by_number and not (
             len(by_number) == 1 and quality[0] and held.height >= FEWEST_NUMBERED and met >= 3 * n_students
         ):
             continue  # scores that happen to differ within each label
-        if quality[1] > 1 and quality > most:
+        if quality[1] > 1 and quality > most and quality[0] >= alone:
             best, most = {"student": student, "rater": rater}, quality
     new = {role: name for role, name in best.items() if role not in found.roles}
     return _guessed(new, found) if new else found

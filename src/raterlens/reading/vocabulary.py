@@ -28,7 +28,7 @@ _SECTIONS = _sections()
 ROLES = ("student", "rater", "item", "score")
 
 SUFFIX = re.compile(
-    r"_?(ids?|name|no|nr|num|number|code|key|uid|initials?|email|username|kennung|nummer|kuerzel|kurzel|nom|nombre|nome|naam|numer|号|號|番号|编号|編號)$"
+    r"_?(ids?|name|no|nr|num|number|code|key|uid|initials?|email|username|kennung|nummer|kod|kode|kuerzel|kurzel|nom|nombre|nome|naam|numer|号|號|番号|编号|編號)$"
 )
 _OUT_OF = re.compile(
     r"(?<=\S)\s*(/\s*\d+|[(\[]\s*((out of|max\.?|von|sur|su|de|van|of|/)\s*)?\d[\d\s.,/%–-]*[)\]]|out of \d+)$",

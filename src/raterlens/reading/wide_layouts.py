@@ -65,9 +65,10 @@ def split_names(pattern: str, fields: Sequence[str], columns: Sequence[str]) -> 
 
 
 def is_grid(split: Split) -> bool:
-    """At least two raters who share an item, and two items that share a rater."""
+    """Whether at least two raters share an item, two items a rater, and most raters have most items."""
     raters, items = ({labels[place] for labels in split.values()} for place in (0, 1))
-    return len(raters) > 1 and len(items) > 1 and len(split) > max(len(raters), len(items))
+    several = len(raters) > 1 and len(items) > 1 and len(split) > max(len(raters), len(items))
+    return several and 2 * len(split) >= len(raters) * len(items)
 
 
 def name_columns(columns: Sequence[str]) -> str:
@@ -246,7 +247,7 @@ def score_columns(columns: Sequence[str], look: ColumnSample, *, raters: bool) -
     ]
     found.leave_out(spoken, "words for the numbers beside them")
     if len(found.names) > 2:
-        found.leave_out([name for name in found.names if _sums_up(name, found.names, look.frame)], SUMMED)
+        found.leave_out([name for name in found.names if sums_up(name, found.names, look.frame)], SUMMED)
     _leave_out_other_scales(found, look, raters=raters)
     if partly := [name for name in columns if look[name].partly and not is_other(name)]:
         found.reasons["numbers only in part"] = partly
@@ -266,7 +267,8 @@ def _leave_out_other_scales(found: Selection, look: ColumnSample, *, raters: boo
     both name and numbers say so."""
     names = found.names
     words = [name for name in names if look[name].highest is None]
-    found.leave_out(words if 2 * len(words) <= len(names) else [n for n in names if n not in words], APART)
+    if 2 * len(words) != len(names):
+        found.leave_out(words if 2 * len(words) < len(names) else [n for n in names if n not in words], APART)
     names = found.names
 
     def like(name: str, others: Sequence[str]) -> list[str]:
@@ -288,10 +290,11 @@ def _leave_out_other_scales(found: Selection, look: ColumnSample, *, raters: boo
     apart = [name for name in names if name not in panel]
     others = [name for name in apart if not like(name, panel)]
     if family:
-        others += [name for name in apart if name not in others and stems(name) & known("ranks")]
+        others += [n for n in apart if n not in others and {*plain(n).split("_")} & known("ranks")]
+        found.certain = len(others) == len(apart)
     elif 2 * len(panel) <= len(names):
         return
-    found.certain = not others or (len(family) > 1 and not any(like(name, panel) for name in others))
+    found.certain &= not others or (len(family) > 1 and not any(like(name, panel) for name in others))
     found.leave_out(others, APART)
 
 
@@ -425,7 +428,7 @@ def one_per_rater(columns: Sequence[str], look: ColumnSample, *, two_headers: bo
         findings.append(Finding(listed(others), f"left out ({AGREED})"))
         scores = [name for name in scores if name not in others]
         grid = _grid(scores, look, two_headers=two_headers)
-    if all(map(like_rater, scores)) or grid is None:
+    if grid is None or (all(map(like_rater, scores)) and not grid[2]):
         return _raters_only(scores, look, findings, certain=chosen.certain)
     pattern, split, turned = grid
     fitting = _with_partial(split, pattern, columns, look)
@@ -521,11 +524,18 @@ def _grid(
         if not is_grid(split) or 4 * len(split) < 3 * len(scores):
             continue
         first, second = ({labels[place] for labels in split.values()} for place in (0, 1))
-        forward = sides(first, second)
+        before = pattern.partition("{")[0]
+        forward = sides([before + label for label in first], second)
         if forward is None and look is not None:
             forward = _sides_by_content(split, look)
+        if forward is None and all(map(_CODE.fullmatch, second)) and not any(map(_CODE.fullmatch, first)):
+            return swapped_pattern(pattern), split, None
         return (pattern if forward is not False else swapped_pattern(pattern)), split, forward
     return None
+
+
+_CODE = re.compile(r"[A-Za-z]{0,3}\d+")
+"""A short name with a number: of a rater, rather than of a criterion."""
 
 
 def swapped_pattern(pattern: str) -> str:
@@ -565,7 +575,7 @@ def _comparable(scores: Sequence[str], look: ColumnSample) -> bool:
     return not tops or max(tops) <= 2.5 * max(min(tops), 1)
 
 
-def _sums_up(name: str, scores: Sequence[str], frame: pl.DataFrame) -> bool:
+def sums_up(name: str, scores: Sequence[str], frame: pl.DataFrame) -> bool:
     """Whether a column is the sum or the mean of the others in every row."""
     numbers = frame.select(
         pl.col(scores).cast(pl.String).str.replace(",", ".").cast(pl.Float64, strict=False)
@@ -574,7 +584,7 @@ def _sums_up(name: str, scores: Sequence[str], frame: pl.DataFrame) -> bool:
     always = [
         other for other in others if not numbers[other].null_count()
     ]  # without a third rating, if need be
-    if 1 < len(always) < len(others) and _sums_up(name, [*always, name], frame):
+    if 1 < len(always) < len(others) and sums_up(name, [*always, name], frame):
         return True
     rows = numbers.drop_nulls()
     # Where all others agree, so does their mean: only rows in which they differ tell.

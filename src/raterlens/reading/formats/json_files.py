@@ -401,7 +401,8 @@ def _list_of_judgements(records: Sequence[Record]) -> str | None:
         roles = {role for role in ("rater", "score") if _any_named(role, inner)}
         if any(_is_score_list(*field) for value in given for one in value for field in one.items()):
             return name
-        if "score" in roles and ("rater" in roles or judged or {"name", "model", "source", "metric"} & inner):
+        alone = judged or bool({"name", "model", "source", "metric"} & inner)
+        if ("rater" in roles and len(inner) > 1) or ("score" in roles and alone):
             return name
     return None
 
