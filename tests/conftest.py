@@ -6,6 +6,7 @@ import pytest
 
 import raterlens as rl
 from raterlens import Ratings
+from raterlens.kernels import library
 from tests.support.browser import browser, new_page, page
 from tests.support.latent_class import long, rows_of
 
@@ -13,6 +14,17 @@ __all__ = ["browser", "new_page", "page"]
 
 collect_ignore = ["support/inspect_logs.py"]
 """A script that needs inspect_ai."""
+
+
+def pytest_sessionstart() -> None:
+    """Stop before kernels of older C code crash Python."""
+    kernels = Path(library.__file__).parent
+    compiled = [path.stat().st_mtime for path in kernels.glob("kernels.*")]
+    if compiled and max(path.stat().st_mtime for path in kernels.glob("c/*")) > max(compiled):
+        pytest.exit(
+            "The C code of the kernels has changed. Compile it: make .venv/.installed-dev", returncode=2
+        )
+
 
 WRITING = Path(__file__).parents[2] / "shared" / "data" / "writing.csv"
 ITEMS = ["spe", "coh", "str", "gra", "con"]
