@@ -10,7 +10,13 @@ from scipy import special
 import raterlens as rl
 from raterlens.diagnostics.consequences import consequences, observed_agreement
 from raterlens.inference import expected_scores
-from raterlens.inference.expected_scores import _between, _towards, fair_results, panel_of, rater_shifts
+from raterlens.inference.expected_scores import (
+    _towards,
+    fair_results,
+    panel_of,
+    rater_shifts,
+)
+from raterlens.inference.measurement import variance_between
 
 # ----------------------------- consequences for students: by brute force, and none if raters are alike
 
@@ -188,10 +194,10 @@ def test_one_fair_result_for_all_who_ask():
 
 def test_variance_between_raters_is_what_is_left_of_it_without_errors():
     values = np.array([-1.0, 0.5, 2.0, 0.1])
-    assert _between(values, np.full(4, 0.3)) == pytest.approx(np.var(values, ddof=1) - 0.3)
-    assert _between(values, np.full(4, 9.0)) == 0.0
+    assert variance_between(values, np.full(4, 0.3)) == pytest.approx(np.var(values, ddof=1) - 0.3)
+    assert variance_between(values, np.full(4, 9.0)) == 0.0
     unequal = np.array([0.1, 0.2, 0.4, 0.8])
-    weight = 1 / (_between(values, unequal) + unequal)
+    weight = 1 / (variance_between(values, unequal) + unequal)
     assert weight @ (values - weight @ values / weight.sum()) ** 2 == pytest.approx(3)
 
 

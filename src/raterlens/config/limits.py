@@ -24,11 +24,11 @@ VIEW_ROWS, VIEW_SECONDS = 1_000_000, 60.0
 """Rows that a view of a database may always have, and else as many as the file has bytes; and seconds without a row."""
 
 ADAPTED_RATINGS = 50_000
-"""Ratings up to which `assumptions="adapt"` adds terms. A fit with spreads costs several times a plain one, some thirty
-inversions of the information; and the more ratings per rater, the less the terms change."""
+"""Ratings up to which `assumptions="adapt"` adds terms. A fit with spreads costs several times a plain one, some half
+a dozen inversions of the information; and the more ratings per rater, the less the terms change."""
 ADAPTED_PARAMETERS = 1_000
 """Thresholds of raters, or cells of raters and items, up to which `adapt` adds them: their information is a matrix,
-inverted some fifteen times."""
+inverted half a dozen times."""
 ADAPTED_SETS, STUDENTS_PER_SET = 200, 4
 """Sets of raters up to which `adapt` has means for the students of each, and the fewest students per set on average:
 the spread of the means is told from that of abilities by students of the same set."""
@@ -77,4 +77,4 @@ SPARSE_PARAMETERS, SPARSE_SHARE = 500, 0.05
 """Parameters up to which the information is inverted in full where spreads are estimated: of more, sparse factors take
 less time, unless more than this share of it is not 0."""
 INTERACTION_CELLS = 3_000
-"""Cells of an interaction up to which it is estimated: their information is a matrix, inverted some thirty times."""
+"""Cells of an interaction up to which it is estimated: their information is a matrix, inverted half a dozen times."""

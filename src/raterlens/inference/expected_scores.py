@@ -11,6 +11,7 @@ from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.threads import in_blocks
 from raterlens.capability.population import AbilityShape
 from raterlens.estimation.scoring import level_places, places_of
+from raterlens.inference.measurement import variance_between
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.term import Contexts
@@ -369,25 +370,7 @@ def _towards(values: Array, error: Array, centre: Array, usual: Mask) -> tuple[A
     """(raters, effects) drawn to the centre, and their standard deviations then; `error`: their covariances; `usual`:
     those by which it is judged how much raters differ."""
     own = np.diagonal(error, axis1=1, axis2=2)
-    between = np.diag([_between(values[some, k], own[some, k]) for k, some in enumerate(usual.T)])
+    between = np.diag([variance_between(values[some, k], own[some, k]) for k, some in enumerate(usual.T)])
     share = between @ np.linalg.pinv(error + between, hermitian=True)
     left = np.diagonal(between - share @ between, axis1=1, axis2=2)
     return centre + np.einsum("rij,rj->ri", share, values - centre), np.sqrt(np.maximum(left, 0.0))
-
-
-def _between(values: Array, variance: Array) -> float:
-    """The variance between values beyond that of their errors (Paule and Mandel 1982): squares, weighted by the inverse
-    of both, sum to their degrees of freedom. They fall ever more slowly as it rises, so Newton's steps never go too
-    far."""
-    between, df = 0.0, len(values) - 1
-    for _ in range(_STEPS if df > 0 else 0):
-        weight = 1 / (between + variance)
-        off = values - weight @ values / weight.sum()
-        excess = weight @ off**2 - df
-        if excess <= _SAME * df:
-            break
-        between += float(excess / (weight**2 @ off**2))
-    return between
-
-
-_STEPS, _SAME = 50, 1e-9

@@ -1,6 +1,6 @@
 """A calibrated panel on a yardstick: what `fit.raters` shows, and what `fit.capability` restates."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -163,8 +163,8 @@ _DRAWS, _MOST_NUMBERS = 4_000, 8_000_000
 _SEED = 20250212
 # In standard errors: who is so far below another is not the largest.
 _REACH = 5.0
-# Relative, of a variance.
-_SAME = 1e-12
+# Newton's steps for a variance, and when a sum of squares is its degrees of freedom.
+_STEPS, _SAME = 50, 1e-9
 
 
 def expected_largest(panel: Panel) -> Measure:
@@ -190,8 +190,8 @@ def likely_largest(panel: Panel) -> Measure:
     """The largest slope of very many raters with few ratings each, on average over what is known of all of them.
 
     The largest of thousands of noisy estimates is the luckiest one. So slopes are taken for a sample around a mean,
-    whose variance is what the estimates vary beyond their errors (Paule and Mandel, 1982), and each is drawn to the
-    mean by as much as it is uncertain.
+    whose variance is what the estimates vary beyond their errors, and each is drawn to the mean by as much as it is
+    uncertain.
     """
     n, size, may = len(panel.slope), np.abs(panel.slope), panel.candidates
     assert panel.covariance is not None
@@ -199,16 +199,10 @@ def likely_largest(panel: Panel) -> Measure:
     even, rise = np.arcsinh(size), 1 / np.sqrt(1 + size**2)
     error = np.maximum(panel.covariance.diagonal()[:n] * rise**2, 1e-12)
 
-    def mean(variance: float) -> float:
-        return float(np.average(even[may], weights=1 / (variance + error[may])))
-
-    def excess(variance: float) -> float:
-        off = np.sum((even[may] - mean(variance)) ** 2 / (variance + error[may]))
-        return float(off - np.count_nonzero(may) + 1)
-
-    variance = _zero(excess, 2 * float(np.var(even[may])) + 1e-9) if excess(0.0) > 0 else 0.0
+    variance = variance_between(even[may], error[may])
     kept = variance / (variance + error)
-    centre, deviation = mean(variance) + kept * (even - mean(variance)), np.sqrt(kept * error)
+    mean = np.average(even[may], weights=1 / (variance + error[may]))
+    centre, deviation = mean + kept * (even - mean), np.sqrt(kept * error)
     might = may & _could_be_largest(centre, deviation, may)
     found = _largest(centre, centre, sparse.diags_array(deviation, format="csr"), might)
     largest = float(np.sinh(found.of(centre)))
@@ -220,13 +214,19 @@ def _could_be_largest(size: Array, deviation: Array, candidates: Mask) -> Mask:
     return np.asarray(size + _REACH * deviation >= np.max((size - _REACH * deviation)[candidates]))
 
 
-def _zero(falling: Callable[[float], float], high: float) -> float:
-    """Where a falling function of what is positive is 0, by bisection."""
-    low = 0.0
-    while high - low > _SAME * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
-    return (low + high) / 2
+def variance_between(values: Array, variance: Array) -> float:
+    """The variance between values beyond that of their errors (Paule and Mandel 1982): squares, weighted by the inverse
+    of both, sum to their degrees of freedom. They fall ever more slowly as it rises, so Newton's steps never go too
+    far."""
+    between, df = 0.0, len(values) - 1
+    for _ in range(_STEPS if df > 0 else 0):
+        weight = 1 / (between + variance)
+        off = values - weight @ values / weight.sum()
+        excess = weight @ off**2 - df
+        if excess <= _SAME * df:
+            break
+        between += float(excess / (weight**2 @ off**2))
+    return between
 
 
 def _largest(size: Array, slope: Array, root: Matrix, might: Mask) -> Measure:

@@ -35,11 +35,48 @@ _USUAL = 1.5
 _STEEP = 4.0
 
 
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How a maximum is looked for that is near: told as a stage, to so many standard errors, in so many steps."""
+
+    stage: str
+    scale: Array
+    """Information of each parameter without priors, roughly."""
+    near: float
+    longest: int = 500
+    on_progress: OnProgress | None = None
+    inverse: Curvature | None = None
+    """Roughly, of the information."""
+
+
+def mode_near(
+    problem: FacetsMarginal,
+    nodes: Nodes,
+    start: Array,
+    still: Mask,
+    bounds: tuple[Array, Array],
+    looking: Looking,
+) -> Optimum:
+    """The maximum of a problem with its priors next to a start, from where parameters that are `still` do not move."""
+    lower, upper = (np.where(still, start, bound) for bound in bounds)
+    known = [np.maximum(prior.information(start).diagonal(), 0.0) for prior in problem.priors]
+    return maximise(
+        lambda x: problem.value(x, nodes),
+        np.clip(start, lower, upper),
+        Space(sum(known, looking.scale), (lower, upper)),
+        Search(looking.longest, looking.on_progress),
+        stage=looking.stage,
+        tolerance=looking.near,
+        inverse_curvature=looking.inverse,
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Climbs:
     """The likelihood, with one slope held."""
 
     found: FacetsEstimate
+    looking: Looking
     top: float
 
     def at(self, place: int, slope: float, near: Array) -> tuple[float, Array]:
@@ -56,14 +93,7 @@ class _Climbs:
         def climb(start: Array) -> Optimum:
             start = np.where(found.held, found.parameters, start)
             start[place] = slope
-            return mode_near(
-                found.problem,
-                found.nodes,
-                start,
-                still,
-                bounds,
-                Looking("how far slopes could be", _NEAR, _LONGEST),
-            )
+            return mode_near(found.problem, found.nodes, start, still, bounds, self.looking)
 
         best = climb(near)
         if self._root(best) > NORMAL_95 - CLOSE:
@@ -83,42 +113,6 @@ class _Climbs:
 
         to, _, there = deviance_end(look, float(even(x[place])), x, guess, float(even(limit)), fall)
         return float(uneven(to)), there
-
-
-@dataclass(frozen=True, slots=True)
-class Looking:
-    """How a maximum is looked for that is near: told as a stage, to so many standard errors, in so many steps."""
-
-    stage: str
-    near: float
-    longest: int = 500
-    on_progress: OnProgress | None = None
-    inverse: Curvature | None = None
-    """Roughly, of the information."""
-
-
-def mode_near(
-    problem: FacetsMarginal,
-    nodes: Nodes,
-    start: Array,
-    still: Mask,
-    bounds: tuple[Array, Array],
-    looking: Looking,
-) -> Optimum:
-    """The maximum of a problem with its priors next to a start, from where parameters that are `still` do not move."""
-    lower, upper = (np.where(still, start, bound) for bound in bounds)
-    scale = information_scale(problem.model, start, problem.n_students)
-    for prior in problem.priors:
-        scale = scale + np.maximum(prior.information(start).diagonal(), 0.0)
-    return maximise(
-        lambda x: problem.value(x, nodes),
-        np.clip(start, lower, upper),
-        Space(scale, (lower, upper)),
-        Search(looking.longest, looking.on_progress),
-        stage=looking.stage,
-        tolerance=looking.near,
-        inverse_curvature=looking.inverse,
-    )
 
 
 _There = TypeVar("_There")
@@ -199,7 +193,8 @@ def slope_limits(found: FacetsEstimate, n_ratings: int) -> Reach | None:
     if found.held[block].any() or (slope < 0).any() or not (slope > _STEEP).any():
         return None
     top = found.problem.value(x, found.nodes).objective
-    climbs = _Climbs(found, top)
+    scale = information_scale(model, x, found.problem.n_students)
+    climbs = _Climbs(found, Looking("how far slopes could be", scale, _NEAR, _LONGEST), top)
     counted = ~found.raters_at_limit if not found.raters_at_limit.all() else np.full(len(slope), True)
     ends, unheld = np.empty((2, 2, len(slope))), []
     falls = np.where(slope == lower, AT_ZERO, np.where(slope == LARGEST_SLOPE, AT_LIMIT, NORMAL_95))

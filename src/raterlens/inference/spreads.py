@@ -23,7 +23,7 @@ from scipy import sparse
 
 from raterlens.base.arrays import NORMAL_95, Array, Mask
 from raterlens.config.limits import SPARSE_PARAMETERS, SPARSE_SHARE
-from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate
+from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate, information_scale
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.optimiser import Search
 from raterlens.inference.covariance import Inverse, SparseInverse, in_full
@@ -235,7 +235,8 @@ class _Terms:
         self, found: FacetsEstimate, information: Information, search: Search, allow_reversed: bool
     ) -> None:
         self.found, self.model, self._information = found, found.model, information
-        self._looking = Looking("spreads", _NEAR, search.max_iterations, search.on_progress)
+        scale = information_scale(self.model, found.parameters, found.problem.n_students)
+        self._looking = Looking("spreads", scale, _NEAR, search.max_iterations, search.on_progress)
         prior = found.problem.prior
         own_slopes = self._own_prior = prior is not None and prior.slopes is not None
         self._bounds = self.model.bounds(allow_reversed=allow_reversed or own_slopes)

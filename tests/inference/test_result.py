@@ -1,4 +1,4 @@
-"""A fit as JSON and back: the same numbers, the same request."""
+"""A fit as data: what it keeps, its summary, and JSON."""
 
 import json
 from dataclasses import replace
@@ -6,14 +6,58 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
 import raterlens as rl
-from raterlens.base.errors import InputError
+from raterlens.base.errors import InputError, OptionError
 from raterlens.inference.result import encoded
 from tests.support.facets_models import ordered
+
+# ----------------------------------------------------------------------------------------------------
+# A result as data.
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return rl.fit(
+        rl.simulate(students=40, raters=3, items=2, seed=1).ratings, model="gmf", standard_errors=False
+    )
+
+
+def test_information_criteria_count_parameters_and_students(fit):
+    """AIC = 2 k - 2 l; BIC = k log(students) - 2 l."""
+    import math
+
+    k = 3 + 3 + 2 - 1
+    assert fit.n_parameters == k
+    assert fit.aic == pytest.approx(2 * k - 2 * fit.loglik)
+    assert fit.bic == pytest.approx(k * math.log(40) - 2 * fit.loglik)
+
+
+def test_tables_come_back_as_the_kind_that_came_in(small):
+    frame = pd.DataFrame({"student": [1, 1, 2, 2], "rater": list("abab"), "score": [1, 1, 0, 1]})
+    fit = rl.fit(frame, model="gmf", standard_errors=False)
+    assert isinstance(fit.raters, pd.DataFrame)
+    assert fit.raters["kappa"].tolist() == fit.table("raters")["kappa"].to_list()
+
+
+def test_a_table_that_is_not_there_is_named_with_those_that_are(fit):
+    with pytest.raises(OptionError, match="did you mean 'raters'"):
+        fit.table("rater")
+
+
+def test_what_needs_slopes_says_so(small):
+    fit = rl.fit(small, model="dawid-skene", starts=1, standard_errors=False)
+    with pytest.raises(OptionError, match=r"'dawid-skene' has no slopes.*; fit 'gmf' or 'tfm'") as caught:
+        fit.calibrated("no curves")
+    assert caught.value.option == "model"
+
+
+# ----------------------------------------------------------------------------------------------------
+# A fit as JSON and back: the same numbers, the same request.
 
 
 @pytest.mark.parametrize("model", ["tfm", "gmf", "probit"])
@@ -174,3 +218,22 @@ def test_long_lists_are_written_digit_for_digit():
         encoded([*numbers, float("nan")])
     with pytest.raises(ValueError, match="JSON"):
         encoded([np.array([1.0, np.nan])])
+
+
+# ----------------------------------------------------------------------------------------------------
+# A fit in a few lines.
+
+
+def test_raters_stand_from_most_to_least_capable(small):
+    fit = rl.fit(small, model="gmf")
+    lines = fit.summary().splitlines()
+    ranked = fit.raters.sort("kappa", descending=True)["rater"].to_list()
+    assert [line.split()[0] for line in lines[1 : 1 + len(ranked)]] == ranked
+    assert f"log-likelihood {fit.loglik:.4f}" in lines[len(ranked) + 2]
+    assert f"Converged in {fit.optimiser.iterations} iterations" in lines
+
+
+def test_a_fit_that_did_not_converge_says_why(small):
+    lines = rl.fit(small, model="gmf", max_iterations=1, standard_errors=False).summary().splitlines()
+    assert any(line.startswith("Did not converge in ") and "limit of 1 iteration" in line for line in lines)
+    assert any(line.startswith("Warning: the estimates have not converged") for line in lines)

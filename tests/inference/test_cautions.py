@@ -1,13 +1,18 @@
-"""Warnings of a facets fit."""
+"""Warnings of a fit."""
 
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 import raterlens as rl
 from raterlens.base.text import worded
 from tests.support.facets_models import ordered
+from tests.support.shared_panels import panel
+
+# ----------------------------------------------------------------------------------------------------
+# Warnings of a facets fit.
 
 
 def test_a_fit_that_is_stopped_early_says_so(small):
@@ -66,3 +71,18 @@ def test_groups_without_a_common_item_are_named():
     warning = said(rl.fit(frame, model="gmf", standard_errors=False).warnings, "share no item")
     assert "2 groups" in warning
     assert "(one group: 'x')" in warning
+
+
+# ----------------------------------------------------------------------------------------------------
+# Who misleads the panel: those far out on what its raters share.
+
+
+def test_the_difference_that_what_is_shared_makes() -> None:
+    made = panel(students=150, raters=6, known=60, seed=6)
+    fit = rl.fit(made.ratings, model="gmf", shared=True, standard_errors=False)
+    effects, students = fit.calibration.effects, fit.students
+    theta, zeta = students["theta"].to_numpy(), students["shared"].to_numpy()
+    at = np.outer(theta, effects["slope"]) - effects["severity"] - effects["difficulty"]
+    expected = special.expit(at + np.outer(zeta, effects["bias"])) - special.expit(at)
+    np.testing.assert_allclose(students["misled"], expected.mean(axis=1), atol=1e-10)
+    assert fit.raters["bias_se"].is_nan().all()
