@@ -1,4 +1,4 @@
-"""What is shown of raters: intervals from draws, on a yardstick."""
+"""Intervals from draws, and what is shown of raters on a yardstick."""
 
 from dataclasses import replace
 from typing import Any

@@ -7,6 +7,7 @@ import pytest
 from scipy import optimize, special
 
 import raterlens as rl
+from benchmarks.truth.recorded_designs import design
 from raterlens.estimation.facets_estimate import Covariance
 from raterlens.inference import panel_posterior
 from raterlens.inference.panel_posterior import _around, _At, _Quadratic, _quantiles
@@ -253,3 +254,12 @@ def test_a_spread_of_raters_known_well_has_the_error_of_a_standard_deviation():
     found = panel_posterior._known_well(0.7, known, slice(3, 53))
     assert found == pytest.approx((0.7, 0.7 * np.exp(-0.1959964), 0.7 * np.exp(0.1959964)))
     assert panel_posterior._known_well(0.7, None, slice(3, 53)) == (0.7, None, None)
+
+
+def test_where_nobody_discriminates_raters_may_be_worse_than_chance_as_well_as_better():
+    """A slope of 0 is at no bound where raters are a sample."""
+    made, options = design(145)
+    raters = rl.fit(made.frame(), "gmf", assumptions="ignore", **options).table("raters")
+    assert (raters["rho"] == 0).all()
+    assert (raters["kappa_low"] < -0.9).all()
+    assert (raters["kappa_high"] > 0.9).all()

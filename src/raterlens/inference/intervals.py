@@ -249,8 +249,9 @@ Values = Callable[[Index, Array, Array, Array, Array | float], Iterable[Array]]
 
 
 def _one_sided(on: Measured, index: Index, values: Values, low: Array, high: Array) -> None:
-    """Put in the intervals, of what is 0 where a slope is, of raters whose slope is 0; (values, raters) twice."""
-    zero = np.flatnonzero((on.a == 0) & (on.limits is None))
+    """Put in the intervals, of what is 0 where a slope is, of raters whose slope is 0; (values, raters) twice. Not of
+    raters as a sample, whose slopes may be negative."""
+    zero = np.flatnonzero((on.a == 0) & (on.limits is None) & (not on.sampled))
     if not len(zero):
         return
     low[:, zero] = 0.0
