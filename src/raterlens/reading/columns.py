@@ -179,7 +179,10 @@ def _without_prose(found: DetectedRoles, look: ColumnSample) -> DetectedRoles:
     name = found.roles.get("score")
     if name is None or len(look.columns) <= len(found.roles):
         return found
-    others = [other for other in look.columns if look[other].scored and not is_other(other)]
+    try:
+        others = [other for other in look.columns if look[other].scored and not is_other(other)]
+    except InputError:  # in a column that may not be needed; whoever takes it says so
+        return found
     if look[name].scored:
         computed = tier(name, "score") == 1 and len(others) > 2 and sums_up(name, others, look.frame)
         return found.without("score") if computed else found

@@ -316,14 +316,16 @@ def _said_missing(tally: Tally, texts: Collection[str]) -> list[Finding]:
     return [Finding(f"{shown}{more} among the scores", "taken for missing")]
 
 
-RARE = 0.1
-"""Share of scores up to which words that nobody knows are taken for missing ones among numbers."""
+RARE, FEWEST_SCORES = 0.1, 40
+"""Share of scores up to which words that nobody knows are taken for missing ones among numbers, and how many scores it
+takes to say so."""
 
 
 def _rare_words(words: Collection[str], tally: Tally) -> Finding | None:
     """Words among numbers, each without a digit and all of them rare: probably codes for a missing score."""
     times = sum(tally[word] for word in words)
-    if not words or len(words) > FEW_WORDS or times > RARE * sum(tally.values()) or verdict(words):
+    total = sum(tally.values())
+    if not words or len(words) > FEW_WORDS or not FEWEST_SCORES <= total >= times / RARE or verdict(words):
         return None
     if any(re.search(r"[\d★+]", word) or len(word) > FEW_WORDS for word in words):
         return None
