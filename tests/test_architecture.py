@@ -1,5 +1,6 @@
 """The shape of the house, as CONTRIBUTING tells it: who may import whom, and how large a file or a function may be."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -138,3 +139,19 @@ def test_no_file_is_too_long_for_one_subject() -> None:
         if (lines := len(path.read_text(encoding="utf-8").splitlines())) > LONGEST_FILE
     }
     assert long == {}
+
+
+def test_no_name_of_a_module_is_given_twice() -> None:
+    """The second would silently replace the first; ruff notices it only of functions and classes."""
+    twice = {}
+    for module, path in FILES.items():
+        targets = [
+            target.id
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        ]
+        if len(targets) > len(set(targets)):
+            twice[module] = sorted(name for name, count in Counter(targets).items() if count > 1)
+    assert twice == {}

@@ -505,7 +505,7 @@ def is_score_word(text: str) -> bool:
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _HALF = re.compile(r"(\d*)\s*([¼½¾])")
 _PERCENT = re.compile(r"(\d+(?:[.,]\d+)?)\s*%")
-_OUT_OF = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:/|out of|von|sur|de|su|van)\s*(\d+)", re.IGNORECASE)
+_SHARE = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:/|out of|von|sur|de|su|van)\s*(\d+)", re.IGNORECASE)
 
 
 def written_numbers(texts: Collection[str]) -> tuple[dict[str, float], list[Finding]]:
@@ -524,7 +524,7 @@ def written_numbers(texts: Collection[str]) -> tuple[dict[str, float], list[Find
             )
         )
     found |= {text: _float(match[1]) for text in texts if (match := _PERCENT.fullmatch(text))}
-    parts = {text: match for text in texts if (match := _OUT_OF.fullmatch(text))}
+    parts = {text: match for text in texts if (match := _SHARE.fullmatch(text))}
     whole = {match[2] for match in parts.values()}
     if len(whole) == 1:
         found |= {text: _float(match[1]) for text, match in parts.items()}
