@@ -86,6 +86,46 @@ def test_grids_in_either_order() -> None:
     assert found.findings[-1].alternative.value == "{item}_{rater}" == swapped_pattern("{rater}_{item}")
 
 
+@pytest.mark.parametrize(
+    ("names", "pattern"),
+    [
+        (["Adj A R1", "Adj B R1", "Adj C R1", "Adj A R2", "Adj B R2", "Adj C R2"], "Adj {rater} {item}"),
+        (["GA_1", "MK_1", "TS_1", "GA_2", "MK_2", "TS_2"], "{rater}_{item}"),
+        (["style_r1", "plot_r1", "style_r2", "plot_r2"], "{item}_{rater}"),
+    ],
+)
+def test_a_round_beside_the_rater_is_no_rater(names: list[str], pattern: str) -> None:
+    columns, seen = look(**{name: [0, 1, 2] for name in names})
+    found = one_per_rater(columns, seen, two_headers=False)
+    assert (found.wide, found.items) == (pattern, tuple(names))
+    assert found.findings[-1].alternative is not None
+
+
+def test_places_in_each_round_are_ranks() -> None:
+    rows = [
+        (dance, f"c{n}", judge, (n * k + j) % 5 + 1)
+        for k, dance in enumerate("xy", 1)
+        for n in range(5)
+        for j, judge in enumerate(("Ann", "Bob"))
+    ]
+    frame = pl.DataFrame(rows, schema=["item", "student", "rater", "score"], orient="row")
+    _, plan = read_with_plan(frame, ReadConfig())
+    assert [option.name for question in plan.questions for option in question.options] == ["best"]
+
+
+def test_a_panel_by_letters_with_its_rounds_is_asked_about() -> None:
+    rows = [(dance, start) for dance in ("slow", "quick", "tango") for start in range(20, 30)]
+    frame = pl.DataFrame({"tánc": [dance for dance, _ in rows], "rajt": [start for _, start in rows]})
+    scores = {judge: [(k * n + n // 3) % 5 for n in range(30)] for k, judge in enumerate("ABCD", 1)}
+    ratings, plan = read_with_plan(
+        frame.with_columns(**{k: pl.Series(v) for k, v in scores.items()}), ReadConfig()
+    )
+    assert (ratings.n_students, ratings.n_raters, ratings.n_items) == (10, 4, 3)
+    assert "'rajt' read as the student and 'tánc' as the item" in [
+        question.action for question in plan.questions
+    ]
+
+
 def test_a_grid_takes_in_a_column_with_a_word_among_its_scores() -> None:
     names = ["R1 x", "R1 y", "R2 x", "R2 y"]
     columns, seen = look(**{name: ["0", "1", "2"] for name in names} | {"R2 y": ["1", "ill", "late"]})

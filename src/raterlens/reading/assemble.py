@@ -136,8 +136,10 @@ def _scored(
         frame = frame.with_columns(pl.when(pl.Series(complete)).then(pl.col(list(roles.scores))))
     columns = [frame[name] for name in roles.scores]
     names = plan.config.names("items") if plan.config.wide else roles.scores
-    ranked = len(columns) == 1 and len(labels.items.labels) == 1
-    coding, plan = detect_scale(columns, names, plan, labels.raters.codes if ranked else None)
+    rankings = None
+    if len(columns) == 1:
+        rankings = labels.raters.codes.astype(np.int64) * len(labels.items.labels) + labels.items.codes
+    coding, plan = detect_scale(columns, names, plan, rankings)
     parsed = [parse_scores(column, coding, rows.place) for column in columns]
     scores = np.column_stack(parsed) if len(parsed) > 1 else parsed[0][:, None]
     scored = all_true(*scores.shape) if int(scores.min(initial=0)) >= 0 else scores >= 0

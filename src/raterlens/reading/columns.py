@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
+from string import ascii_uppercase
 
 import polars as pl
 
@@ -179,6 +180,8 @@ def _without_prose(found: DetectedRoles, look: ColumnSample) -> DetectedRoles:
     name = found.roles.get("score")
     if name is None or len(look.columns) <= len(found.roles):
         return found
+    if tier(name, "score") == 0 and look.beginning(name).kind != "labels":
+        return found
     try:
         others = [other for other in look.columns if look[other].scored and not is_other(other)]
     except InputError:  # in a column that may not be needed; whoever takes it says so
@@ -327,14 +330,7 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
         )
         crossed = by_crossing(free, look, known_, alone=True)
         if crossed is not known_:
-            roles = {role: crossed.roles[role] for role in ("student", "rater") if not named[role]}
-            draft = replace(draft, found=replace(found.assign(roles), findings=crossed.findings))
-            if not found.is_open("score"):
-                return draft
-            free = [name for name in free if name not in roles.values()]
-            return _one_per_item(
-                draft, free, {**named, **{role: (name,) for role, name in roles.items()}}, look
-            )
+            return _two_apart(draft, crossed, free, named, look)
     score = found.roles.get("score")
     others = found.without("score")
     spread = one_per_rater(free if score is None else [*free, score], look, two_headers=table.two_headers)
@@ -345,6 +341,43 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
     if score is not None and not look[score].scored and look[score].kind != "numbers":
         found = others
     return replace(draft, found=rater_by_content(table.columns, found, look))
+
+
+def _two_apart(
+    draft: _Draft,
+    crossed: DetectedRoles,
+    free: list[str],
+    named: Mapping[str, Sequence[str]],
+    look: ColumnSample,
+) -> _Draft:
+    """With two columns that tell the rows apart: a student and a rater or, beside a panel A, B, C, a student and a
+    round."""
+    letters = sorted(name for name in free if len(name) == 1 and look[name].scored)
+    if len(letters) > 2 and letters == [*ascii_uppercase[: len(letters)]] and not named["student"]:
+        return _panel_and_rounds(draft, crossed, look)
+    roles = {role: crossed.roles[role] for role in ("student", "rater") if not named[role]}
+    draft = replace(draft, found=replace(draft.found.assign(roles), findings=crossed.findings))
+    if not draft.found.is_open("score"):
+        return draft
+    free = [name for name in free if name not in roles.values()]
+    return _one_per_item(draft, free, {**named, **{role: (name,) for role, name in roles.items()}}, look)
+
+
+def _panel_and_rounds(draft: _Draft, crossed: DetectedRoles, look: ColumnSample) -> _Draft:
+    """With a column per member of a panel, and rows that two columns tell apart: a student in a round, perhaps."""
+    student, item = crossed.roles["student"], crossed.roles["rater"]
+    options = (Option("student", student), Option("item", item))
+    seen = (
+        f"columns called A, B and so on, and each {shortened(student)} occurs with several {shortened(item)}"
+    )
+    done = f"{shortened(student)} read as the student and {shortened(item)} as the item"
+    question = Finding(seen, done, options, certain=False)
+    found = draft.found.without("score").doubt("student", ()).assign({"student": student, "item": item})
+    free = [name for name in draft.table.columns if name not in (student, item)]
+    spread = one_per_rater(free, look, two_headers=draft.table.two_headers)
+    if spread.wide is None:
+        return draft
+    return _one_row_per_rating(replace(draft, found=found.add(question)), look, spread)
 
 
 def _one_per_item(

@@ -59,10 +59,14 @@ class ReadPlan:
         return tuple(finding for finding in self.findings if not finding.certain)
 
     def add(self, found: Iterable[Finding]) -> Self:
-        """With further findings, and the options they stand for."""
-        found = tuple(found)
+        """With further findings, and the options they stand for; without questions that the user has answered."""
+        found = tuple(one for one in found if one.certain or not self._answers(one))
         plan = replace(self, findings=(*self.findings, *found))
         return plan.set_options(option for finding in found for option in finding.options)
+
+    def _answers(self, question: Finding) -> bool:
+        given = self.asked.given()
+        return bool(question.options) and all(option.name in given for option in question.options)
 
     def set_options(self, options: Iterable[Option]) -> Self:
         changes: dict[str, Any] = {option.name: option.value for option in options}

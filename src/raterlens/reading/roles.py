@@ -209,6 +209,12 @@ class ColumnSample:
     def frame(self) -> pl.DataFrame:
         return without_totals(sampled(self._table))
 
+    def beginning(self, name: str, rows: int = 100) -> Profile:
+        """Profile the first rows of a column, without a sample of the table."""
+        query = self._table.query
+        frame = self.frame if query is None else query.select(name).head(rows).collect()
+        return profile(frame[name].head(rows))
+
     @cached_property
     def profiles(self) -> dict[str, Profile]:
         return {name: profile(self.frame[name]) for name in self.frame.columns}
@@ -415,16 +421,13 @@ def _identified(
         and look[name].distinct >= max(look[other].distinct for other in fitting)
     ]
     long = any(tier(name, "rater") is not None for name in free) or "rater" in found.roles
-    names = [name for name in names if not (long and look[name].unique)]
-    return names[:1] or fitting
+    return [name for name in names if not (long and look[name].unique)][:1] or fitting
 
 
 def _by_content(role: str, names: Sequence[str], look: ColumnSample) -> list[str]:
     """Columns with a name for the role that also have suitable contents."""
     if role == "score":
-        fitting = [name for name in names if look[name].scored]
-        if len(fitting) > 1:
-            fitting = _without_labels(fitting, look)
+        fitting = _without_labels([name for name in names if look[name].scored], look)
     else:
         fitting = [name for name in names if look[name].kind not in ("text", "blank", "dates")]
     if role == "student" and (labels := [name for name in fitting if not look[name].scored]):
@@ -439,11 +442,8 @@ def _by_content(role: str, names: Sequence[str], look: ColumnSample) -> list[str
 def _without_labels(names: list[str], look: ColumnSample) -> list[str]:
     """Without words that only say again what a number beside them says, and without `label` beside a verdict."""
     numeric = [name for name in names if look[name].highest is not None]
-    others = [
-        name
-        for name in names
-        if name in numeric or not any(is_function(look.frame, name, other) for other in numeric)
-    ]
+    said_again = {name for name in names for other in numeric if is_function(look.frame, name, other)}
+    others = [name for name in names if name in numeric or name not in said_again]
     plainly = [name for name in others if "label" not in stems(name)]
     return plainly if len(plainly) == 1 else others
 

@@ -191,11 +191,11 @@ def detect_scale(
     columns: Sequence[pl.Series],
     names: Collection[str],
     plan: ReadPlan,
-    raters: NDArray[np.integer[Any]] | None = None,
+    rankings: NDArray[np.integer[Any]] | None = None,
 ) -> tuple[ScoreCoding, ReadPlan]:
-    """How scores are coded, by the likeliest answer to every question, and the plan with it; `raters`: who gave each
-    of one column."""
-    if plan.config.best is None and raters is not None and are_ranks(columns[0], raters):
+    """How scores are coded, by the likeliest answer to every question, and the plan with it; `rankings`: which rater
+    gave each of one column, on which item."""
+    if plan.config.best is None and rankings is not None and are_ranks(columns[0], rankings):
         plan = plan.add([_ranks(columns[0])])
     tally = cache(
         partial(_tally, columns)
@@ -210,14 +210,14 @@ def detect_scale(
     return coding, plan
 
 
-def are_ranks(column: pl.Series, raters: NDArray[np.integer[Any]]) -> bool:
-    """Whether the scores of every rater are the places from 1 on, each given once."""
-    n_raters = int(raters.max(initial=0)) + 1
-    if n_raters < 2 or len(column) > n_raters * HIGHEST or len(column) < 5 * n_raters:
+def are_ranks(column: pl.Series, rankings: NDArray[np.integer[Any]]) -> bool:
+    """Whether the scores of every rater on an item are the places from 1 on, each given once."""
+    n = int(rankings.max(initial=0)) + 1
+    if n < 2 or len(column) > n * HIGHEST or len(column) < FEWEST_RANKS * n:
         return False
     numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
-    given = pl.DataFrame({"rater": raters, "rank": numbers}).drop_nulls()
-    own = given.group_by("rater").agg(
+    given = pl.DataFrame({"ranking": rankings, "rank": numbers}).drop_nulls()
+    own = given.group_by("ranking").agg(
         (pl.col("rank").n_unique() == pl.len())
         & (pl.col("rank").min() == 1)
         & (pl.col("rank").max() == pl.len())

@@ -216,12 +216,12 @@ def score_columns(columns: Sequence[str], look: ColumnSample, *, raters: bool) -
     """The columns that hold scores, without those that say nothing more, or something else; those of `raters` have one
     scale, those of items may reach further or less far."""
     free = [name for name in columns if look[name].scored]
-    free = [name for name in free if not is_other(name) or stems(name) & known("criteria")]
-    free = [
-        name
-        for name in free
-        if not (stems(name) & known("draws") or _NUMBERS.search(plain(name)) or is_unique_id(name, look))
-    ]
+    signed = [name for name in free if _SIGNED_BY.fullmatch(name)]
+    signed = (
+        signed if 2 * sum(map(is_other, signed)) < len(signed) else []
+    )  # "TS_1" of Tom Sand, beside "GA_1"
+    free = [name for name in free if name in signed or not is_other(name) or stems(name) & known("criteria")]
+    free = [name for name in free if not (stems(name) & known("draws") or _NUMBERS.search(plain(name)))]
     free = _under_one_heading(free)
     free += [name for name in _as_judges(columns, free, look) if name not in free]
     counted_rows = [name for name in free if look[name].consecutive]
@@ -255,10 +255,6 @@ def score_columns(columns: Sequence[str], look: ColumnSample, *, raters: bool) -
 
 
 _NUMBERS = re.compile(r"(^|_)(id|ids|uid|idx|index)$")
-
-
-def is_unique_id(name: str, look: ColumnSample) -> bool:
-    return is_identifier(name) and look[name].unique
 
 
 def _leave_out_other_scales(found: Selection, look: ColumnSample, *, raters: bool) -> None:
@@ -528,6 +524,8 @@ def _grid(
         forward = sides([before + label for label in first], second)
         if forward is None and look is not None:
             forward = _sides_by_content(split, look)
+        if forward is not True and _owned(before, first):
+            return pattern, split, None
         if forward is None and all(map(_CODE.fullmatch, second)) and not any(map(_CODE.fullmatch, first)):
             return swapped_pattern(pattern), split, None
         return (pattern if forward is not False else swapped_pattern(pattern)), split, forward
@@ -536,6 +534,14 @@ def _grid(
 
 _CODE = re.compile(r"[A-Za-z]{0,3}\d+")
 """A short name with a number: of a rater, rather than of a criterion."""
+
+
+_INITIALS, _SIGNED_BY = re.compile(r"[A-Z]{2}"), re.compile(r"[A-Z]{2}[ _.-]?\d")
+
+
+def _owned(before: str, labels: Iterable[str]) -> bool:
+    """Whether the labels are those of raters, whatever stands beside them: "Adj A", or initials."""
+    return like_rater(f"{before} 1") or all(map(_INITIALS.fullmatch, labels))
 
 
 def swapped_pattern(pattern: str) -> str:

@@ -20,6 +20,7 @@ from raterlens.reading.formats.tool_exports import (
     refuse_aggregates,
 )
 from raterlens.reading.read import read
+from raterlens.reading.read_plan import UncertainError
 from tests.reading.corpus import exports
 
 
@@ -106,6 +107,27 @@ def test_with_one_evaluation_model_its_metrics_are_the_raters() -> None:
     found = deepeval(document)
     assert found is not None
     assert {row.rater for row in found.rows} == {"Correctness [0]", "Correctness [1]"}
+
+
+def test_scores_behind_passes_are_asked_about(tmp_path: Path) -> None:
+    document = exports.deepeval()
+    for n, case in enumerate(document["testCases"]):
+        for metric in case["metricsData"]:
+            metric["score"] = n % 4
+    exports.document(document)(tmp_path / "run.json")
+    with pytest.raises(UncertainError, match=r"accept it with score='score', or .* score='metric_score'"):
+        read(tmp_path / "run.json")
+    assert read(tmp_path / "run.json", score="score").n_categories == 2
+    assert read(tmp_path / "run.json", score="metric_score").n_categories == 4
+
+
+def test_one_metric_without_raters_is_asked_about(tmp_path: Path) -> None:
+    exports.lines([line for line in exports.lm_eval() if line["filter"] == "strict-match"])(
+        tmp_path / "samples.jsonl"
+    )
+    with pytest.raises(UncertainError, match="the metric 'exact_match' alone, and no rater"):
+        read(tmp_path / "samples.jsonl")
+    assert read(tmp_path / "samples.jsonl", rater="rater").n_raters == 1
 
 
 def test_metrics_under_one_filter_go_by_their_names() -> None:

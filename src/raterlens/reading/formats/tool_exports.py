@@ -60,6 +60,8 @@ class Export:
     known: str | None = None
     """The column of known answers, where the tool says which it is."""
     notes: tuple[str, ...] = ()
+    question: Finding | None = None
+    """A question about it for the user."""
 
     def _known(self, further: Sequence[str]) -> dict[str, str]:
         """The column of known answers, where some differ: otherwise errors cannot be seen."""
@@ -89,6 +91,8 @@ class Export:
             findings.append(
                 Finding(f"answers of type {listed(sorted(self.passed_over))}", "left out: no scores")
             )
+        if self.question is not None:
+            findings.append(self.question)
         frame = pl.DataFrame(rows_of(columns).frame)
         return Table(
             name,
@@ -411,9 +415,19 @@ def deepeval(document: Any) -> Export | None:
             rater, item = (
                 (str(_either(metric, "evaluationModel")), metric_name) if several else (metric_name, "all")
             )
-            rows.append(Row(student, rater, item, score, more))
+            graded = {} if verdict is None else {GRADED: metric.get("score")}
+            rows.append(Row(student, rater, item, score, {**more, **graded}))
     meaning = "evaluation models are raters, metrics items" if several else "metrics are raters"
-    return Export("a DeepEval test run", f"test cases are students, {meaning}", rows)
+    question = None
+    if len({row.more.get(GRADED) for row in rows} - {None}) > 2:
+        seen = "each metric has a score, and passes from a threshold on"
+        options = (Option("score", "score"),)
+        question = Finding(seen, "passes read as the scores", options, Option("score", GRADED), certain=False)
+    return Export("a DeepEval test run", f"test cases are students, {meaning}", rows, question=question)
+
+
+GRADED = "metric_score"
+"""Column of the scores of metrics, beside passes."""
 
 
 _CASES = ("testCases", "conversationalTestCases", "test_results")
@@ -451,7 +465,12 @@ def lm_eval(records: Sequence[Record]) -> Export | None:
             rater = f"{metric}, {record.get('filter')}" if len(filters) > 1 else str(metric)
             more = singles(record.get("doc")) | singles({"target": record.get("target")})
             rows.append(Row(str(record["doc_id"]), rater, "all", value, more))
-    return Export("samples of lm-evaluation-harness", "documents are students, metrics raters", rows)
+    question = None
+    if len({row.rater for row in rows}) == 1:
+        seen = f"the metric {rows[0].rater!r} alone, and no rater"
+        question = Finding(seen, "read as the only rater", (Option("rater", "rater"),), certain=False)
+    meaning = "documents are students, metrics raters"
+    return Export("samples of lm-evaluation-harness", meaning, rows, question=question)
 
 
 def refuse_aggregates(document: Any, name: str) -> None:
