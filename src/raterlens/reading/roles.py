@@ -212,7 +212,7 @@ class ColumnSample:
     def beginning(self, name: str, rows: int = 100) -> Profile:
         """Profile the first rows of a column, without a sample of the table."""
         query = self._table.query
-        frame = self.frame if query is None else query.select(name).head(rows).collect()
+        frame = self._table.take([name]).frame if query is None else query.select(name).head(rows).collect()
         return profile(frame[name].head(rows))
 
     @cached_property
