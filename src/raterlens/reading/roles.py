@@ -442,8 +442,7 @@ def _by_content(role: str, names: Sequence[str], look: ColumnSample) -> list[str
 def _without_labels(names: list[str], look: ColumnSample) -> list[str]:
     """Without words that only say again what a number beside them says, and without `label` beside a verdict."""
     numeric = [name for name in names if look[name].highest is not None]
-    said_again = {name for name in names for other in numeric if is_function(look.frame, name, other)}
-    others = [name for name in names if name in numeric or name not in said_again]
+    others = [n for n in names if n in numeric or not any(is_function(look.frame, n, o) for o in numeric)]
     plainly = [name for name in others if "label" not in stems(name)]
     return plainly if len(plainly) == 1 else others
 
