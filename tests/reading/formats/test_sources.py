@@ -1,9 +1,11 @@
-"""Files by extension and first bytes, compressed ones, standard input."""
+"""Files by extension and first bytes; databases; packages that they need."""
 
 import bz2
 import io
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ from raterlens.reading.read import read
 from raterlens.reading.read_plan import UncertainError
 from tests.reading.corpus.truth import workbook
 from tests.support.reading_files import FILES
+
+# -- Files by extension and first bytes, compressed ones, standard input --
 
 
 @pytest.fixture(scope="module")
@@ -268,3 +272,96 @@ def test_a_column_called_sheet_is_in_the_way(tmp_path: Path) -> None:
     workbook(tmp_path / "x.xlsx", {"A": rows, "B": rows})
     with pytest.raises(InputError, match="have a column 'sheet' of their own"):
         read(tmp_path / "x.xlsx", table="*")
+
+
+# -- A table of a database, by its name or the only one --
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_a_table_among_others(kind: str, essays: pl.DataFrame, tmp_path: Path) -> None:
+    path = FILES[kind](essays, tmp_path)
+    statement = "CREATE TABLE authors (id INTEGER, name TEXT)"
+    if kind == "sqlite":
+        with closing(sqlite3.connect(path)) as database:
+            database.execute(statement)
+    else:
+        import duckdb
+
+        with duckdb.connect(str(path)) as database:
+            database.execute(statement)
+    with pytest.raises(rl.RaterlensError, match=r"2 tables: .*'authors'.*; say which.*table='essays'"):
+        read(path)
+    assert read(path, table="essays").n_ratings == len(essays)
+    assert read(f"{path}::essays").n_ratings == len(essays)
+    with pytest.raises(rl.RaterlensError, match=r"unknown table in .*did you mean 'essays'"):
+        read(f"{path}::esays")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_names_with_quotes_are_safe(kind: str, tmp_path: Path) -> None:
+    frame = pl.DataFrame({"student": [1, 2], "rater": ["a", "b"], "score": [0, 1]})
+    path = FILES[kind](frame, tmp_path)
+    statement = 'ALTER TABLE essays RENAME TO "my ""essays"""'
+    if kind == "sqlite":
+        with closing(sqlite3.connect(path)) as database:
+            database.execute(statement)
+    else:
+        import duckdb
+
+        with duckdb.connect(str(path)) as database:
+            database.execute(statement)
+    assert read(path, table='my "essays"').raters.to_list() == ["a", "b"]
+
+
+def test_a_database_that_is_cut_short_or_damaged_is_refused(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"student": range(3000), "rater": ["a", "b", "c"] * 1000, "score": [0, 1, 1] * 1000})
+    path = FILES["sqlite"](frame, tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1000])  # within the last page, which SQLite would fill with zeros
+    with pytest.raises(InputError, match=rf"cut short \({len(whole) - 1000:,} of {len(whole):,} bytes"):
+        read(path)
+    path.write_bytes(whole[:8192] + bytes(4096) + whole[12288:])
+    with pytest.raises(InputError, match="is damaged or cut short"):
+        read(path)
+    # SQLite quotes what it does not understand, and Python cannot decode the quotation.
+    path.write_bytes(whole.replace(b"CREATE TABLE", b"CREATE T\xe5BLE"))
+    with pytest.raises(InputError, match="is damaged or cut short"):
+        read(path)
+
+
+# -- Packages that only some formats need are loaded by those, and named where they are missing --
+
+FRAME = pl.DataFrame({"student": [1, 2], "rater": ["a", "b"], "score": [0, 1]})
+
+
+@pytest.mark.parametrize(
+    ("kind", "package", "extra"),
+    [
+        ("xlsx", "fastexcel", "excel"),
+        ("sav", "pyreadstat", "stats"),
+        ("dta", "pyreadstat", "stats"),
+        ("rda", "rdata", "rda"),
+        ("duckdb", "duckdb", "duckdb"),
+        ("csv.zst", "zstandard", "zst"),
+    ],
+)
+def test_a_package_that_is_missing_is_named_with_its_extra(
+    kind: str,
+    package: str,
+    extra: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = FILES[kind](FRAME, tmp_path)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InputError) as refused:
+        read(path)
+    assert f"the package {package} is needed" in refused.value.what
+    assert f"pip install 'raterlens[{extra}]'" in refused.value.remedy
+
+
+def test_reading_imports_no_format_package() -> None:
+    packages = ("fastexcel", "pyreadstat", "rdata", "duckdb", "zstandard", "pandas", "pyarrow")
+    code = f"import raterlens.reading.read, sys; print(*[m for m in {packages} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
