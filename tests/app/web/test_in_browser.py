@@ -148,7 +148,10 @@ def test_from_a_strange_file_to_a_report_in_one_click_after_the_drop(server, new
     ):
         assert words in understood, understood
     assert "Please check" not in understood
-    assert "120 ratings of 40 students by 3 raters" in page.inner_text("#findings")
+    assert (
+        "120 ratings of 40 students by 3 raters on 1 item. Marks on a continuous scale."
+        in page.inner_text("#findings")
+    )
     look(page, "web-strange-table")
     fit(page)
     assert "claude" in page.inner_text("#raters")

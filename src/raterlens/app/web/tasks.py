@@ -173,6 +173,7 @@ def check(path: str, name: str, read: dict[str, Any], progress: Say) -> dict[str
         "questions": [sentence(worded(text, label)) for text in found.questions],
         "warnings": [sentence(worded(text, label)) for text in found.warnings],
         "categories": found.ratings.n_categories,
+        "fine": found.ratings.on_fine_scale,
     }
 
 
