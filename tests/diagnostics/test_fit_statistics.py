@@ -114,7 +114,7 @@ def test_chi_square_of_equal_raters_is_what_chance_gives_and_of_different_ones_i
 
 
 def test_fair_averages_forgive_severity():
-    """Raters of one slope: a fair average is the pass rate of an average student, whoever else was rated."""
+    """Raters of one slope: a fair average is the pass rate of an average student, whoever was rated."""
     severity = np.array([1.0, -1.0, 0.0, 0.0])
     drawn = rl.simulate(
         students=800,

@@ -228,7 +228,7 @@ def test_extreme_raters_are_kept_finite_and_flagged(frame, kind, method):
 
 @pytest.mark.parametrize("prior", ["none", "panel"])
 def test_a_rater_who_only_passes_does_not_move_the_others(prior):
-    """Four raters of equal severity: they are at 0, whoever else passes everybody."""
+    """Four raters of equal severity: they stay at 0 when another rater passes everybody."""
     drawn = rl.simulate(students=120, raters=5, items=2, severity=np.zeros(5), seed=2).ratings
     lenient = replace(drawn, score=np.where(drawn.rater == 0, 1, drawn.score).astype(np.int16))
     raters = rl.fit(lenient, model="gmf", prior=prior, halo="none", ability="normal").raters

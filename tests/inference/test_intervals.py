@@ -46,7 +46,7 @@ from raterlens.models.calibration import MOST_RATERS
 from raterlens.models.panel import Panel, SlopeLimits
 
 # ----------------------------------------------------------------------------------------------------
-# Intervals of kappa from draws: known coverage in a normal world, and fairness to whoever came out on top.
+# Intervals of kappa from draws: known coverage in a normal world, and fairness to the rater with the highest estimate.
 
 
 INDEX = Index(PassCurve(get_link("logit")), Normal())

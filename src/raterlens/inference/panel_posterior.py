@@ -20,7 +20,7 @@ from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.optimiser import Search, Space, maximise
 from raterlens.estimation.quadrature import LARGEST_SPREAD, LEAST_SPREAD
 from raterlens.inference.covariance import Inverse, covariance, in_full
-from raterlens.inference.slope_limits import Looking, mode_near
+from raterlens.inference.slope_limits import LocalSearch, mode_near
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
@@ -112,7 +112,7 @@ class _Panel:
     def __init__(self, found: FacetsEstimate, prior: PanelPrior, information: Information) -> None:
         self.found, self._information = found, information
         scale = information_scale(found.model, found.parameters, found.problem.n_students)
-        self._looking = Looking("panel", scale, _NEAR)
+        self._local = LocalSearch("panel", scale, _NEAR)
         self.bounds = lower, upper = found.model.bounds(allow_reversed=True)
         at_bound = (found.parameters <= lower) | (found.parameters >= upper)
         self.held: Mask = found.held | found.at_limit | at_bound
@@ -167,7 +167,7 @@ class _Panel:
     def _at(self, prior: PanelPrior, start: Array, inverse: Array) -> _At:
         """Look at one spread of slopes; the spread of severities is followed until it is within reach."""
         for _ in range(3):
-            problem, how = replace(self.found.problem, prior=prior), replace(self._looking, inverse=inverse)
+            problem, how = replace(self.found.problem, prior=prior), replace(self._local, inverse=inverse)
             mode = mode_near(problem, self.found.nodes, start, self.held, self.bounds, how).parameters
             value = self.plain.value(mode, self.found.nodes)
             quadratic = _Quadratic.at(self, prior, mode, value.gradient)

@@ -36,8 +36,8 @@ _STEEP = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
-    """How a maximum is looked for that is near: told as a stage, to so many standard errors, in so many steps."""
+class LocalSearch:
+    """Search for a maximum nearby: the stage to report, the tolerance in standard errors, the most iterations."""
 
     stage: str
     scale: Array
@@ -55,7 +55,7 @@ def mode_near(
     start: Array,
     still: Mask,
     bounds: tuple[Array, Array],
-    looking: Looking,
+    local: LocalSearch,
 ) -> Optimum:
     """The maximum of a problem with its priors next to a start, from where parameters that are `still` do not move."""
     lower, upper = (np.where(still, start, bound) for bound in bounds)
@@ -63,11 +63,11 @@ def mode_near(
     return maximise(
         lambda x: problem.value(x, nodes),
         np.clip(start, lower, upper),
-        Space(sum(known, looking.scale), (lower, upper)),
-        Search(looking.longest, looking.on_progress),
-        stage=looking.stage,
-        tolerance=looking.near,
-        inverse_curvature=looking.inverse,
+        Space(sum(known, local.scale), (lower, upper)),
+        Search(local.longest, local.on_progress),
+        stage=local.stage,
+        tolerance=local.near,
+        inverse_curvature=local.inverse,
     )
 
 
@@ -76,7 +76,7 @@ class _Climbs:
     """The likelihood, with one slope held."""
 
     found: FacetsEstimate
-    looking: Looking
+    local: LocalSearch
     top: float
 
     def at(self, place: int, slope: float, near: Array) -> tuple[float, Array]:
@@ -93,7 +93,7 @@ class _Climbs:
         def climb(start: Array) -> Optimum:
             start = np.where(found.held, found.parameters, start)
             start[place] = slope
-            return mode_near(found.problem, found.nodes, start, still, bounds, self.looking)
+            return mode_near(found.problem, found.nodes, start, still, bounds, self.local)
 
         best = climb(near)
         if self._root(best) > NORMAL_95 - CLOSE:
@@ -194,7 +194,7 @@ def slope_limits(found: FacetsEstimate, n_ratings: int) -> Reach | None:
         return None
     top = found.problem.value(x, found.nodes).objective
     scale = information_scale(model, x, found.problem.n_students)
-    climbs = _Climbs(found, Looking("how far slopes could be", scale, _NEAR, _LONGEST), top)
+    climbs = _Climbs(found, LocalSearch("how far slopes could be", scale, _NEAR, _LONGEST), top)
     counted = ~found.raters_at_limit if not found.raters_at_limit.all() else np.full(len(slope), True)
     ends, unheld = np.empty((2, 2, len(slope))), []
     falls = np.where(slope == lower, AT_ZERO, np.where(slope == LARGEST_SLOPE, AT_LIMIT, NORMAL_95))

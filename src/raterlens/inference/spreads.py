@@ -27,7 +27,7 @@ from raterlens.estimation.facets_estimate import Covariance, FacetsEstimate, inf
 from raterlens.estimation.methods import on_scale, sharp_moments
 from raterlens.estimation.optimiser import Search
 from raterlens.inference.covariance import Inverse, SparseInverse, in_full
-from raterlens.inference.slope_limits import CLOSE, Looking, deviance_end, mode_near
+from raterlens.inference.slope_limits import CLOSE, LocalSearch, deviance_end, mode_near
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
@@ -236,7 +236,7 @@ class _Terms:
     ) -> None:
         self.found, self.model, self._information = found, found.model, information
         scale = information_scale(self.model, found.parameters, found.problem.n_students)
-        self._looking = Looking("spreads", scale, _NEAR, search.max_iterations, search.on_progress)
+        self._local = LocalSearch("spreads", scale, _NEAR, search.max_iterations, search.on_progress)
         prior = found.problem.prior
         own_slopes = self._own_prior = prior is not None and prior.slopes is not None
         self._bounds = self.model.bounds(allow_reversed=allow_reversed or own_slopes)
@@ -327,7 +327,7 @@ class _Terms:
         inverse = near.inverse
         if ((near.spreads > 0) != (spreads > 0)).any():  # it knows nothing of what the neighbour leaves out
             inverse = self._inverse(prior, near.information, start, held | self.model.at_limit(start))
-        how = replace(self._looking, near=_ROUGH if rough else _NEAR, inverse=inverse)
+        how = replace(self._local, near=_ROUGH if rough else _NEAR, inverse=inverse)
         optimum = mode_near(problem, nodes, start, held, self._bounds, how)
         at_limit = self.model.at_limit(optimum.parameters) & ~held
         x, information = centre(self.model, optimum.parameters, held), near.information

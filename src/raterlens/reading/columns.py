@@ -184,7 +184,7 @@ def _without_prose(found: DetectedRoles, look: ColumnSample) -> DetectedRoles:
         return found
     try:
         others = [other for other in look.columns if look[other].scored and not is_other(other)]
-    except InputError:  # in a column that may not be needed; whoever takes it says so
+    except InputError:  # a bad value in a column that may not be needed; the reader of that column reports it
         return found
     if look[name].scored:
         computed = tier(name, "score") == 1 and len(others) > 2 and sums_up(name, others, look.frame)
@@ -317,19 +317,11 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
         found = found.without("student", "item", "score").doubt("student", ()).assign({"rater": rater})
         return _one_row_per_rating(replace(draft, found=found), look, spread)
     scores = [name for name in free if look[name].scored and not is_other(name)]
-    if (
-        not named["item"]
-        and len(scores) > 1
-        and len(named["student"]) < 2
-        and not any(map(like_rater, scores))
-    ):
-        known_ = (
-            found
-            if found.roles.get("student") or not named["student"]
-            else found.assign({"student": named["student"][0]})
-        )
-        crossed = by_crossing(free, look, known_, alone=True)
-        if crossed is not known_:
+    apart = not named["item"] and len(named["student"]) < 2
+    if apart and len(scores) > 1 and not any(map(like_rater, scores)):
+        students = found.assign(dict(zip(["student"], named["student"], strict=False)))
+        crossed = by_crossing(free, look, students, alone=True)
+        if crossed is not students:
             return _two_apart(draft, crossed, free, named, look)
     score = found.roles.get("score")
     others = found.without("score")

@@ -539,8 +539,8 @@ ALONE = 0.98
 def by_crossing(
     free: Sequence[str], look: ColumnSample, found: DetectedRoles, *, alone: bool = False
 ) -> DetectedRoles:
-    """Whoever rates and whoever is rated, by what columns hold: raters have several students each, students several
-    raters, and hardly a row (if `alone`: none) repeats the student, rater and item of another."""
+    """Find student and rater by what columns hold: each rater has several students, each student several raters, and
+    hardly a row (if `alone`: none) repeats the student, rater and item of another."""
     kinds = ("labels", "numbers", "scores")
     several = [
         name for name in free if look[name].kind in kinds and not is_other(name) and not is_total(name)

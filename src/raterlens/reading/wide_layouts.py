@@ -65,7 +65,7 @@ def split_names(pattern: str, fields: Sequence[str], columns: Sequence[str]) -> 
 
 
 def is_grid(split: Split) -> bool:
-    """Whether at least two raters share an item, two items a rater, and most raters have most items."""
+    """Whether some raters share an item, some items share a rater, and most raters have most items."""
     raters, items = ({labels[place] for labels in split.values()} for place in (0, 1))
     several = len(raters) > 1 and len(items) > 1 and len(split) > max(len(raters), len(items))
     return several and 2 * len(split) >= len(raters) * len(items)

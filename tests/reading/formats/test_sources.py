@@ -277,10 +277,8 @@ def test_a_column_called_sheet_is_in_the_way(tmp_path: Path) -> None:
 # -- A table of a database, by its name or the only one --
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
-def test_a_table_among_others(kind: str, essays: pl.DataFrame, tmp_path: Path) -> None:
-    path = FILES[kind](essays, tmp_path)
-    statement = "CREATE TABLE authors (id INTEGER, name TEXT)"
+def execute(kind: str, path: Path, statement: str) -> None:
+    """Change a database."""
     if kind == "sqlite":
         with closing(sqlite3.connect(path)) as database:
             database.execute(statement)
@@ -289,6 +287,12 @@ def test_a_table_among_others(kind: str, essays: pl.DataFrame, tmp_path: Path) -
 
         with duckdb.connect(str(path)) as database:
             database.execute(statement)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
+def test_a_table_among_others(kind: str, essays: pl.DataFrame, tmp_path: Path) -> None:
+    path = FILES[kind](essays, tmp_path)
+    execute(kind, path, "CREATE TABLE authors (id INTEGER, name TEXT)")
     with pytest.raises(rl.RaterlensError, match=r"2 tables: .*'authors'.*; say which.*table='essays'"):
         read(path)
     assert read(path, table="essays").n_ratings == len(essays)
@@ -301,15 +305,7 @@ def test_a_table_among_others(kind: str, essays: pl.DataFrame, tmp_path: Path) -
 def test_names_with_quotes_are_safe(kind: str, tmp_path: Path) -> None:
     frame = pl.DataFrame({"student": [1, 2], "rater": ["a", "b"], "score": [0, 1]})
     path = FILES[kind](frame, tmp_path)
-    statement = 'ALTER TABLE essays RENAME TO "my ""essays"""'
-    if kind == "sqlite":
-        with closing(sqlite3.connect(path)) as database:
-            database.execute(statement)
-    else:
-        import duckdb
-
-        with duckdb.connect(str(path)) as database:
-            database.execute(statement)
+    execute(kind, path, 'ALTER TABLE essays RENAME TO "my ""essays"""')
     assert read(path, table='my "essays"').raters.to_list() == ["a", "b"]
 
 

@@ -90,7 +90,7 @@ def _rows_by_hand(table: Table) -> Rows | None:
         return None
     try:
         rows = table.take(table.columns)
-    except InputError:  # in a column that may not be needed; whoever takes it says so
+    except InputError:  # a bad value in a column that may not be needed; the reader of that column reports it
         return None
     return rows if FEWEST_TYPED <= rows.frame.height <= MOST_TYPED else None
 
