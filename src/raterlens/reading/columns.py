@@ -319,7 +319,7 @@ def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
     scores = [name for name in free if look[name].scored and not is_other(name)]
     apart = not named["item"] and len(named["student"]) < 2
     if apart and len(scores) > 1 and not any(map(like_rater, scores)):
-        students = found.assign(dict(zip(["student"], named["student"], strict=False)))
+        students = found.assign({"student": named["student"][0]} if named["student"] else {})
         crossed = by_crossing(free, look, students, alone=True)
         if crossed is not students:
             return _two_apart(draft, crossed, free, named, look)
