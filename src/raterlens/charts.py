@@ -38,14 +38,14 @@ class ChartInputs(NamedTuple):
 
 
 CHARTS = {
-    "capability": ChartInputs("how capable each rater is, with 95 % intervals", "ranking"),
-    "severity": ChartInputs("severity against discrimination, over curves of equal capability", "severity"),
-    "curves": ChartInputs("capability along ability (--show up to six raters)", "capability_curves", most=6),
-    "what_if": ChartInputs(
-        "capability of --show RATER at other severities", "capability_curves", fewest=1, most=1
+    "capability": ChartInputs("how capable each rater is, with 95 % intervals", "rater_pictures"),
+    "severity": ChartInputs(
+        "severity against discrimination, over curves of equal capability", "rater_pictures"
     ),
+    "curves": ChartInputs("capability along ability (--show up to six raters)", "line_charts", most=6),
+    "what_if": ChartInputs("capability of --show RATER at other severities", "line_charts", fewest=1, most=1),
     "wright": ChartInputs("students, raters and items on one scale", "wright"),
-    "information": ChartInputs("what items tell about ability, and where", "information"),
+    "information": ChartInputs("what items tell about ability, and where", "line_charts"),
     "categories": ChartInputs("how likely each score is, by ability (ordered scores)", "category_use"),
     "category_use": ChartInputs(
         "shares of each score, observed and expected: all raters or --show some (--ratings)",
@@ -56,10 +56,10 @@ CHARTS = {
     "network": ChartInputs(
         "raters joined by common students (--ratings)", "rater_network", fit=False, ratings=True
     ),
-    "fit_statistics": ChartInputs("infit and outfit (--ratings)", "misfit", ratings=True),
+    "fit_statistics": ChartInputs("infit and outfit (--ratings)", "scatter_plots", ratings=True),
     "expected": ChartInputs(
         "observed against expected scores of --show RATER (--ratings)",
-        "misfit",
+        "scatter_plots",
         ratings=True,
         fewest=1,
         most=1,

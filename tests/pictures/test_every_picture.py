@@ -10,8 +10,7 @@ import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.base.style import PALETTE
 from raterlens.charts import CHART_HELP, CHARTS
-from raterlens.pictures.ranking import capability_data
-from raterlens.pictures.severity import severity_data
+from raterlens.pictures.rater_pictures import capability_data, severity_data
 from tests.support.chart_cases import DRAWINGS, ORDERED, texts, titles, with_raters
 
 LATENT_CHARTS = ("capability", "severity", "network")

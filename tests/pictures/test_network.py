@@ -9,7 +9,7 @@ from numpy.random import default_rng
 from scipy.spatial.distance import pdist
 
 import raterlens as rl
-from raterlens.pictures.rater_network import MOST_LINKS, network_data
+from raterlens.pictures.rater_network import MOST_LINKS, network, network_data
 
 
 def clusters(n: int, between: float, seed: int = 1) -> rl.Ratings:
@@ -34,7 +34,7 @@ def test_links_count_the_students_that_two_raters_share():
     assert {row[:2]: row[2] for row in drawn.links.iter_rows()} == expected
     assert drawn.raters["students"].to_list() == [len(seen[r]) for r in range(7)]
     assert drawn.raters["n"].sum() == ratings.n_ratings
-    assert drawn.note == ""
+    assert drawn.links.height == drawn.n_links
 
 
 @pytest.mark.parametrize("raters", [1, 2, 3, 40, 400])
@@ -82,4 +82,7 @@ def test_few_links_keep_the_strongest_and_hold_groups_together():
         for a, b, *_ in few.links.iter_rows():
             label[a] = label[b] = min(label[a], label[b])
     assert len(set(label.values())) == 1
-    assert few.note == f"the {few.links.height:,} strongest of {every.links.height:,} links are shown"
+    drawn = network_data(ratings)
+    if drawn.links.height < drawn.n_links:
+        said = f"the {drawn.links.height:,} strongest of {drawn.n_links:,} links are shown"
+    assert network(ratings).description.endswith(f"; {said}.")

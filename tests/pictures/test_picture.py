@@ -20,7 +20,6 @@ from raterlens.base.layers import (
     Line,
     Marks,
     Names,
-    Overlay,
     Segments,
     Stroke,
     Text,
@@ -71,7 +70,7 @@ def test_axes_have_round_numbers(low, high, count, labels):
 
 def test_counts_are_whole_and_logarithms_include_1():
     assert [text for _, text in round_numbers(0.5, 3.5, 20, whole=True)] == ["1", "2", "3"]
-    ticks = Axis(0.45, 1.6, log=True).ticks(400, False)
+    ticks = Axis(0.45, 1.6, log=True).ticks(400, 640)
     assert [text for _, text in ticks] == ["0.5", "0.7", "1", "1.5"]
     np.testing.assert_allclose(Axis(0.1, 10, log=True).share([0.1, 1, 10]), [0, 0.5, 1])
 
@@ -154,7 +153,7 @@ def test_a_narrow_legend_takes_more_lines():
 
 
 def test_an_overlay_covers_the_frame():
-    picture = drawn(Overlay("<path/>"))
+    picture = plot(ACROSS, UP, [], "three points", 200, overlay="<path/>")
     size = dict(re.findall(r'data-(\w+)="([^"]+)"', picture.svg(400)))
     (frame,) = layout(picture, 400).frames
     assert (float(size["width"]), float(size["height"])) == (frame.width, 200)
@@ -185,7 +184,7 @@ def test_turned_labels_stay_inside_and_leave_panels_their_width(width):
     picture = Picture((panel,) * 6, "", (150, 130), columns=(3, 2))
     frames = layout(picture, width).frames
     columns = 3 if width > 480 else 2
-    assert all(frame.rotated() and frame.width > 0.7 * width / columns for frame in frames)
+    assert all(frame.x.rotated(frame.width) and frame.width > 0.7 * width / columns for frame in frames)
     reach = 0.82 * text_width("2026-05-01", TYPE)  # at 35 degrees
     for frame, before in zip(frames, (None, *frames), strict=False):
         first = frame.left + frame.xs([1.0])[0] + 4 - reach

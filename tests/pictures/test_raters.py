@@ -11,15 +11,7 @@ from raterlens import capability
 from raterlens.base.errors import OptionError
 from raterlens.base.layers import Names
 from raterlens.base.picture import layout
-from raterlens.pictures import ranking
-from raterlens.pictures.capability_curves import (
-    BEST,
-    NOW,
-    curves_data,
-    panel_data,
-    students_data,
-    what_if_data,
-)
+from raterlens.pictures import rater_pictures
 from raterlens.pictures.category_use import (
     MOST_ROWS,
     categories,
@@ -27,17 +19,36 @@ from raterlens.pictures.category_use import (
     category_use,
     category_use_data,
 )
-from raterlens.pictures.decision_chart import BETTER, SAME, two_fits, two_fits_data
 from raterlens.pictures.drift_panels import drift, drift_data
-from raterlens.pictures.misfit import NOISY, diagnosis_table, expected_data, fit_statistics_data
-from raterlens.pictures.ranking import (
-    ability_calibration,
-    capability_data,
-    rater_name,
-    rater_rows,
+from raterlens.pictures.line_charts import (
+    BEST,
+    NOW,
+    curves_data,
+    panel_data,
+    students_data,
+    what_if_data,
 )
 from raterlens.pictures.rater_network import SINGLE, network_data
-from raterlens.pictures.severity import LEVELS, capability_function, contours, severity_data
+from raterlens.pictures.rater_pictures import (
+    LEVELS,
+    ability_calibration,
+    capability_data,
+    capability_function,
+    contours,
+    rater_name,
+    rater_rows,
+    severity_data,
+)
+from raterlens.pictures.scatter_plots import (
+    BETTER,
+    NOISY,
+    SAME,
+    diagnosis_table,
+    expected_data,
+    fit_statistics_data,
+    two_fits,
+    two_fits_data,
+)
 from tests.support.chart_cases import with_raters
 from tests.support.report_fits import made
 
@@ -75,7 +86,7 @@ def test_raters_are_in_the_order_of_their_capability(example):
 
 def test_the_axis_is_from_0_to_1_unless_a_rater_is_beyond(three):
     def ends(fit):
-        axis = ranking.capability(fit).panels[0].x
+        axis = rater_pictures.capability(fit).panels[0].x
         return axis.low, axis.high
 
     inside = with_raters(three.fit, kappa=pl.lit(0.5), kappa_low=pl.lit(0.2), kappa_high=pl.lit(0.8))
@@ -86,15 +97,15 @@ def test_the_axis_is_from_0_to_1_unless_a_rater_is_beyond(three):
 
 def test_only_raters_who_need_attention_are_named_in_a_large_panel():
     fit = made(300)
-    (frame,) = layout(ranking.capability(fit), 800).frames
-    (names,) = (layer for layer in frame.panel.layers if isinstance(layer, Names))
-    named = frame.names(names)
+    (frame,) = layout(rater_pictures.capability(fit), 800).frames
+    (names,) = (layer for layer in frame.layers if isinstance(layer, Names))
+    named = names.placed(frame)
     assert 0 < named.height <= 6
     assert set(named["rater"]) <= set(capability_data(fit).filter(status="attention")["rater"])
 
 
 def test_raters_are_in_the_order_of_their_names_where_ranks_would_be_chance(example):
-    labels = [name for _, name in ranking.capability(example.fit, ranked=False).panels[0].y.labels]
+    labels = [name for _, name in rater_pictures.capability(example.fit, ranked=False).panels[0].y.labels]
     assert labels == sorted(labels)
 
 
@@ -410,5 +421,5 @@ def test_a_large_panel_shows_those_who_differ_most():
     fit = rl.fit(ratings, model="gmf", standard_errors=False, halo="none", ability="normal")
     picture = category_use(fit, ratings)
     assert len(picture.panels[0].y.labels or ()) == MOST_ROWS
-    with pytest.raises(OptionError, match="no rater is given"):
+    with pytest.raises(OptionError, match="0 raters are given; give from 1 to 40"):
         category_use(fit, ratings, [])

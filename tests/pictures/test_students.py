@@ -11,9 +11,8 @@ from scipy import stats
 import raterlens as rl
 from raterlens.base.picture import layout
 from raterlens.models.terms.shape import SHAPE
-from raterlens.pictures.capability_curves import abilities, students_data
-from raterlens.pictures.decision_chart import SAFE, UNSAFE, decision_points, decisions
-from raterlens.pictures.information import ALL, information_data
+from raterlens.pictures.line_charts import ALL, abilities, information_data, students_data
+from raterlens.pictures.scatter_plots import SAFE, UNSAFE, decision_points, decisions
 from raterlens.pictures.wright import HEIGHT, LINE, spread_names, wright, wright_data
 from raterlens.ratings.coded import Facet
 from tests.support.report_fits import made

@@ -224,7 +224,7 @@ def test_a_row_per_name_with_a_mark_for_each_kind():
     panel = named_rows(rows, ("who", "size", "what"), ENDS, ["a", "b"])
     (marks,) = panel.layers
     assert marks.rows["row"].to_list() == [1.25, 0.25, 1.75]
-    assert [one.words for one in marks.present()] == ["x", "y"]
+    assert [one.words for one in marks.entries()] == ["x", "y"]
 
 
 def test_a_figure_is_written_as_svg_and_png(tmp_path):

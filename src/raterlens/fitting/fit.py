@@ -659,7 +659,7 @@ class Fit(Result):
     def _repr_html_(self) -> str:
         from raterlens.diagnostics.findings import rater_findings  # a fit alone does without
         from raterlens.diagnostics.wording import aside, who
-        from raterlens.pictures.ranking import capability
+        from raterlens.pictures.rater_pictures import capability
 
         found = rater_findings(self)
         beside = [sentence(aside(found))] if aside(found) else []

@@ -12,8 +12,21 @@ import altair as alt
 import polars as pl
 
 from raterlens.base.atomic_files import atomic_write
-from raterlens.base.layers import Area, Axis, Bars, Layer, Line, Marks, Names, Overlay, Segments, Stroke, Text
-from raterlens.base.picture import Frame, Picture, layout
+from raterlens.base.layers import (
+    NARROW,
+    Area,
+    Axis,
+    Bars,
+    Frame,
+    Layer,
+    Line,
+    Marks,
+    Names,
+    Segments,
+    Stroke,
+    Text,
+)
+from raterlens.base.picture import Picture, layout
 from raterlens.base.style import PALETTE, Mark, legend_columns
 from raterlens.pictures.files import FONT, PNG_SCALE, check_path, converter
 
@@ -61,11 +74,11 @@ def to_altair(picture: Picture, width: int) -> Any:
             .properties(
                 width=round(frame.width),
                 height=frame.height,
-                title=alt.TitleParams(frame.panel.title, anchor="middle", frame="group"),
+                title=alt.TitleParams(panel.title, anchor="middle", frame="group"),
             )
-            for frame in frames
+            for panel, frame in zip(picture.panels, frames, strict=True)
         ]
-        chart: Any = PanelChart(concat=panels, columns=picture.columns[first.narrow], spacing=10)
+        chart: Any = PanelChart(concat=panels, columns=picture.columns[width < NARROW], spacing=10)
     else:
         size: Any = {
             "width": width,
@@ -98,9 +111,9 @@ def write_chart(chart: Any, path: str | Path) -> Path:
 def _panel(frame: Frame, legend: bool) -> list[Any]:
     """The layers of a panel; neighbours that differ in their place in the legend alone become one."""
     found: list[Any] = []
-    for keyed, group in groupby(frame.panel.layers, _columns):
+    for columns, group in groupby(frame.layers, _columns):
         layers = list(group)
-        if keyed:
+        if columns:
             found.append(_with_legend(layers, frame, legend))
         else:
             found += [part for layer in layers for part in _drawn(layer, frame, legend)]
@@ -108,133 +121,108 @@ def _panel(frame: Frame, legend: bool) -> list[Any]:
 
 
 def _columns(layer: Layer) -> tuple[Any, ...]:
-    """Common columns of layers that make up one legend; none for layers without."""
-    if isinstance(layer, Line) and layer.stroke.words:
-        return Line, layer.x, layer.y, layer.by
-    if isinstance(layer, Segments) and layer.stroke.words:
-        return Segments, layer.x, layer.y, layer.x2, layer.y2
-    if isinstance(layer, Bars) and layer.words:
-        return Bars, layer.x, layer.y, layer.x2, layer.y2, layer.tooltip
-    return ()
+    """Common columns of layers that make up one legend; none for marks, and layers without."""
+    if isinstance(layer, Marks) or not any(key.words for key in layer.entries()):
+        return ()
+    return (type(layer), *(getattr(layer, name, "") for name in ("x", "y", "x2", "y2", "by", "tooltip")))
 
 
 def _with_legend(layers: Sequence[Any], frame: Frame, legend: bool) -> Any:
     """Lines, segments or bars of several looks."""
     first = layers[0]
-    looks = {key.words: key for key in (getattr(layer, "stroke", layer) for layer in layers)}
-    rows = [
-        layer.rows.with_columns(pl.lit(getattr(layer, "stroke", layer).words).alias(_KEY)) for layer in layers
-    ]
-    base = _chart(pl.concat(rows, how="diagonal_relaxed"))
-    colours = [_colour(key.role) for key in looks.values()]
+    looks = {key.words: key for layer in layers for key in layer.entries()}
+    names, keys = list(looks), list(looks.values())
+    rows = [layer.rows.with_columns(pl.lit(layer.entries()[0].words).alias(_KEY)) for layer in layers]
+    base = _chart(pl.concat(rows, how="diagonal_relaxed")).encode(**_place(first, frame))
+    colours, opacities = [_colour(key.role) for key in keys], [key.opacity for key in keys]
     if isinstance(first, Bars):
-        by = _scales(list(looks), frame, legend, symbolType="square")
-        opacities = [key.opacity for key in looks.values()]
+        by = _scales(names, frame, legend, symbolType="square")
         fill = {"fill": by(alt.Fill, colours), "fillOpacity": by(alt.FillOpacity, opacities)}
-        return base.mark_rect(aria=False).encode(**_place(first, frame), **fill)
-    if len(looks) == 1:
-        (stroke,) = looks.values()
-        key = {"symbolStrokeWidth": stroke.width, "symbolDash": _dashes(stroke)}
-        by = _scales(list(looks), frame, legend, symbolType="stroke", symbolSize=300, **key)
-        look = {name: value for name, value in _look(stroke).items() if name != "stroke"}
-        return _lines(base, first, look).encode(**_place(first, frame), stroke=by(alt.Stroke, colours))
-    by = _scales(list(looks), frame, legend, symbolType="stroke", symbolSize=600)
-    widths = _scales(list(looks), frame, False)(alt.StrokeWidth, [key.width for key in looks.values()])
-    opacity = {"opacity": max(key.opacity for key in looks.values())}
-    return _lines(base, first, opacity).encode(
-        **_place(first, frame),
+        return base.mark_rect(aria=False).encode(**fill)
+    draw, symbol = base.mark_line if isinstance(first, Line) else base.mark_rule, {"symbolType": "stroke"}
+    if len(keys) == 1:  # Vega misplaces a legend of several channels with one entry
+        look = _look(keys[0])
+        drawn = {
+            "symbolStrokeWidth": look["strokeWidth"],
+            "symbolDash": look["strokeDash"],
+            "symbolSize": 300,
+        }
+        by = _scales(names, frame, legend, **symbol, **drawn)
+        return draw(**look).encode(stroke=by(alt.Stroke, colours))
+    by = _scales(names, frame, legend, **symbol, symbolSize=600)
+    return draw(opacity=max(opacities)).encode(
         stroke=by(alt.Stroke, colours),
-        strokeDash=by(alt.StrokeDash, [_dashes(key) for key in looks.values()]),
-        strokeWidth=widths,
+        strokeDash=by(alt.StrokeDash, [_look(key)["strokeDash"] for key in keys]),
+        strokeWidth=_scales(names, frame, False)(alt.StrokeWidth, [key.width for key in keys]),
     )
-
-
-def _lines(base: Any, layer: Line | Segments, look: dict[str, Any]) -> Any:
-    return base.mark_line(**look) if isinstance(layer, Line) else base.mark_rule(**look)
 
 
 def _drawn(layer: Layer, frame: Frame, legend: bool) -> list[Any]:
     """A layer of one look, or marks."""
-    if isinstance(layer, Overlay):
-        return []
-    if isinstance(layer, Names):
-        base = _chart(frame.names(layer)).encode(**_at(frame, layer.x, layer.y), text="text:N")
-        return _text_with_halo(base, color=_colour("ink"), **_PLACED)
-    if isinstance(layer, Text):
-        base = _chart(layer.rows).encode(**_at(frame, layer.x, layer.y), text=f"{layer.words}:N")
-        look = {"color": _colour(layer.role), "align": layer.align, "dx": layer.dx, "dy": layer.dy}
-        return _text_with_halo(base, **look)
     if isinstance(layer, Marks):
         return [_marks(layer, frame, legend)]
-    base, place = _chart(layer.rows), _place(layer, frame)
+    if isinstance(layer, Names | Text):
+        rows, words, look = layer.rows, "text", {"color": _colour("ink"), **_PLACED}
+        if isinstance(layer, Names):
+            rows = layer.placed(frame)
+        else:
+            words = layer.words
+            look = {"color": _colour(layer.role), "align": layer.align, "dx": layer.dx, "dy": layer.dy}
+        base = _chart(rows).encode(**_place(layer, frame), text=f"{words}:N")
+        # With a halo in the colour of the paper, so that lines do not cross it.
+        halo: Any = {"stroke": _colour("paper"), "strokeWidth": 3, "strokeJoin": "round"}
+        return [base.mark_text(**halo, **look), base.mark_text(**look)]
+    base = _chart(layer.rows).encode(**_place(layer, frame))
     if isinstance(layer, Area | Bars):
         fill: Any = {"color": _colour(layer.role), "opacity": layer.opacity}
-        return [
-            (base.mark_area(**fill) if isinstance(layer, Area) else base.mark_rect(**fill)).encode(**place)
-        ]
-    return [_lines(base, layer, _look(layer.stroke)).encode(**place)]
+        return [base.mark_area(**fill) if isinstance(layer, Area) else base.mark_rect(**fill)]
+    assert isinstance(layer, Line | Segments)
+    look = {"stroke": _colour(layer.stroke.role), **_look(layer.stroke)}
+    return [base.mark_line(**look) if isinstance(layer, Line) else base.mark_rule(**look)]
 
 
 def _marks(layer: Marks, frame: Frame, legend: bool) -> Any:
-    kinds, present = _kinds(layer)
-    explained = legend and any(one.words for one in present.values())
-    by = _scales(list(present), frame, explained, symbolSize=70, symbolStrokeWidth=1.5)
-    look: Any = {
-        "aria": True,
-        "size": 70 * layer.size**2,
-        "opacity": 1,
-        "strokeWidth": 1.5 * min(layer.size, 1.0),
-    }
-    words = {"tooltip": _tooltip(layer.tooltip), "description": f"{layer.tooltip}:N"} if layer.tooltip else {}
-    marks = present.values()
+    one = layer.marks
+    kinds = [""] * layer.rows.height if isinstance(one, Mark) else layer.rows["kind"].to_list()
+    named = {"": one} if isinstance(one, Mark) else one
+    words = {kind: mark.words or kind or " " for kind, mark in named.items()}
+    marks = [mark for kind, mark in named.items() if kind in {*kinds}]
+    present = [words[kind] for kind in named if kind in {*kinds}]
+    explained = legend and any(mark.words for mark in marks)
+    by = _scales(present, frame, explained, symbolSize=70, symbolStrokeWidth=1.5)
+    size, width = 70 * layer.size**2, 1.5 * min(layer.size, 1.0)
+    look: Any = {"aria": True, "size": size, "opacity": 1, "strokeWidth": width}
+    rows = layer.rows.with_columns(pl.Series(_KEY, [words[kind] for kind in kinds], dtype=pl.String))
     return (
-        _chart(layer.rows.with_columns(pl.Series(_KEY, kinds, dtype=pl.String)))
+        _chart(rows)
         .mark_point(**look)
         .encode(
-            **_at(frame, layer.x, layer.y),
-            **words,
-            fill=by(alt.Fill, [_colour("paper" if one.hollow else one.role) for one in marks]),
-            stroke=by(alt.Stroke, [_colour(one.role) for one in marks]),
-            shape=by(alt.Shape, [one.shape for one in marks]),
+            **_place(layer, frame),
+            **({"description": f"{layer.tooltip}:N"} if layer.tooltip else {}),
+            fill=by(alt.Fill, [_colour("paper" if mark.hollow else mark.role) for mark in marks]),
+            stroke=by(alt.Stroke, [_colour(mark.role) for mark in marks]),
+            shape=by(alt.Shape, [mark.shape for mark in marks]),
         )
     )
-
-
-def _kinds(layer: Marks) -> tuple[list[str], dict[str, Mark]]:
-    """The words of every row in the legend, and the mark of each."""
-    if isinstance(layer.marks, Mark):
-        name = layer.marks.words or " "
-        return [name] * layer.rows.height, {name: layer.marks}
-    names = {kind: one.words or kind for kind, one in layer.marks.items()}
-    kinds = layer.rows["kind"].to_list()
-    there = set(kinds)
-    return [names[kind] for kind in kinds], {
-        names[kind]: one for kind, one in layer.marks.items() if kind in there
-    }
 
 
 # ------------------------------------------------------------------------------------------------- axes and encodings
 
 
-def _place(layer: Line | Area | Segments | Bars, frame: Frame) -> dict[str, Any]:
-    """Where a layer is drawn."""
-    if isinstance(layer, Area):
-        return {**_at(frame, layer.x, layer.low), "y2": f"{layer.high}:Q"}
-    found = _at(frame, layer.x, layer.y)
-    if isinstance(layer, Line):
-        return found | ({"detail": f"{layer.by}:N"} if layer.by else {})
-    found |= {"x2": f"{layer.x2}:Q", "y2": f"{layer.y2}:Q"}
-    told = {"tooltip": _tooltip(layer.tooltip)} if isinstance(layer, Bars) and layer.tooltip else {}
-    return found | told
-
-
-def _at(frame: Frame, x: str, y: str) -> dict[str, Any]:
-    across, up = frame.x, frame.y
-    title = up.titled(frame.narrow) if frame.labelled else ""
-    return {
-        "x": alt.X(f"{x}:Q", title=across.titled(frame.narrow) or None, **_axis(across, frame.x_ticks())),
-        "y": alt.Y(f"{y}:Q", title=title or None, **_axis(up, frame.y_ticks(), labels=frame.labelled)),
+def _place(layer: Layer, frame: Frame) -> dict[str, Any]:
+    """Where a layer is drawn, and what is shown there."""
+    x, y = frame.x, frame.y
+    title = y.titled(frame.outer) if frame.labelled else ""
+    found: dict[str, Any] = {
+        "x": alt.X(f"{layer.x}:Q", title=x.titled(frame.outer) or None, **_axis(x, frame.x_ticks())),
+        "y": alt.Y(f"{layer.y}:Q", title=title or None, **_axis(y, frame.y_ticks(), labels=frame.labelled)),
     }
+    for name, channel in (("x2", "x2:Q"), ("y2", "y2:Q"), ("high", "y2:Q"), ("by", "detail:N")):
+        if column := getattr(layer, name, ""):
+            found[channel[:-2]] = f"{column}{channel[-2:]}"
+    if column := getattr(layer, "tooltip", ""):
+        found["tooltip"] = alt.Tooltip(f"{column}:N", title=" ")
+    return found
 
 
 def _axis(axis: Axis, ticks: Sequence[tuple[float, str]], *, labels: bool = True) -> dict[str, Any]:
@@ -269,29 +257,16 @@ def _scales(names: list[str], frame: Frame, legend: bool, **symbol: Any) -> Any:
     return by
 
 
-def _tooltip(column: str) -> alt.Tooltip:
-    return alt.Tooltip(f"{column}:N", title=" ")
-
-
 def _chart(rows: pl.DataFrame) -> Any:
     """Rows as a chart's data, however many: null instead of NaN."""
     rows = rows.fill_nan(None)
     return alt.Chart(rows if rows.height <= _MOST_ROWS else alt.InlineData(values=rows.to_dicts()))
 
 
-def _text_with_halo(base: Any, **look: Any) -> list[Any]:
-    """Text with a halo in the colour of the paper, so that lines do not cross it."""
-    halo = {"stroke": _colour("paper"), "strokeWidth": 3, "strokeJoin": "round"}
-    return [base.mark_text(**halo, **look), base.mark_text(**look)]
-
-
 def _look(stroke: Stroke) -> dict[str, Any]:
-    look = {"stroke": _colour(stroke.role), "strokeWidth": stroke.width, "opacity": stroke.opacity}
-    return look | {"strokeDash": _dashes(stroke)}
-
-
-def _dashes(stroke: Stroke) -> list[float]:
-    return [float(part) for part in stroke.dash.split()] or [1, 0]
+    """Everything but its colour."""
+    dashes = [float(part) for part in stroke.dash.split()] or [1, 0]
+    return {"strokeWidth": stroke.width, "opacity": stroke.opacity, "strokeDash": dashes}
 
 
 def _colour(role: str) -> str:

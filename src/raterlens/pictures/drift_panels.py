@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
 
-from raterlens.base.errors import OptionError, choose
-from raterlens.base.layers import Axis, Bars, Layer, Line, Marks, Segments, Stroke, rule
+from raterlens.base.errors import choose
+from raterlens.base.layers import Axis, Bars, Layer, Line, Marks, Segments, Stroke, around, rule
 from raterlens.base.picture import Panel, Picture
 from raterlens.base.style import mark
 from raterlens.base.text import counted, number, printable
-from raterlens.pictures.ranking import ability_calibration, rater_name, with_words
+from raterlens.pictures.rater_pictures import ability_calibration, rater_names, with_words
 from raterlens.ratings.groupings import time_of
 
 if TYPE_CHECKING:
@@ -56,21 +56,22 @@ def drift_data(
     choose("value", value, _TITLES)
     found = fit.diagnose(ratings, time=time)
     assert found.periods is not None
-    only = (raters or _clearest(found, _TESTED[value].values(), shown)) if fit.n_raters > large else None
-    rows = found.periods.fitted(only).with_columns(pl.col("rater").cast(pl.String))
-    names = found.periods.names
+    only = raters
+    if raters is None and fit.n_raters > large:  # those whose change is the least likely to be chance
+        least = pl.min_horizontal(*(pl.col(f"{prefix}p").fill_nan(1.0) for prefix in _TESTED[value].values()))
+        clearest = found.tables["change"].sort(least, maintain_order=True, nulls_last=True)
+        only = clearest["rater"].cast(pl.String).head(shown).to_list()
+    rows = found.periods.fitted(only if fit.n_raters > large else None)
     whole = _COLUMNS[value]
-    se = f"{whole}_se"
-    columns = {"value": pl.col(whole), "low": pl.col(f"{whole}_low"), "high": pl.col(f"{whole}_high")}
-    changed = set(_changed(found, *time_of(time, ratings), _TESTED[value]))
+    change = ((pl.col(whole) - pl.col(whole).mean()).abs() / pl.col(f"{whole}_se")).max().over("rater")
+    order = {name: place for place, name in enumerate(found.periods.names.to_list())}
     overall = fit.table("raters").select(pl.col("rater").cast(pl.String), overall=pl.col(whole))
-    change = ((pl.col(whole) - pl.col(whole).mean()).abs() / pl.col(se)).max().over("rater")
-    order = {name: place for place, name in enumerate(names.to_list())}
     rows = rows.select(
-        "rater",
-        pl.col("period").cast(pl.String),
+        pl.col("rater", "period").cast(pl.String),
         "n",
-        **columns,
+        value=pl.col(whole),
+        low=pl.col(f"{whole}_low"),
+        high=pl.col(f"{whole}_high"),
         change=pl.when(pl.len().over("rater") > 1).then(change).otherwise(0.0).fill_nan(0.0),
         order=pl.col("period").cast(pl.String).replace_strict(order),
     ).join(overall, on="rater", how="left", maintain_order="left")
@@ -81,15 +82,9 @@ def drift_data(
             f"{number(row['high'])}), {counted(row['n'], 'rating')}"
         ),
     )
+    changed = set(_changed(found, *time_of(time, ratings), _TESTED[value]))
     since = [place in changed for place in rows.select("rater", "order").iter_rows()]
     return rows.with_columns(pl.Series("since", since, dtype=pl.Boolean)).sort("rater", "order")
-
-
-def _clearest(found: Diagnosis, prefixes: Iterable[str], shown: int) -> list[str]:
-    """The raters whose change is the least likely to be chance."""
-    least = pl.min_horizontal(*(pl.col(f"{prefix}p").fill_nan(1.0) for prefix in prefixes))
-    order = found.tables["change"].sort(least, maintain_order=True, nulls_last=True)
-    return order["rater"].cast(pl.String).head(shown).to_list()
 
 
 def _changed(
@@ -117,10 +112,7 @@ def drift(
     value: Value = "severity",
 ) -> Picture:
     """A panel per rater: the value in each period with its interval, and when a clear change came."""
-    names = None if raters is None else [rater_name(fit, rater) for rater in raters]
-    if names is not None and not 1 <= len(names) <= MOST_PANELS:
-        remedy = f"give from 1 to {MOST_PANELS}"
-        raise OptionError(f"{len(names)} raters are given", remedy, value=len(names), option="raters")
+    names = None if raters is None else rater_names(fit, raters, MOST_PANELS)
     data = drift_data(fit, ratings, time, names, value=value)
     if names is None:
         most = data.group_by("rater", maintain_order=True).agg(
@@ -129,11 +121,12 @@ def drift(
         most = most.sort("since", "change", descending=True, maintain_order=True)
         names = most.head(SHOWN)["rater"].to_list()
     shown = data.filter(pl.col("rater").is_in(names))
-    axis = _value_axis(shown, value)
+    held = [*shown["low"], *shown["high"], *shown["overall"], *((0.0, 1.0) if value == "capability" else ())]
+    y = Axis(*around(held, 0.06), _TITLES[value], (5, 5), grid=True)  # one scale for all panels
     order = shown.sort("order")["period"].unique(maintain_order=True).to_list()
     place = {period: at for at, period in enumerate(order)}
     shown = shown.with_columns(at=pl.col("period").replace_strict(place, return_dtype=pl.Float64))
-    panels = tuple(_panel(shown.filter(rater=name), name, order, axis) for name in names)
+    panels = tuple(_panel(shown.filter(rater=name), name, order, y) for name in names)
     description = (
         f"{_TITLES[value].split()[0]} of {counted(len(names), 'rater')} over "
         f"{counted(data['order'].n_unique(), 'period')}, each with its 95 % interval; the dashed line is the rater's "
@@ -142,17 +135,6 @@ def drift(
     if shown["since"].any():
         description += " Shaded: when a clear change came, with 95 % confidence."
     return Picture(panels, description, (150, 130), (min(len(names), 3), min(len(names), 2)))
-
-
-def _value_axis(shown: pl.DataFrame, value: Value) -> Axis:
-    """One scale for all panels, a little beyond the ends so that points on them are whole."""
-    bounds = shown.select("low", "high", "overall").to_numpy()
-    finite = bounds[np.isfinite(bounds)]
-    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (-1.0, 1.0)
-    if value == "capability":
-        low, high = min(0.0, low), max(1.0, high)
-    beyond = 0.06 * (high - low or 1.0)
-    return Axis(low - beyond, high + beyond, _TITLES[value], (5, 5), grid=True)
 
 
 def _panel(rows: pl.DataFrame, name: str, periods: list[str], y: Axis) -> Panel:

@@ -7,8 +7,7 @@ the largest first. No random numbers; work linear in the links, but for the neig
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -18,11 +17,11 @@ from scipy.sparse.csgraph import minimum_spanning_tree, reverse_cuthill_mckee
 from scipy.spatial import cKDTree
 
 from raterlens.base.arrays import Array, Indices
-from raterlens.base.layers import ROLES, Axis, Layer, Marks, Names, Segments, Stroke
+from raterlens.base.layers import ROLES, Axis, Marks, Names, Segments, Stroke
 from raterlens.base.picture import Panel, Picture
-from raterlens.base.style import SHAPES, Mark, mark
+from raterlens.base.style import SHAPES, mark
 from raterlens.base.text import counted, distinct
-from raterlens.pictures.ranking import with_words
+from raterlens.pictures.rater_pictures import with_words
 from raterlens.ratings.design import connected_groups
 
 if TYPE_CHECKING:
@@ -39,8 +38,7 @@ _NEIGHBOURS, _ROUNDS = 8, 60
 _GOLDEN = np.pi * (3 - np.sqrt(5))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Network:
+class Network(NamedTuple):
     """Nodes and links, ready to draw."""
 
     raters: pl.DataFrame
@@ -49,13 +47,6 @@ class Network:
     """rater, other, students (that both rated), the ends x, y, x2, y2, and kind: the strongest links first"""
     n_links: int
     """Number of all pairs of raters who share students, drawn or not"""
-
-    @property
-    def note(self) -> str:
-        """Note on what the picture leaves out; empty if nothing is."""
-        if self.links.height == self.n_links:
-            return ""
-        return f"the {self.links.height:,} strongest of {self.n_links:,} links are shown"
 
 
 def network_data(ratings: Ratings, most: int | None = None) -> Network:
@@ -71,7 +62,10 @@ def network_data(ratings: Ratings, most: int | None = None) -> Network:
     ['rater', 'other', 'students', 'x', 'y', 'x2', 'y2', 'kind']
     """
     most = min(max(_CROWD, _LINKS_EACH * ratings.n_raters), MOST_LINKS) if most is None else most
-    shared = shared_students(ratings)
+    student, rater = np.divmod(ratings.marked_pairs(), ratings.n_raters)
+    shape = (ratings.n_raters, ratings.n_students)
+    seen = sparse.csr_array((np.ones(len(rater)), (rater, student)), shape=shape)
+    shared = sparse.csr_array(seen @ seen.T)
     students = shared.diagonal().astype(np.int64)
     shared = sparse.csr_array(shared - sparse.diags_array(shared.diagonal(), format="csr"))
     shared.eliminate_zeros()
@@ -79,35 +73,39 @@ def network_data(ratings: Ratings, most: int | None = None) -> Network:
     row, column, weight = _strongest(shared, most)
     place = _side_by_side(group, shared)
     names = pl.Series("rater", distinct(ratings.raters))
-    columns = {
-        "n": np.bincount(ratings.rater, minlength=ratings.n_raters),
-        "students": students,
-        "group": group + 1,
-        "x": place[:, 0],
-        "y": place[:, 1],
-    }
+    raters = pl.DataFrame(
+        {
+            "rater": names,
+            "n": np.bincount(ratings.rater, minlength=ratings.n_raters),
+            "students": students,
+            "group": group + 1,
+            "x": place[:, 0],
+            "y": place[:, 1],
+        }
+    )
     shown = pl.format("group {}", "group")
     if group.max(initial=0) >= len(ROLES):
         shown = pl.when(pl.col("group") < len(ROLES)).then(shown).otherwise(pl.lit(OTHERS))
     raters = with_words(
-        pl.DataFrame({"rater": names, **columns}).with_columns(kind=shown),
+        raters.with_columns(kind=shown),
         lambda row: (
             f"{row['rater']}: {counted(row['n'], 'rating')} of {counted(row['students'], 'student')}, group "
             f"{row['group']}"
         ),
     )
-    ends = {"x": place[row, 0], "y": place[row, 1], "x2": place[column, 0], "y2": place[column, 1]}
     links = pl.DataFrame(
         {
             "rater": names.gather(row),
             "other": names.gather(column),
             "students": weight.astype(np.int64),
-            **ends,
+            "x": place[row, 0],
+            "y": place[row, 1],
+            "x2": place[column, 0],
+            "y2": place[column, 1],
         }
     )
-    several = pl.when(pl.col("students") > 1)
-    links = links.with_columns(kind=several.then(pl.lit(SEVERAL)).otherwise(pl.lit(SINGLE)))
-    return Network(raters, links, shared.nnz // 2)
+    kind = pl.when(pl.col("students") > 1).then(pl.lit(SEVERAL)).otherwise(pl.lit(SINGLE))
+    return Network(raters, links.with_columns(kind=kind), shared.nnz // 2)
 
 
 def _strongest(shared: sparse.csr_array, most: int) -> tuple[Indices, Indices, Array]:
@@ -202,14 +200,6 @@ def _spread(at: Array) -> Array:
     return np.asarray(at)
 
 
-def shared_students(ratings: Ratings) -> sparse.csr_array:
-    """(raters, raters): students that two raters share; on the diagonal, those of one."""
-    student, rater = np.divmod(ratings.marked_pairs(), ratings.n_raters)
-    shape = (ratings.n_raters, ratings.n_students)
-    seen = sparse.csr_array((np.ones(len(rater)), (rater, student)), shape=shape)
-    return sparse.csr_array(seen @ seen.T)
-
-
 SEVERAL, SINGLE = "several students in common", "one student in common"
 OTHERS = "other groups"
 
@@ -225,33 +215,27 @@ _WIDTHS = 4
 
 def network(ratings: Ratings) -> Picture:
     """Raters joined by lines, the thicker the more students they share; a dashed line depends on a single student."""
-    found = network_data(ratings)
-    raters = found.raters
+    raters, links, n_links = network_data(ratings)
     few = raters.height <= 2 * _NAMED
     named = raters.sort("students").head(_NAMED if few else _NAMED_OF_MANY)
     size = 1.15 if raters.height <= _MANY else float(np.clip(25 / raters.height**0.5, 0.25, 0.7))
-    layers: list[Layer] = [
-        *_links(found.links),
-        Marks(raters, "x", "y", _marks(raters), size),
-        Names(named, "x", "y"),
-    ]
-    x, y = (_axis(raters[name]) for name in ("x", "y"))
-    single = found.links.filter(kind=SINGLE).height
-    description = (
-        f"{counted(raters.height, 'rater')} in {counted(_n_groups(raters), 'group')}, joined by the students they "
-        f"share; {counted(single, 'link depends', 'links depend')} on a single student{'; ' * bool(found.note)}"
-        f"{found.note}."
+    kinds = raters.sort("group")["kind"].unique(maintain_order=True).to_list()
+    marks = {
+        kind: mark(shape, role, kind if len(kinds) > 1 else "")  # a single group needs no legend
+        for kind, shape, role in zip(kinds, SHAPES, ROLES, strict=False)
+    }
+    layers = (*_links(links), Marks(raters, "x", "y", marks, size), Names(named, "x", "y"))
+    ends = raters.select(pl.min("x", "y").name.suffix(" low"), pl.max("x", "y")).row(0)
+    x, y = (Axis(low, high, labels=()) for low, high in zip(ends[:2], ends[2:], strict=True))
+    groups, single = int(raters["group"].to_numpy().max(initial=1)), links.filter(kind=SINGLE).height
+    note = (
+        "" if links.height == n_links else f"; the {links.height:,} strongest of {n_links:,} links are shown"
     )
-    return Picture((Panel(x, y, tuple(layers)),), description, _HEIGHT, same_unit=True)
-
-
-def _axis(places: pl.Series) -> Axis:
-    known = places.to_numpy()
-    return Axis(float(known.min()), float(known.max()), labels=())
-
-
-def _n_groups(raters: pl.DataFrame) -> int:
-    return int(raters["group"].to_numpy().max(initial=1))
+    description = (
+        f"{counted(raters.height, 'rater')} in {counted(groups, 'group')}, joined by the students they share; "
+        f"{counted(single, 'link depends', 'links depend')} on a single student{note}."
+    )
+    return Picture((Panel(x, y, layers),), description, _HEIGHT, same_unit=True)
 
 
 def _links(links: pl.DataFrame) -> list[Segments]:
@@ -259,21 +243,17 @@ def _links(links: pl.DataFrame) -> list[Segments]:
     crowded = links.height > _CROWD
     opacity = float(np.clip(90 / max(links.height, 1), 0.12, 0.3)) if crowded else 0.45
     share = (links["students"].to_numpy() / max(links["students"].to_numpy().max(initial=2), 2)) ** 0.5
-    step = np.ceil(share * _WIDTHS).astype(int)
-    found = []
-    for kind, (dash, role) in _LINES.items():
-        for width in range(1, _WIDTHS + 1):
-            own = links.filter(pl.Series(step == width) & (links["kind"] == kind))
-            stroke = Stroke(role, width / _WIDTHS * (2 if crowded else 5), dash, opacity, kind)
-            if own.height:
-                found.append(Segments(own, "x", "y", "x2", "y2", stroke))
-    return found
-
-
-def _marks(raters: pl.DataFrame) -> dict[str, Mark]:
-    """One per group; a single group needs no legend."""
-    kinds = raters.sort("group")["kind"].unique(maintain_order=True).to_list()
-    return {
-        kind: mark(shape, role, kind if len(kinds) > 1 else "")
-        for kind, shape, role in zip(kinds, SHAPES, ROLES, strict=False)
-    }
+    links = links.with_columns(width=np.ceil(share * _WIDTHS))
+    return [
+        Segments(
+            own,
+            "x",
+            "y",
+            "x2",
+            "y2",
+            Stroke(role, width / _WIDTHS * (2 if crowded else 5), dash, opacity, kind),
+        )
+        for kind, (dash, role) in _LINES.items()
+        for width in range(1, _WIDTHS + 1)
+        if (own := links.filter(kind=kind, width=width)).height
+    ]

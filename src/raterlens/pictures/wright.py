@@ -7,6 +7,7 @@ So a student who is level with a rater can expect half of the marks from it, wha
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from raterlens.base.picture import Panel, Picture
 from raterlens.base.style import mark
 from raterlens.base.text import counted, distinct, number, printable
 from raterlens.models.registry import MODELS
-from raterlens.pictures.ranking import ability_calibration, with_words
+from raterlens.pictures.rater_pictures import ability_calibration, with_words
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
@@ -67,30 +68,11 @@ def _part(facet: str, labels: pl.Series, location: Array) -> pl.DataFrame:
     )
 
 
-def _span(data: pl.DataFrame) -> tuple[float, float]:
-    """The ends of the scale: a little beyond the outermost, so that tick labels do not shift the titles."""
-    location = data["location"].to_numpy()
-    low, high = (float(location.min()), float(location.max())) if len(location) else (0.0, 0.0)
-    beyond = 0.03 * (high - low) + 0.1
-    return low - beyond, high + beyond
-
-
 def histogram(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
     """from, to, n: students by location, without empty bins."""
     edges = np.linspace(*span, _BINS + 1)
     count, _ = np.histogram(rows["location"].to_numpy(), edges)
     return pl.DataFrame({"from": edges[:-1], "to": edges[1:], "n": count}).filter(pl.col("n") > 0)
-
-
-def column_data(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
-    """A facet's points, with names that do not overlap (x, to, at), or as dots side by side (x) if there are too many
-    to name."""
-    return spread_names(rows, span) if is_named(rows) else _dots(rows, span)
-
-
-def is_named(rows: pl.DataFrame) -> bool:
-    """Whether there is room for a line each."""
-    return rows.height * LINE <= HEIGHT
 
 
 def spread_names(rows: pl.DataFrame, span: tuple[float, float]) -> pl.DataFrame:
@@ -130,15 +112,6 @@ def _described(rows: pl.DataFrame) -> pl.DataFrame:
     return with_words(rows, lambda row: f"{row['label']}: {number(row['location'])}")
 
 
-def _description(data: pl.DataFrame) -> str:
-    said = []
-    for (facet,), rows in data.group_by("facet", maintain_order=True):
-        location = rows["location"].to_numpy()
-        low, high = (number(float(end), 1) for end in (location.min(), location.max()))
-        said.append(f"{counted(rows.height, str(facet).lower().removesuffix('s'))} from {low} to {high}")
-    return f"Students, raters and items on one scale: {', '.join(said)}."
-
-
 _ROLES = ("severe", "extreme", "weak", "lenient")
 _ROOM = 120.0
 """Pixels that a column of dots takes."""
@@ -147,42 +120,45 @@ _ROOM = 120.0
 def wright(fit: Result) -> Picture:
     """A histogram of students, next to raters (the more severe, the higher) and items (the harder, the higher)."""
     data = wright_data(fit)
-    span = _span(data)
+    location = data["location"].to_numpy()
+    low, high = (float(location.min()), float(location.max())) if len(location) else (0.0, 0.0)
+    beyond = 0.03 * (high - low) + 0.1  # so that tick labels do not shift the titles
+    y = Axis(low - beyond, high + beyond, "Ability θ", (10, 10), grid=True)
     parts = {str(name): rows for (name,), rows in data.group_by("facet", maintain_order=True)}
-    students = _students(parts.pop(STUDENTS, data.clear()), span)
-    columns = [
-        _column(name, rows, span, _ROLES[place % len(_ROLES)])
-        for place, (name, rows) in enumerate(parts.items())
+    said = [
+        f"{counted(rows.height, facet.lower().removesuffix('s'))} from {number(rows['location'].to_numpy().min(), 1)} "
+        f"to {number(rows['location'].to_numpy().max(), 1)}"
+        for facet, rows in parts.items()
     ]
-    n = max(len(columns), 1)  # where no score follows ability, only students have a place
-    first = Panel(students.x, students.y, students.layers, STUDENTS, share=(0.3 / 0.7 * n, 0.22 / 0.78 * n))
-    return Picture((first, *columns), _description(data), (HEIGHT, HEIGHT), columns=(n + 1, n + 1))
-
-
-def _scale(span: tuple[float, float]) -> Axis:
-    return Axis(*span, "Ability θ", (10, 10), grid=True)
-
-
-def _students(rows: pl.DataFrame, span: tuple[float, float]) -> Panel:
-    """A histogram that grows to the left."""
-    bars = histogram(rows, span)
-    longest = float(bars["n"].to_numpy().max(initial=1))
+    students = histogram(parts.pop(STUDENTS, data.clear()), (y.low, y.high)).with_columns(start=pl.lit(0.0))
+    n = max(len(parts), 1)  # where no score follows ability, only students have a place
     bars = with_words(
-        bars.with_columns(start=pl.lit(0.0)),
+        students,
         lambda row: f"{counted(row['n'], 'student')} from {number(row['from'])} to {number(row['to'])}",
     )
-    drawn = Bars(bars, "n", "from", "start", "to", "accent", 0.75, "words")
-    return Panel(Axis(1.06 * longest, 0.0, labels=()), _scale(span), (drawn,))
+    first = Panel(
+        Axis(1.06 * float(bars["n"].to_numpy().max(initial=1)), 0.0, labels=()),  # it grows to the left
+        y,
+        (Bars(bars, "n", "from", "start", "to", "accent", 0.75, "words"),),
+        STUDENTS,
+        share=(0.3 / 0.7 * n, 0.22 / 0.78 * n),
+    )
+    columns = (
+        Panel(
+            Axis(0.0, _ROOM, labels=(), pixels=True), y, _column(rows, (y.low, y.high), role), printable(name)
+        )
+        for (name, rows), role in zip(parts.items(), cycle(_ROLES), strict=False)
+    )
+    description = f"Students, raters and items on one scale: {', '.join(said)}."
+    return Picture((first, *columns), description, (HEIGHT, HEIGHT), columns=(n + 1, n + 1))
 
 
-def _column(name: str, rows: pl.DataFrame, span: tuple[float, float], role: str) -> Panel:
+def _column(rows: pl.DataFrame, span: tuple[float, float], role: str) -> tuple[Layer, ...]:
     """Points with names that do not overlap, or dots side by side if there are too many to name."""
-    data, dot = column_data(rows, span), mark("circle", role)
-    layers: list[Layer] = []
-    if is_named(rows):
-        layers.append(Segments(data, "x", "location", "to", "at", Stroke("faint", opacity=0.8)))
-        layers.append(Marks(data, "x", "location", dot, 0.75))
-        layers.append(Text(data, "to", "at", "label", "ink", 4, 4, cut=True))
-    else:
-        layers.append(Marks(data, "x", "location", dot, 0.4))
-    return Panel(Axis(0.0, _ROOM, labels=(), pixels=True), _scale(span), tuple(layers), printable(name))
+    dot = mark("circle", role)
+    if rows.height * LINE > HEIGHT:
+        return (Marks(_dots(rows, span), "x", "location", dot, 0.4),)
+    data = spread_names(rows, span)
+    lines = Segments(data, "x", "location", "to", "at", Stroke("faint", opacity=0.8))
+    names = Text(data, "to", "at", "label", "ink", 4, 4, cut=True)
+    return lines, Marks(data, "x", "location", dot, 0.75), names

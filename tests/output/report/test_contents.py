@@ -46,7 +46,7 @@ from raterlens.output.report.page_tables import (
 )
 from raterlens.output.report.rater_pages import ABILITIES, rater_data
 from raterlens.output.report.reproduce import Reproduction
-from raterlens.pictures.ranking import capability_data, rater_rows
+from raterlens.pictures.rater_pictures import capability_data, rater_rows
 from tests.support.chart_cases import with_raters
 from tests.support.report_fits import HOSTILE, MakeFit, made
 

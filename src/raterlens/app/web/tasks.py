@@ -21,7 +21,7 @@ from raterlens.fitting.steps import Run
 from raterlens.output.data_check import check as check_data
 from raterlens.output.excel import check_excel
 from raterlens.output.report.reproduce import Request
-from raterlens.pictures.decision_chart import two_fits
+from raterlens.pictures.scatter_plots import two_fits
 from raterlens.ratings.coded import Ratings, size_words
 from raterlens.reading.formats.sources import ALL_SHEETS, open_table
 from raterlens.reading.formats.table import Rows, Table

@@ -8,11 +8,9 @@ from markupsafe import Markup
 
 from raterlens.base.arrays import NORMAL_95
 from raterlens.output.report import english as words
-from raterlens.pictures.capability_curves import abilities, curve_frame, what_if_frame
 from raterlens.pictures.category_use import categories, category_frame, side_by_side
-from raterlens.pictures.information import asking_again
-from raterlens.pictures.ranking import capability, rater_rows
-from raterlens.pictures.severity import severity, severity_strip
+from raterlens.pictures.line_charts import abilities, asking_again, curve_frame, what_if_frame
+from raterlens.pictures.rater_pictures import capability, rater_rows, severity, severity_strip
 from raterlens.pictures.wright import wright
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from raterlens.output.report import english as words
 from raterlens.output.report.drawings import both_widths
-from raterlens.pictures.decision_chart import decisions
+from raterlens.pictures.scatter_plots import decisions
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
