@@ -18,8 +18,8 @@ import polars as pl
 
 import raterlens as rl
 from raterlens.config import FitConfig, Prior
+from raterlens.fitting.checks import Run
 from raterlens.fitting.line import carry_out
-from raterlens.fitting.steps import Run
 
 PER_STUDENT, ITEMS = 2, 3
 PRIORS: tuple[Prior, ...] = ("none", "panel")

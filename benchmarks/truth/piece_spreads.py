@@ -15,8 +15,8 @@ from benchmarks.say import say
 from benchmarks.studies import pieces as study
 from raterlens.base.arrays import Array
 from raterlens.config import FitConfig
-from raterlens.fitting.facets_task import FacetsTask
-from raterlens.fitting.steps import Run
+from raterlens.fitting.checks import Run
+from raterlens.fitting.line import FacetsTask
 from raterlens.inference.covariance import differenced_information, in_full
 from raterlens.models.facets import redundancy
 from raterlens.models.terms.halo import PIECE

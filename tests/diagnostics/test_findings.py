@@ -34,8 +34,8 @@ from raterlens.diagnostics.flags import Flag
 from raterlens.diagnostics.what_if import levers
 from raterlens.diagnostics.wording import advice, label, on_results, rater_table, with_verdicts
 from raterlens.estimation import scoring
+from raterlens.fitting.checks import Run
 from raterlens.fitting.run import fit_request
-from raterlens.fitting.steps import Run
 from raterlens.output.report.opening import opening
 from raterlens.output.report.reproduce import Request
 from tests.support.rater_records import record

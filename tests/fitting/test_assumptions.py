@@ -10,7 +10,6 @@ from raterlens.fitting import assumptions
 from raterlens.fitting.assumptions import AbilityTest, p_of_ratio, p_of_variances
 from raterlens.fitting.fit import fit_with_assumptions
 from raterlens.models.requested import CLEAR
-from raterlens.models.terms.item_slopes import DEPENDENT
 from tests.support.ability_shapes import ratings_of
 
 STEPS = [-1.0, 0.0, 1.0]
@@ -153,9 +152,10 @@ def test_two_items_on_one_text_are_named(plain):
 
 
 def test_a_warning_proposes_only_what_could_be_added():
-    seen = assumptions.Outcome.of(DEPENDENT, 5.0, 1e-6)
+    (dependent,) = (one for one in assumptions.TESTED if one.name == "item dependence")
+    seen = assumptions.Outcome.of(dependent, 5.0, 1e-6)
     for alone in (True, False):
-        assert "assumptions" not in assumptions._advice(DEPENDENT, seen, alone=alone, more=True)
+        assert "assumptions" not in assumptions._advice(dependent, seen, alone=alone, more=True)
 
 
 def test_a_named_scale_that_items_do_not_share_is_said():

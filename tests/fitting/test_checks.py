@@ -11,12 +11,7 @@ from raterlens.base.errors import InputError, OptionError, RaterlensError
 from raterlens.capability.yardstick import ABSOLUTE, PERFECT
 from raterlens.config import Anchors, EarlierScale, FitConfig
 from raterlens.estimation.scoring import place
-from raterlens.fitting.facets_checks import (
-    check_scores,
-    check_together,
-    default_yardstick,
-    known_scores,
-)
+from raterlens.fitting.checks import Run, check, check_scores, default_yardstick, known_scores
 from raterlens.models.build import EVERY_PART, model_options
 from raterlens.models.requested import refuse_clashes
 from raterlens.models.terms import rater_interactions
@@ -54,7 +49,7 @@ def ordered(scores: list[int]) -> rl.Ratings:
 )
 def test_options_that_do_not_go_together_are_refused(options, option):
     with pytest.raises(OptionError) as caught:
-        check_together(FitConfig(**options))
+        check(FitConfig(**options), Run())
     assert caught.value.option == option
     assert caught.value.remedy
 

@@ -11,8 +11,8 @@ from polars.testing import assert_frame_equal
 
 import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
+from raterlens.fitting.checks import Run
 from raterlens.fitting.fit import Fit, fitted
-from raterlens.fitting.steps import Run
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,10 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
 from raterlens.config import FitConfig
-from raterlens.fitting.facets_task import FacetsTask
+from raterlens.fitting.checks import Run, check
 from raterlens.fitting.fit import fitted
-from raterlens.fitting.latent_class_task import LatentClassTask
-from raterlens.fitting.line import carry_out, check
-from raterlens.fitting.steps import Run
+from raterlens.fitting.latent_class_fit import latent_class_result
+from raterlens.fitting.line import FacetsTask, carry_out
 from raterlens.models.registry import MODELS
 
 
@@ -79,8 +78,7 @@ def test_what_needs_parts_names_the_model_and_the_method(tmp_path):
 
 def found_by(ratings, **options):
     task = FacetsTask.of(ratings, FitConfig(**options), Run())
-    estimate = task.estimate()
-    return task, estimate, task.found(estimate, task.covariance(estimate))
+    return task, task.estimate(), task.result()
 
 
 def test_the_calibration_has_the_estimates_on_the_predictors_scale(small):
@@ -150,9 +148,7 @@ def ratings() -> rl.Ratings:
 
 @pytest.mark.parametrize("model", ["hrm", "dawid-skene"])
 def test_kappa_is_sensitivity_plus_specificity_less_one(ratings, model):
-    task = LatentClassTask.of(ratings, FitConfig(model=model, starts=2), Run())
-    estimate = task.estimate()
-    found = task.found(estimate, task.covariance(estimate))
+    found = latent_class_result(ratings, FitConfig(model=model, starts=2), Run())
     raters = found.tables["raters"]
     youden = raters["sensitivity"] + raters["specificity"] - 1
     assert raters["kappa"].to_list() == pytest.approx(youden.to_list(), abs=1e-12)
@@ -161,8 +157,7 @@ def test_kappa_is_sensitivity_plus_specificity_less_one(ratings, model):
 
 
 def test_without_a_covariance_there_are_no_standard_errors(ratings):
-    task = LatentClassTask.of(ratings, FitConfig(model="hrm", starts=1), Run())
-    found = task.found(task.estimate(), None)
+    found = latent_class_result(ratings, FitConfig(model="hrm", starts=1, standard_errors=False), Run())
     assert np.isnan(found.tables["raters"]["kappa_se"].to_numpy()).all()
     assert np.isnan(found.sigma_se)
 
@@ -171,11 +166,11 @@ def test_ordered_scores_and_single_ratings_are_refused():
     rows = {"student": [1, 1, 2, 2], "rater": ["a", "b", "a", "b"], "item": ["x", "y", "y", "x"]}
     ordered = rl.read(pl.DataFrame({**rows, "score": [0, 1, 2, 2]}))
     with pytest.raises(InputError, match="for example cut=2") as caught:
-        LatentClassTask.of(ordered, FitConfig(model="hrm"), Run())
+        latent_class_result(ordered, FitConfig(model="hrm"), Run())
     assert caught.value.option == "cut"
     single = rl.read(pl.DataFrame({**rows, "score": [0, 1, 1, 0]}))
     with pytest.raises(InputError, match="every student-item has a single rating"):
-        LatentClassTask.of(single, FitConfig(model="dawid-skene"), Run())
+        latent_class_result(single, FitConfig(model="dawid-skene"), Run())
 
 
 # -- Methods of a fit that need no ratings -----------------------------------------------------------------------

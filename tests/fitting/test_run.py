@@ -9,9 +9,8 @@ import pytest
 import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
 from raterlens.config import FitConfig
-from raterlens.fitting.line import recorded
+from raterlens.fitting.checks import Run, recorded
 from raterlens.fitting.run import check_request, fit_request, read_request
-from raterlens.fitting.steps import Run
 from raterlens.output.report.reproduce import Request
 
 

@@ -7,7 +7,6 @@ from scipy import sparse, stats
 import raterlens as rl
 from raterlens.inference.projected_scores import ScoredFit, ScoreTest, projected_score, projection_left
 from raterlens.models.terms.halo import HALO, IMPRESSION
-from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.shape import SHAPE
 from raterlens.models.terms.thresholds import THRESHOLD
 
@@ -88,12 +87,12 @@ def test_shape_and_item_slopes_are_seen_as_by_the_likelihood_ratio():
         students=600, raters=5, items=3, raters_per_student=3, ability=ability, seed=3
     ).ratings
     fit = rl.fit(ratings, model="gmf", assumptions="ignore", standard_errors=False)
-    tested = at(fit, SHAPE, ITEM_SLOPE)
+    tested = at(fit, SHAPE, "item_slope")
     found = tested.test(SHAPE)
     assert found is not None
     assert found.df == 2
     assert found.statistic == pytest.approx(2 * (fit.refit(ability="smooth").loglik - fit.loglik), rel=0.4)
-    slopes = tested.test(ITEM_SLOPE)
+    slopes = tested.test("item_slope")
     assert slopes is not None
     assert slopes.df == 2
     assert slopes.statistic == pytest.approx(2 * (fit.refit(item_slopes=True).loglik - fit.loglik), abs=1.0)

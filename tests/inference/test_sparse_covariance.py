@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 import raterlens as rl
+from raterlens.fitting.checks import Run
 from raterlens.fitting.fit import fitted
-from raterlens.fitting.steps import Run
 from raterlens.inference import sparse_covariance as local_inverse
 from raterlens.inference.sparse_covariance import (
     LargeCovariance,

@@ -14,6 +14,7 @@ from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import Ridge
 from raterlens.likelihood.shared import ACCURACY, Fallible, SharedResponse
 from raterlens.models.responses import Adjacent, Graded, Linked, Predictor
+from raterlens.models.term import Effect
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from tests.support.facets_models import assert_gradient, by_differences, ordered, with_facet, with_some_known
 from tests.support.shared_panels import panel, problem_on
@@ -82,7 +83,7 @@ def test_the_best_start_wins_the_grid_is_fine_enough_and_most_follow_what_is_sha
 def test_the_ridge_does_not_say_which_way_the_truth_lies() -> None:
     problem, _ = problem_on(panel(students=6, raters=5, known=3, seed=2).ratings, get_link("logit"))
     terms = tuple(term for term in problem.model.terms if term.name != BIAS)
-    model = replace(problem.model, terms=terms).plus(SharedBias.of(np.ones(5, dtype=bool)))
+    model = replace(problem.model, terms=terms).plus(SharedBias(Effect.each(5)))
     x = np.random.default_rng(1).standard_normal(model.blocks.size)
     slope, bias = model.blocks["slope"], model.blocks[BIAS]
     turned = x.copy()

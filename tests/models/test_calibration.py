@@ -14,7 +14,7 @@ from raterlens.inference.result import encoded
 from raterlens.models.calibration import Calibration
 from raterlens.models.panel import Panel
 from raterlens.models.registry import MODELS, Spec
-from raterlens.models.terms.per_rater import Effect
+from raterlens.models.term import Effect
 from tests.support.facets_models import FITS, ordered
 
 

@@ -23,9 +23,8 @@ from raterlens.models.build import build
 from raterlens.models.facets import centre, placed, redundancy
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options
-from raterlens.models.term import Contexts
-from raterlens.models.terms.per_rater import Effect
-from raterlens.models.terms.rater_interactions import block_of, interacting_facets
+from raterlens.models.term import Contexts, Effect
+from raterlens.models.terms.rater_interactions import interacting_facets
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.models.terms.thresholds import Thresholds, highest_scores
 from raterlens.ratings.coded import Facet
@@ -148,8 +147,8 @@ COVARIATES = np.column_stack([np.ones(6), np.linspace(-1, 2, 6)])
 EFFECTS: dict[str, Any] = {
     "own": Effect.each(6),
     "common": Effect.common(6),
-    "explained": Effect.explained(COVARIATES),
-    "log": Effect.explained(COVARIATES, by_logarithm=True),
+    "explained": Effect(sparse.csr_array(COVARIATES)),
+    "log": Effect(sparse.csr_array(COVARIATES), by_logarithm=True),
 }
 
 
@@ -180,7 +179,7 @@ def test_scaling_moves_all_effects_alike(name):
 def test_biases_are_0_for_those_who_are_trusted(small) -> None:
     model, _ = build(small, Options(MODELS["tfm"], get_link("logit")))
     free = np.arange(small.n_raters) != 2
-    shared = model.plus(SharedBias.of(free))
+    shared = model.plus(SharedBias(Effect.of_some(free)))
     x = np.random.default_rng(1).normal(size=shared.blocks.size)
     names = ("slope", "severity", BIAS, "difficulty")
     effects = [shared.effect(name, x) for name in names]
@@ -195,12 +194,12 @@ def test_biases_are_0_for_those_who_are_trusted(small) -> None:
 
 
 @pytest.mark.parametrize("graded", [True, False])
-@pytest.mark.parametrize("by", ["all", "item", "rater"])
-def test_intercepts_fall_by_the_thresholds(small, graded, by):
+@pytest.mark.parametrize("per_item", [True, False])
+def test_intercepts_fall_by_the_thresholds(small, graded, per_item):
     """adjacent: e_k = -(tau_1 + .. + tau_k); graded: e_k = -tau_k"""
     contexts = Contexts.of(ordered(small))
-    scales = {"all": 1, "item": contexts.n_items, "rater": contexts.n_raters}[by]
-    thresholds = Thresholds(by, 3, graded, np.full(scales, 3))
+    scales = contexts.n_items if per_item else 1
+    thresholds = Thresholds(3, graded, np.full(scales, 3), per_item)
     values = np.sort(np.random.default_rng(0).normal(size=(scales, 3)), axis=1)
     x = thresholds.parameters(values)
     np.testing.assert_allclose(thresholds.table(x), values)
@@ -211,14 +210,16 @@ def test_intercepts_fall_by_the_thresholds(small, graded, by):
 
 
 def test_graded_thresholds_are_kept_in_order():
-    lower, _ = Thresholds("item", 3, graded=True, highest=np.array([3, 2])).bounds(allow_reversed=False)
+    lower, _ = Thresholds(3, graded=True, highest=np.array([3, 2]), per_item=True).bounds(
+        allow_reversed=False
+    )
     np.testing.assert_array_equal(lower > 0, [False, True, True, False, True])
 
 
 def test_an_item_has_as_many_thresholds_as_its_highest_score(small):
     contexts = Contexts.of(ordered(small))
     highest = 1 + np.arange(contexts.n_items) % 3
-    thresholds = Thresholds("item", 3, graded=False, highest=highest)
+    thresholds = Thresholds(3, graded=False, highest=highest, per_item=True)
     assert thresholds.size == highest.sum()
     values = thresholds.table(np.arange(1.0, thresholds.size + 1))
     np.testing.assert_array_equal(np.isfinite(values).sum(axis=1), highest)
@@ -259,7 +260,7 @@ def test_interactions_add_to_severity_and_leave_the_slope(small):
     np.testing.assert_allclose(found.intercepts[:, 0], plain.intercepts[:, 0] - added, atol=1e-12)
     np.testing.assert_array_equal(found.slope, plain.slope)
     assert interacting_facets(model.blocks.sizes) == ("topic", "item")
-    assert block_of("topic") in model.blocks
+    assert "interaction topic" in model.blocks
 
 
 # -- the students of an anchored scale -----------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from raterlens.models.build import build
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options, Setting
 from raterlens.models.term import Contexts
-from raterlens.models.terms.known import KNOWN
 from raterlens.models.terms.known import KnownAnswers as Known
 from raterlens.models.terms.shape import Population
 from raterlens.ratings.coded import Facet, KnownAnswers
@@ -50,7 +49,7 @@ def make(ratings: Ratings, kind: str):
     if kind.startswith("known "):
         model, response = make(ratings, kind.removeprefix("known "))
         whole = ratings_of(ratings, kind)
-        rows = Contexts.with_answers(whole, whole.with_answers())
+        rows = Contexts.of(whole, whole.with_answers())
         asked = Options(MODELS["gmf"], get_link("logit"), "graded" * ("graded" in kind), known_slope=6.0)
         return model.plus(
             *Known.asked_by(Setting(rows, response, asked, None, whole)), contexts=rows
@@ -124,8 +123,8 @@ def somewhere(model) -> np.ndarray:
     x[model.blocks["slope"]] = 0.3 + np.abs(x[model.blocks["slope"]])
     if model.thresholds is not None and model.thresholds.graded:
         x[model.blocks["threshold"]] = 0.2 + np.abs(x[model.blocks["threshold"]])
-        if KNOWN in model.blocks:
-            x[model.blocks[KNOWN]] = 0.2 + np.abs(x[model.blocks[KNOWN]])
+        if "known" in model.blocks:
+            x[model.blocks["known"]] = 0.2 + np.abs(x[model.blocks["known"]])
     return x
 
 

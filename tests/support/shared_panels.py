@@ -13,6 +13,7 @@ from raterlens.likelihood.shared import shared_marginal
 from raterlens.models.build import build
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options
+from raterlens.models.term import Effect
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 
 
@@ -59,7 +60,7 @@ def problem_on(ratings: Ratings, link, scale: str = "rating scale", model: str =
     known, response = build(ratings, Options(MODELS[model], link, scale, known_slope=6.0))
     free = np.ones(ratings.n_raters, dtype=bool)
     free[1] = False
-    shared = known.plus(SharedBias.of(free))
+    shared = known.plus(SharedBias(Effect.of_some(free)))
     pseudo = pseudo_ratings(shared, response.n_categories)
     problem = shared_marginal(
         ratings, shared, response, pseudo, Ridge(shared, 0.7, own_slopes=model == "gmf")

@@ -41,7 +41,6 @@ from raterlens.likelihood.nodes import Moments, Nodes, nodes_for, reached, step_
 from raterlens.likelihood.priors import Pseudo, pseudo_ratings
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import CORNER, Capped, Linked, Predictor, Response
-from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.per_rater import NO_SLOPE
 from raterlens.ratings.coded import Ratings
 
@@ -80,7 +79,7 @@ def estimate(
         information = information + np.maximum(prior.information(start).diagonal(), 0.0)
     space = Space(information, (lower, upper))
     pseudo = pseudo_ratings(model, response.n_categories, raters=prior is None)
-    if ITEM_SLOPE in model and not any(held[model.blocks[name]].any() for name in ("slope", "item_slope")):
+    if "item_slope" in model and not any(held[model.blocks[name]].any() for name in ("slope", "item_slope")):
         pseudo = replace(pseudo, scale_held=float(ratings.n_ratings * ratings.n_items))
     problem = replace(marginal(ratings, model, response, pseudo, where.client), prior=prior)
     task = Task(ratings, link, problem, start, space, held, search)

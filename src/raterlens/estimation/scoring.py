@@ -18,7 +18,6 @@ from raterlens.models.build import KINDS, build
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.registry import MODELS
-from raterlens.models.terms.difficulties import facet_name
 from raterlens.models.terms.draws import DRAW
 from raterlens.ratings.coded import Codes, Ratings, level_table
 from raterlens.ratings.groupings import counted_once, with_sets_of_raters
@@ -150,12 +149,12 @@ def _check_facets(calibration: Calibration, ratings: Ratings) -> None:
 def level_places(calibration: Calibration, ratings: Ratings, facet: str) -> Codes:
     """Where each level of `rater`, `item`, `group` or a further facet stands among those of the fit."""
     labels = {"rater": ratings.raters, "item": ratings.items}
-    labels |= {facet_name(one.name): one.labels for one in ratings.facets}
+    labels |= {f"facet {one.name}": one.labels for one in ratings.facets}
     if ratings.group is not None:
         labels["group"] = ratings.group.labels
     if facet == "group" and calibration.group_means == "raters":
         return _sets_known(labels[facet], calibration.labels[facet])
-    name = facet if facet in labels else facet_name(facet)
+    name = facet if facet in labels else f"facet {facet}"
     further = name.removeprefix("facet ")
     what = f"{name}s" if further == name else f"levels of facet {further!r}"
     return places_of(labels[name], calibration.labels[name], what)

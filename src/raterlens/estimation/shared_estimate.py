@@ -12,6 +12,7 @@ from raterlens.estimation.quadrature import Quadrature
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import Ridge, pseudo_ratings
 from raterlens.likelihood.shared import ACCURACY, MOST_ROUNDS, SharedMarginal, shared_marginal
+from raterlens.models.term import Effect
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.ratings.coded import Ratings
 
@@ -73,7 +74,7 @@ def shared_estimate(
     It is looked for from two sides: what the raters agree on is the truth, and they share some of what is left of
     their ratings; or they share what they agree on, and the known answers and trusted raters alone tell the truth.
     """
-    model, response = one.model.plus(SharedBias.of(free)), one.problem.response
+    model, response = one.model.plus(SharedBias(Effect.of_some(free))), one.problem.response
     own = model.slope.own
     ridge = Ridge(model, _RATERS if own else _BIASES, own)
     problem = shared_marginal(ratings, model, response, pseudo_ratings(model, response.n_categories), ridge)

@@ -11,9 +11,8 @@ from raterlens.base.processes import map_in_processes
 from raterlens.base.text import Message, Option
 from raterlens.config import READ_OPTIONS, ColumnOptions, fit_config
 from raterlens.estimation.optimiser import OnProgress
+from raterlens.fitting.checks import Run, check, recorded
 from raterlens.fitting.fit import Fit, fit_with_assumptions
-from raterlens.fitting.line import check, recorded
-from raterlens.fitting.steps import Run
 from raterlens.inference.result import read_saved
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read

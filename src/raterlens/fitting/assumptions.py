@@ -31,29 +31,33 @@ from raterlens.config.limits import (
     TESTED_STUDENTS,
 )
 from raterlens.diagnostics.differences import p_words
-from raterlens.fitting.facets_checks import check_terms, with_scale
-from raterlens.fitting.facets_task import FacetsTask
-from raterlens.fitting.line import carry_out, check, checked
-from raterlens.fitting.steps import Earlier, Run
+from raterlens.fitting.checks import Run, check, check_terms, checked, with_scale
+from raterlens.fitting.line import FacetsTask, carry_out
 from raterlens.inference.projected_scores import ScoredFit, ScoreTest
 from raterlens.inference.result import ASSUMPTIONS, Result, differences
+from raterlens.models.build import KINDS
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import CLEAR, NEAR, PROMISING, Candidate
-from raterlens.models.terms.group_means import ASSIGNMENT, BY_RATERS, GROUP_MEAN
-from raterlens.models.terms.halo import IN_LOGITS, ON_ABILITY, PIECE
-from raterlens.models.terms.item_slopes import DEPENDENT, VARYING
-from raterlens.models.terms.per_rater import PANEL
-from raterlens.models.terms.rater_interactions import RATER_ITEM
-from raterlens.models.terms.rater_thresholds import OF_ITEMS, OF_ONE_ITEM
-from raterlens.models.terms.shape import SHAPE, SMOOTH
-from raterlens.models.terms.shared_bias import BIAS
-from raterlens.models.terms.thresholds import CREDIT, ordered
+from raterlens.models.terms.group_means import GROUP_MEAN
+from raterlens.models.terms.item_slopes import ITEM_PAIR
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit
+
+_EVERY = sorted((one for kind in KINDS for one in kind.candidates), key=lambda one: one.order)
+FIRST = [one for one in _EVERY if one.spread and not one.last]
+"""Terms with a spread: in from the start under `adapt`."""
+TESTED = [one for one in _EVERY if not one.spread]
+"""Terms without a spread."""
+SHARED = [one for one in FIRST if one.seen]
+"""Parts that a named model may have items share, and `adapt` never does: tested like terms without a spread."""
+AFTERWARDS = [one for one in _EVERY if one.spread and one.last]
+"""Terms with a spread that join the model after the tests."""
+ADDED = {name for one in _EVERY for name in one.options} - {"item_slopes"}
+"""Options that the policy may set, besides item slopes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +78,18 @@ class Outcome:
         elif p < CLEAR:
             words = f"{seen}. {one.missed}."
         else:
-            sign = f"No clear sign ({p_words(p)})"
-            if p < PROMISING:
-                sign = f"Some sign ({p_words(p)}, not beyond doubt)"
+            some = f"Some sign ({p_words(p)}, not beyond doubt)"
+            sign = some if p < PROMISING else f"No clear sign ({p_words(p)})"
             words = f"{sign} that {one.seen.partition(' (')[0].lower()}."
         return Outcome(one.name, statistic, p, taken, words)
-
-    @staticmethod
-    def hidden(one: Candidate, by: list[str]) -> "Outcome":
-        return Outcome.untested(one.name, f"Not tested: {one.name}, because {_and(by)} would look like it.")
 
     @staticmethod
     def untested(name: str, words: str, *, taken: bool = False) -> "Outcome":
         return Outcome(name, None, None, taken, words)
 
 
-_UNTESTED = Outcome.untested("", "")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class _Trial:
+class Trial:
     """A model estimated on ratings, without errors and tables: all that tests need of it."""
 
     config: FitConfig
@@ -103,16 +99,12 @@ class _Trial:
     calibration: Calibration
 
     @staticmethod
-    def of(config: FitConfig, ratings: Ratings, run: Run) -> "_Trial":
+    def of(config: FitConfig, ratings: Ratings, run: Run) -> "Trial":
         config, ratings = checked(config, ratings, run)
         task = FacetsTask.of(ratings, config, run)
         found = task.estimate()
         number, calibration = task.n_parameters(found), task.calibration(found)
-        return _Trial(config, found.loglik, number, found.record.converged, calibration)
-
-    @property
-    def model(self) -> str:
-        return self.config.model_name
+        return Trial(config, found.loglik, number, found.record.converged, calibration)
 
 
 def result_under_policy(ratings: Ratings, config: FitConfig, run: Run) -> Result:
@@ -126,18 +118,15 @@ def result_under_policy(ratings: Ratings, config: FitConfig, run: Run) -> Result
         if policy == "adapt" and why is None:
             return _adapt(ratings, config, run)
         found = carry_out(config, ratings, run)
-        by_parts = run.client is not None or run.checkpoint is not None
         walk = _Walk(ratings, run, add=False)
-        if not by_parts:  # before the candidates are asked, which go over all ratings at once
+        if run.client is None and run.checkpoint is None:  # candidates go over all ratings at once
             walk.through(found, (*SHARED, *TESTED))
         if policy == "adapt":
             walk.outcomes.insert(0, Outcome.untested("all", f"No term was added: {why}."))
         more = policy == "warn" and why is None
-        said = [
-            _advice(one, outcome, alone=not (one.needs and ordered(ratings)), more=more)
-            for one, outcome in walk.clear
-        ]
-        return replace(_recorded(found, walk.outcomes), warnings=(*found.warnings, *said))
+        alone = not any(one.possible(ratings) for one in SHARED)
+        said = [_advice(one, outcome, alone=alone or not one.needs, more=more) for one, outcome in walk.clear]
+        return _recorded(found, walk.outcomes, said)
 
 
 def _not_adapted(ratings: Ratings, config: FitConfig, run: Run) -> str | None:
@@ -155,7 +144,7 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
     """Terms without a spread are tested in plain fits, where the likelihood ratio has its usual distribution; what they
     come to is then fitted with the terms that have a spread."""
     spreads, left_out = [], []
-    for one in SPREADS:
+    for one in FIRST:
         if not one.applies(ratings, config):
             continue
         try:
@@ -167,41 +156,32 @@ def _adapt(ratings: Ratings, config: FitConfig, run: Run) -> Result:
             left_out.append(Outcome.untested(one.name, f"Left out: {one.name}, since {reason}"))
     # Tests are made with thresholds that raters share: their own have a spread. The yardstick may follow from errors;
     # and to compare a fit with a larger one that begins there takes one start.
-    scale = CREDIT.options["scale"] if CREDIT in spreads else config.scale
-    plain = config.changed(scale=scale, standard_errors=False, reference=None, starts=1)
-    walk = _Walk(
-        ratings,
-        run,
-        add=True,
-        there={one.name for one in (*SPREADS, *TESTED) if one in spreads or one.there(config)},
-    )
+    plain = config.changed(standard_errors=False, reference=None, starts=1)
+    for one in (one for one in spreads if one in SHARED):
+        plain = plain.changed(**one.options)
+    there = {one.name for one in (*FIRST, *TESTED) if one in spreads or one.there(config)}
+    walk = _Walk(ratings, run, add=True, there=there)
     if ratings.n_students < TESTED_STUDENTS:
         words = f"Nothing else was tested: that takes {TESTED_STUDENTS} students, and there are {ratings.n_students}."
         walk.outcomes.append(Outcome.untested("tests", words))
     elif any(one.applies(ratings, plain) for one in TESTED):
-        walk.through(_Trial.of(plain, ratings, walk.run), TESTED)
+        walk.through(Trial.of(plain, ratings, walk.run), TESTED)
     wanted = {name: value for one in spreads for name, value in one.options.items()}
     config = config.changed(**wanted, **walk.added)
     tested = {outcome.assumption: outcome for outcome in walk.outcomes}
-    if BY_RATERS.applies(ratings, config):
-        spreads.append(BY_RATERS)
-        config = config.changed(**BY_RATERS.options)
-        walk.outcomes = [outcome for outcome in walk.outcomes if outcome.assumption != BY_RATERS.name]
+    for one in (one for one in AFTERWARDS if one.applies(ratings, config)):
+        spreads.append(one)
+        config = config.changed(**one.options)
+        walk.outcomes = [outcome for outcome in walk.outcomes if outcome.assumption != one.name]
     if run.start is not None and any(
         getattr(run.start.config, name) != getattr(config, name)
         for name in ("scale", "item_slopes", "halo", "ability")
     ):
         run = replace(run, start=None)  # an earlier fit of another model
     found = carry_out(config, ratings, run)
-    kept = [
-        replace(
-            tested.get(one.name, _UNTESTED), assumption=one.name, taken=True, words=_spread_words(one, found)
-        )
-        for one in spreads
-    ]
+    kept = [_with_spread(one, found, tested.get(one.name)) for one in spreads]
     said = [outcome.words.removesuffix(".") for one, outcome in walk.clear if not one.options]
-    found = replace(found, warnings=(*found.warnings, *said))
-    return _recorded(found, [*left_out, *kept, *walk.outcomes])
+    return _recorded(found, [*left_out, *kept, *walk.outcomes], said)
 
 
 # -- the tests -------------------------------------------------------------------------------------------------
@@ -224,40 +204,37 @@ class _Walk:
         """Candidates that are seen and not added."""
         self._wrong: list[str] = []
 
-    def through(self, found: Earlier, candidates: Iterable[Candidate]) -> None:
+    def through(self, found: Result | Trial, candidates: Iterable[Candidate]) -> None:
         at: ScoredFit | None = None
         for one in candidates:
             if not _testable(found, self.ratings) or not one.applies(self.ratings, found.config):
                 continue
             if one.last and self._wrong:
-                self.outcomes.append(Outcome.hidden(one, self._wrong))
+                self.outcomes.append(_hidden(one, self._wrong))
                 continue
             at = at or self._scored(found)
             score = at.test(one.term)
             if score is None:
                 continue
             outcome, larger = self._decided(one, score, found)
+            words, clear = outcome.words, outcome.p is not None and outcome.p < CLEAR
             if one.term == GROUP_MEAN and (outcome.taken or score.p < CLEAR):
-                outcome = replace(outcome, words=outcome.words + _columns_proposed(at))
-            if one is DEPENDENT and at.dependent_items is not None:
-                (first, second), _ = at.dependent_items
-                words = outcome.words.replace(
-                    "Two items", f"Items {shortened(first)} and {shortened(second)}", 1
-                )
-                outcome = replace(outcome, words=words)
+                words += _columns_proposed(at)
+            if one.term == ITEM_PAIR and at.dependent_items is not None:
+                first, second = map(shortened, at.dependent_items[0])
+                words = words.replace("Two items", f"Items {first} and {second}", 1)
+            outcome = replace(outcome, words=words)
             self.outcomes.append(outcome)
             if outcome.taken and larger is not None:
                 found, at = larger, None
                 self.added |= one.options
                 self.there.add(one.name)
-            elif (outcome.p is None and one.options) or (
-                outcome.p is not None and outcome.p < (PROMISING if one.options else CLEAR)
-            ):
+            elif clear or (one.options and (outcome.p is None or outcome.p < PROMISING)):
                 self._wrong.append(one.name)
-            if outcome.p is not None and outcome.p < CLEAR and not outcome.taken:
+            if clear and not outcome.taken:
                 self.clear.append((one, outcome))
 
-    def _scored(self, found: Earlier) -> ScoredFit:
+    def _scored(self, found: Result | Trial) -> ScoredFit:
         """The fit with everything that may be tested in it; of many ratings on those of some students, at least twice
         as many as parameters."""
         assert found.calibration is not None
@@ -267,52 +244,47 @@ class _Walk:
         some = self.ratings if self.ratings.n_ratings <= enough else self.ratings.sample(enough)
         return ScoredFit.of(found.calibration, some, terms)
 
-    def _decided(self, one: Candidate, score: ScoreTest, found: Earlier) -> tuple[Outcome, _Trial | None]:
+    def _decided(
+        self, one: Candidate, score: ScoreTest, found: Result | Trial
+    ) -> tuple[Outcome, Trial | None]:
         """The outcome of a candidate, and the fit with it where the likelihood ratio had to decide."""
         statistic, p, larger = score.statistic, score.p, None
         adds = self.add and bool(one.options)
-        blocking = self._blocking(one, found, adds=adds) if p < PROMISING else []
-        if blocking and not adds:
-            return Outcome.hidden(one, blocking), None
-        if blocking:
+        if blocking := self._blocking(one, found, adds=adds) if p < PROMISING else []:
+            if not adds:
+                return _hidden(one, blocking), None
             outcome = Outcome.of(one, statistic, p)
             why = f" It is added only beside {_and(blocking)}, which the model does not have."
             return (replace(outcome, words=outcome.words + why) if p < CLEAR else outcome), None
-        if not one.options:
-            return Outcome.of(one, statistic, p), None
-        if one.by_score:
-            taken = self.add and p < one.by_score
-            return Outcome.of(one, statistic, p, taken=taken), self._larger(one, found) if taken else None
+        taken = adds and p < one.by_score
+        if taken:
+            larger = self._larger(one, found)
         # Without adding anything, another fit only confirms what is clear already.
-        if p < (NEAR if self.add else CLEAR) and (self.add or self.ratings.n_ratings <= CONFIRMED_RATINGS):
-            larger, statistic, p = self._ratio(one, found)
-        return Outcome.of(one, statistic, p, taken=self.add and p < CLEAR), larger
+        elif one.options and not one.by_score and p < (NEAR if self.add else CLEAR):
+            if self.add or self.ratings.n_ratings <= CONFIRMED_RATINGS:
+                larger = self._larger(one, found)
+                statistic, df = 2 * (larger.loglik - found.loglik), larger.n_parameters - found.n_parameters
+                p = p_of_ratio(statistic, df, variance="halo" in one.options) if larger.converged else 1.0
+            taken = self.add and p < CLEAR
+        return Outcome.of(one, statistic, p, taken=taken), larger
 
-    def _blocking(self, one: Candidate, found: Earlier, *, adds: bool) -> list[str]:
+    def _blocking(self, one: Candidate, found: Result | Trial, *, adds: bool) -> list[str]:
         """Candidates that it needs, and that the model does not have; or that may be what is wrong instead."""
         if adds:
-            missing = (each for each in one.needs if each.name not in self.there)
-            return [each.name for each in missing if each.possible(self.ratings)]
-        shared = CREDIT.possible(self.ratings) and not CREDIT.there(found.config)
-        tested = any(outcome.assumption == CREDIT.name for outcome in self.outcomes)
-        unsure = [*self._wrong, *([CREDIT.name] if shared and not tested else [])]
-        needed = {each.name for each in one.needs}
-        return [name for name in unsure if name in needed]
+            missing = {each.name: each for each in _EVERY if each.name not in self.there}
+            return [name for name in one.needs if name in missing and missing[name].possible(self.ratings)]
+        tested = {outcome.assumption for outcome in self.outcomes}
+        untested = (each for each in SHARED if each.name not in tested and not each.there(found.config))
+        unsure = [*self._wrong, *(each.name for each in untested if each.possible(self.ratings))]
+        return [name for name in unsure if name in one.needs]
 
-    def _ratio(self, one: Candidate, found: Earlier) -> tuple[_Trial, float, float]:
-        """The fit with the candidate, and its likelihood ratio with the p-value."""
-        larger = self._larger(one, found)
-        ratio, df = 2 * (larger.loglik - found.loglik), larger.n_parameters - found.n_parameters
-        p = p_of_ratio(ratio, df, variance="halo" in one.options) if larger.converged else 1.0
-        return larger, ratio, p
-
-    def _larger(self, one: Candidate, found: Earlier) -> _Trial:
+    def _larger(self, one: Candidate, found: Result | Trial) -> Trial:
         another = one.last or "scale" in one.options or found.config.covariates is not None
         config = found.config.changed(**one.options, standard_errors=False, reference=None)
-        return _Trial.of(config, self.ratings, replace(self.run, start=None if another else found))
+        return Trial.of(config, self.ratings, replace(self.run, start=None if another else found))
 
 
-def _testable(found: Earlier, ratings: Ratings) -> bool:
+def _testable(found: Result | Trial, ratings: Ratings) -> bool:
     """Whether candidates can be tested in this fit."""
     known, config = found.calibration, found.config
     return (
@@ -323,8 +295,8 @@ def _testable(found: Earlier, ratings: Ratings) -> bool:
         and found.n_parameters <= TESTED_PARAMETERS
         and ratings.n_students >= TESTED_STUDENTS
         and not isinstance(ratings, StoredRatings)
-        and PIECE not in known.effects
-        and BIAS not in known.effects
+        and "piece" not in known.effects
+        and not known.second_ability
     )
 
 
@@ -349,20 +321,31 @@ def _and(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _spread_words(one: Candidate, found: Result) -> str:
-    """Say how large a term with a spread is."""
+def _hidden(one: Candidate, by: list[str]) -> Outcome:
+    return Outcome.untested(one.name, f"Not tested: {one.name}, because {_and(by)} would look like it.")
+
+
+def _with_spread(one: Candidate, found: Result, tested: Outcome | None) -> Outcome:
+    """The outcome of a term with a spread: how large it is, and whether that may be chance."""
     marks = None if found.calibration is None else found.calibration.marks
-    if one is PANEL and found.spread is not None:
-        unit = 1.0 if marks is None else marks.unit
-        return f"Raters are treated as a random sample: they {differences(found.spread, unit).removeprefix('Raters ')}."
-    if one is CREDIT:
-        return "Each item has thresholds of its own."
-    spreads = found.tables.get("spreads")
-    known = {} if spreads is None else dict(spreads.select("term", "spread").iter_rows())
-    units = ", logits" if marks is None and found.link == "logit" else "" if marks is None else ", marks"
-    spread = known.get(one.term) or 0.0
-    size = f"{spread:.2f} (standard deviation{units})"
-    return one.seen.format(size=size, spread=f"{spread:.2f}") if spread else one.missed
+    outcome = replace(tested or Outcome.untested("", ""), assumption=one.name, taken=True, words=one.spread)
+    if found.spread is not None and not one.term:
+        differ = differences(found.spread, 1.0 if marks is None else marks.unit).removeprefix("Raters ")
+        return replace(outcome, words=one.spread.format(differ=differ))
+    if one in SHARED:
+        return outcome
+    rows = [] if "spreads" not in found.tables else found.tables["spreads"].to_dicts()
+    spread, statistic, p = next(
+        ((row["spread"], row["statistic"], row["p"]) for row in rows if row["term"] == one.term),
+        (0.0, None, None),
+    )
+    if not spread:
+        return replace(outcome, words=one.missed)
+    units = ", marks" if marks is not None else ", logits" if found.link == "logit" else ""
+    words = one.spread.format(size=f"{spread:.2f} (standard deviation{units})", spread=f"{spread:.2f}")
+    if p is not None and p >= PROMISING:
+        words = f"{words.removesuffix('.')}, which may be chance ({p_words(p)})."
+    return replace(outcome, statistic=statistic, p=p, words=words)
 
 
 def _columns_proposed(at: ScoredFit) -> str:
@@ -383,22 +366,11 @@ def _advice(one: Candidate, outcome: Outcome, *, alone: bool, more: bool) -> str
     return Message(f"{said}. Use ", Option(name, value), *keep)
 
 
-def _recorded(found: Result, outcomes: list[Outcome]) -> Result:
+def _recorded(found: Result, outcomes: list[Outcome], said: list[str]) -> Result:
     table = pl.DataFrame([astuple(one) for one in outcomes], schema=ASSUMPTIONS, orient="row")
-    return replace(found, tables={**found.tables, "assumptions": table})
+    tables = {**found.tables, "assumptions": table}
+    return replace(found, tables=tables, warnings=(*found.warnings, *said))
 
-
-# -- the candidates, in the order in which they are tested ----------------------------------------------------
-
-SPREADS = (PANEL, CREDIT, OF_ITEMS, OF_ONE_ITEM, RATER_ITEM)
-"""Terms with a spread, which says how much of them there is: in from the start under `adapt`."""
-SHARED = (CREDIT,)
-"""Parts that a named model may have items share, and `adapt` never does."""
-TESTED = (ASSIGNMENT, ON_ABILITY, IN_LOGITS, VARYING, DEPENDENT, SMOOTH)
-"""Terms without a spread."""
-
-ADDED = {name for one in (*SPREADS, BY_RATERS, *TESTED) for name in one.options} - {"item_slopes"}
-"""Options that the policy may set, besides item slopes."""
 
 # -- likelihood ratios on request ------------------------------------------------------------------------------
 
@@ -482,7 +454,7 @@ def ability_test(fit: "Fit", ratings: Ratings) -> AbilityTest:
     """Fit with a smooth shape and with a normal one: `Fit.ability_test`."""
     normal, smooth = (_refitted(fit, ratings, ability=kind) for kind in ("normal", "smooth"))
     assert smooth.calibration is not None
-    c3, c4 = smooth.calibration.effects[SHAPE].tolist()
+    c3, c4 = smooth.calibration.effects["ability"].tolist()
     return AbilityTest(2 * (smooth.loglik - normal.loglik), (c3, c4))
 
 

@@ -15,8 +15,8 @@ from raterlens.capability.yardstick import ABSOLUTE, Origin, Reference, Students
 from raterlens.config import FitConfig, FitOptions, ReadConfig
 from raterlens.estimation.scoring import score
 from raterlens.fitting.assumptions import AbilityTest, HaloTest, ability_test, halo_test, result_under_policy
-from raterlens.fitting.line import carry_out, changed
-from raterlens.fitting.steps import Run
+from raterlens.fitting.checks import Run, changed
+from raterlens.fitting.line import carry_out
 from raterlens.inference.measurement import RATER_COLUMNS, measured_fit
 from raterlens.inference.result import Result, read_saved
 from raterlens.ratings.coded import Ratings, to_backend

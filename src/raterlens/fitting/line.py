@@ -1,139 +1,389 @@
 """The straight line of a fit: check the request, bind it to ratings, estimate, tabulate. Every fit is made here."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import limit_blas_threads
-from raterlens.base.errors import OptionError, choose
-from raterlens.base.text import Message, Option
-from raterlens.capability.population import Histogram, Normal
-from raterlens.capability.yardstick import PERFECT, STANDARD
-from raterlens.config import Anchors, EarlierScale, FitConfig
-from raterlens.fitting.facets_checks import check_together, with_scale
-from raterlens.fitting.facets_task import FacetsTask
-from raterlens.fitting.steps import Run, Task
+from raterlens.base.arrays import Array, Mask, averaged, limit_blas_threads
+from raterlens.base.errors import OptionError
+from raterlens.capability.yardstick import Yardstick
+from raterlens.config import FitConfig
+from raterlens.config.limits import SPREAD_RATERS, SPREAD_RATINGS
+from raterlens.estimation.checkpoint import Checkpoint
+from raterlens.estimation.facets_estimate import (
+    ROUGH,
+    Covariance,
+    FacetsEstimate,
+    Known,
+    Where,
+    judged,
+    settled,
+)
+from raterlens.estimation.methods import estimate, on_scale, sharp_moments
+from raterlens.estimation.optimiser import Search
+from raterlens.estimation.scoring import with_scores
+from raterlens.estimation.shared_estimate import shared_estimate
+from raterlens.fitting.checks import (
+    Run,
+    check_scores,
+    check_terms,
+    checked,
+    default_yardstick,
+    drawing_raters,
+    known_scores,
+    wants_shared,
+)
+from raterlens.inference.ability_error import ability_errors
+from raterlens.inference.cautions import beyond_the_rest, facets_warnings, renumbered
+from raterlens.inference.covariance import OBSERVED, covariance_of, differenced_information
+from raterlens.inference.covariance import covariance as inverted
+from raterlens.inference.draw_table import draw_table
+from raterlens.inference.measurement import check_measurable, largest_of, measured
+from raterlens.inference.panel_posterior import over_spreads, spread_of
+from raterlens.inference.resampling import redrawn
 from raterlens.inference.result import Result
+from raterlens.inference.slope_limits import Reach, slope_limits
+from raterlens.inference.spreads import (
+    curve_covariance,
+    item_variance,
+    over_drawn,
+    with_marginal,
+)
+from raterlens.inference.tables import Estimates, tabulate
 from raterlens.kernels.library import missed
-from raterlens.models.anchors import anchors_from
-from raterlens.models.covariates import covariate_columns
-from raterlens.models.registry import COMMON, MODELS
+from raterlens.likelihood.engines.contract import Matrix
+from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.nodes import Nodes
+from raterlens.likelihood.priors import PanelPrior
+from raterlens.models.anchors import anchor, anchors_from, held_highest, hold
+from raterlens.models.build import COVARYING, KINDS, build, model_options
+from raterlens.models.calibration import Calibration
+from raterlens.models.covariates import Covariates, read_covariates
+from raterlens.models.facets import FacetsModel, redundancy
+from raterlens.models.registry import MODELS
+from raterlens.models.requested import Options
+from raterlens.models.terms.shared_bias import trusted_raters
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.groupings import with_sets_of_raters
-from raterlens.ratings.packed import StoredRatings
-
-
-def recorded(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as a request keeps them: an anchoring fit by what it holds, covariates by their columns."""
-    found = dict(options)
-    if isinstance(anchoring := found.get("anchors"), Result):
-        found["anchors"] = _anchors_of(anchoring)
-    if found.get("covariates") is not None:
-        found["covariates"] = covariate_columns(found["covariates"])
-    return found
-
-
-def changed(config: FitConfig, changes: Mapping[str, Any], ratings: Ratings) -> FitConfig:
-    """The request with some options changed, for other ratings: of the trusted raters, those who are among theirs."""
-    found = config.changed(**recorded(changes))
-    if found.trusted is None or "trusted" in changes:
-        return found
-    there = set(ratings.raters.cast(pl.String))
-    return found.changed(trusted=[rater for rater in found.trusted if rater in there])
-
-
-def _anchors_of(fit: Result) -> Anchors:
-    if fit.calibration is None:
-        raise OptionError(
-            f"a fit of model {fit.model!r} cannot anchor another",
-            "use 'gmf', 'tfm' or 'probit'",
-            option="anchors",
-        )
-    sigma = None if fit.yardstick.reference == PERFECT else fit.sigma
-    population, shape = fit.yardstick.population, fit.calibration.shape
-    if population == STANDARD and shape is not None:
-        population = Histogram.smooth(*shape.tolist()).text
-    elif population == STANDARD and fit.calibration.piece_variance:
-        population = Normal(0.0, float(np.sqrt(1 + fit.calibration.piece_variance))).text
-    scale = EarlierScale(fit.calibration.scores, sigma, fit.alpha, population)
-    return anchors_from(fit.calibration, scale)
+from raterlens.ratings.design import check_design, connected_groups, in_small_group
+from raterlens.ratings.groupings import counted_once
 
 
 def carry_out(config: FitConfig, ratings: Ratings, run: Run) -> Result:
     """Fit the ratings as requested."""
     config, ratings = checked(config, ratings, run)
     with limit_blas_threads(ratings):
-        task = _task(ratings, config, run)
-        run.enter("fitting")
-        estimate = task.estimate()
-        wanted = config.standard_errors or task.needs_covariance
-        run.enter("standard errors")
-        covariance = task.covariance(estimate) if wanted else None
-        found = task.found(estimate, covariance)
-    own = {field.name: getattr(found, field.name) for field in fields(found)}
-    return Result(
-        **own | {"warnings": (*found.warnings, *missed(ratings.n_ratings))},
-        config=config,
-        n_ratings=ratings.n_ratings,
-        n_students=ratings.n_students,
-        n_raters=ratings.n_raters,
-        n_items=ratings.n_items,
-        notes=ratings.notes,
-        backend=ratings.backend,
-    )
+        if MODELS[config.model_name].true_category:
+            from raterlens.fitting.latent_class_fit import latent_class_result  # most fits do without
+
+            found = latent_class_result(ratings, config, run)
+        else:
+            found = FacetsTask.of(ratings, config, run).result()
+    return replace(found, warnings=(*found.warnings, *missed(ratings.n_ratings)))
 
 
-def checked(config: FitConfig, ratings: Ratings, run: Run) -> tuple[FitConfig, Ratings]:
-    """The request with what the ratings say themselves, and these as it takes them; raises on what cannot be done."""
-    config = config.changed(model=config.model_name)
-    if config.trusted is None and ratings.trusted:
-        config = config.changed(trusted=ratings.trusted)
-    config = with_scale(config, ratings)
-    check(config, run)
-    ratings.check_estimable()
-    if config.repeats == "separate" and ratings.draw is not None:
-        whole = ratings.in_memory() if isinstance(ratings, StoredRatings) else ratings
-        ratings = replace(whole, draw=None)
-    if config.group_means == "none":
-        ratings = replace(ratings, group=None)
-    elif config.group_means == "raters":
-        ratings = with_sets_of_raters(ratings)
-    return config, ratings
+@dataclass(frozen=True, slots=True, eq=False)
+class FacetsTask:
+    """A facets model, its ratings and its yardstick, all of them checked."""
 
+    config: FitConfig
+    run: Run
+    checkpoint: Checkpoint | None
+    ratings: Ratings
+    coded: Ratings
+    """With each score's place among `scores`; draws that never differ count once."""
+    scores: tuple[int, ...]
+    options: Options
+    yardstick: Yardstick
+    covariates: Covariates | None
+    shared: bool = False
+    """Whether a dimension that raters share is to be tried."""
 
-def check(config: FitConfig, run: Run) -> None:
-    """Refuse what can be refused before the ratings are read."""
-    spec = MODELS[choose("model", config.model_name, MODELS)]
-    for name, offered in (("method", spec.methods), ("link", spec.links)):
-        value = getattr(config, name)
-        if value is not None and value not in offered:
-            raise OptionError(
-                f"model {spec.name!r} takes {name} {' or '.join(repr(one) for one in offered)}, not {value!r}",
-                Message("leave ", name, " out, or use ", Option("model", "gmf")),
-                value=value,
-                option=name,
-            )
-    if strange := [name for name in config.given() if name not in spec.takes | COMMON]:
-        raise OptionError(
-            Message(f"model {spec.name!r} takes no ", *_or(Option(name) for name in strange)),
-            Message("leave it out, or use ", Option("model", "gmf")),
-            option=strange[0],
+    @staticmethod
+    def of(ratings: Ratings, config: FitConfig, run: Run) -> "FacetsTask":
+        checkpoint = None if run.checkpoint is None else Checkpoint(run.checkpoint, resume=run.resume)
+        check_terms(ratings, config)
+        options = model_options(config, ratings)
+        scores = known_scores(config, ratings)
+        coded = counted_once(with_scores(ratings, scores))
+        check_scores(ratings, len(scores), options, config.method)
+        options = replace(options, draws=drawing_raters(coded, config))
+        yardstick = Yardstick.chosen(
+            default_yardstick(config, options),
+            ratings.raters,
+            config.reference,
+            config.population,
+            config.origin,
         )
-    run.check(config, by_parts=config.method == "mml" and not spec.true_category)
-    check_together(config)
+        covariates = None
+        if config.covariates is not None:
+            covariates = read_covariates(config.covariates, ratings.raters)
+            if not _sampled(config):  # else they say what is usual of such raters, and each differs from it
+                options = replace(options, covariates=covariates.design)
+        check_measurable(yardstick, standard_errors=config.standard_errors)
+        shared = wants_shared(ratings, config)
+        return FacetsTask(
+            config, run, checkpoint, ratings, coded, scores, options, yardstick, covariates, shared
+        )
+
+    def estimate(self) -> FacetsEstimate:
+        found = self._one_dimension()
+        return self._shared(found) if self.shared else found
+
+    def _shared(self, one: FacetsEstimate) -> FacetsEstimate:
+        """The estimate with a dimension that raters share, where it belongs in the model; else the one without."""
+        search, free = (
+            Search(self.config.max_iterations, self.run.progress),
+            ~trusted_raters(self.coded, self.config),
+        )
+        two = shared_estimate(self.coded, one, free, search)
+        ratio = 2 * (two.loglik - one.loglik)
+
+        def drawn(number: int) -> float:
+            random = np.random.default_rng([self.config.seed, number])
+            again = redrawn(self.coded, one.model, one.problem.response, one.parameters, random)
+            task = replace(self, ratings=again, coded=again, run=Run(), checkpoint=None)
+            plain = task._one_dimension(one.parameters)
+            return 2 * (shared_estimate(again, plain, free, search, ROUGH).loglik - plain.loglik)
+
+        test = judged(ratio, int(free.sum()), drawn) if self.config.shared == "auto" else settled(ratio)
+        return replace(two if test.found else one, shared=test)
+
+    def _one_dimension(self, start: Array | None = None) -> FacetsEstimate:
+        anchors = self.config.anchors
+        highest = None if anchors is None else held_highest(anchors, self.coded)
+        model, response = build(self.coded, self.options, len(self.scores), highest)
+        held: Array | None = None
+        if anchors is not None:
+            model, held = anchor(anchors, self.coded, model)
+        begin = self._begin(model) if start is None else start
+        if model.drawn:
+            held = np.full(model.blocks.size, np.nan) if held is None else held
+            held[model.of_drawn] = 0.0
+        prior = None  # the paper's procedure and the Laplace approximation have none
+        if _sampled(self.config):
+            usual = None if self.covariates is None else self.covariates.design
+            prior = PanelPrior.of(model, usual, anchored=anchors is not None)
+        search = Search(self.config.max_iterations, self.run.progress, self.config.starts, self.config.seed)
+        found = estimate(
+            self.coded,
+            model,
+            response,
+            self.options.link,
+            self.config.method,
+            Known(held, begin, self.config.allow_reversed, prior),
+            search,
+            Where(self.checkpoint, self.run.client),
+        )
+        if model.drawn:
+            found = over_drawn(found, self._information, search, allow_reversed=self.config.allow_reversed)
+        small = self.ratings.n_raters <= SPREAD_RATERS and self.ratings.n_ratings <= SPREAD_RATINGS
+        if found.problem.prior is not None and small:
+            found = over_spreads(found, self._information)
+            found = with_marginal(found, self._information) if model.drawn else found
+        return found
+
+    def _information(self, problem: FacetsMarginal, parameters: Array, nodes: Nodes) -> Matrix:
+        if problem.response.cornered:
+            redundant = redundancy(problem.model, parameters)
+            return differenced_information(problem, parameters, nodes, redundant)
+        return problem.information(parameters, nodes)
+
+    def _begin(self, model: FacetsModel) -> Array | None:
+        """The earlier fit's estimates of what occurs here, NaN elsewhere."""
+        if self.run.start is None:
+            return None
+        known = self.run.start.calibration
+        if known is None or known.covariates:
+            raise OptionError(
+                f"start is a fit of model {self.run.start.config.model_name!r}{' with covariates' if known else ''}",
+                "give one of 'gmf', 'tfm' or 'probit' without covariates",
+                option="start",
+            )
+        anchors = anchors_from(known)
+        try:
+            return hold(anchors, self.coded, model, pass_over=True)
+        except OptionError:  # thresholds of another scale, or of other scores: they are found anew
+            return hold(replace(anchors, thresholds=None), self.coded, model, pass_over=True)
+
+    def covariance(self, estimate: FacetsEstimate) -> Covariance | None:
+        found = self._covariance(estimate)
+        if found is None or not estimate.drifts or not isinstance(found.matrix, np.ndarray):
+            return found
+        return replace(found, matrix=found.matrix + sum(np.outer(drift, drift) for drift in estimate.drifts))
+
+    def _covariance(self, estimate: FacetsEstimate) -> Covariance | None:
+        model, parameters = estimate.model, estimate.parameters
+        kind, method = self.config.covariance, self.config.method
+        large, cornered = (
+            model.blocks.size > self.run.dense_parameters,
+            estimate.problem.response.cornered,
+        )
+        if large and (kind != OBSERVED or method == "laplace" or cornered):
+            return None
+        held = estimate.held | estimate.at_limit
+        redundant = redundancy(model, parameters, held)
+        if estimate.covariance is not None and kind == OBSERVED:
+            return estimate.covariance
+        if kind != OBSERVED or method == "laplace":
+            invert = partial(inverted, redundant=redundant, held=held)
+            return covariance_of(kind, method, self.coded, estimate, self.options.link, invert)
+        information = self._information(estimate.problem, parameters, estimate.nodes)
+        if large:
+            from raterlens.inference.sparse_covariance import large_covariance  # most fits do without
+
+            return large_covariance(information, redundant, held, model)
+        return inverted(information, redundant, held)
+
+    def result(self) -> Result:
+        """The fit. Of a sample of raters the largest slope follows from the covariance, whether or not standard errors
+        are shown."""
+        config, ratings = self.config, self.ratings
+        self.run.enter("fitting")
+        estimate = self.estimate()
+        self.run.enter("standard errors")
+        wanted = config.standard_errors or _sampled(config)
+        covariance = self.covariance(estimate) if wanted else None
+        calibration, reach = self.calibration(estimate, covariance), self._reach(estimate, covariance)
+        if reach is not None:
+            calibration = replace(calibration, limits=reach.limits)
+        if config.fair == "across":
+            model, x = estimate.model.across_groups(), estimate.parameters
+            problem = replace(estimate.problem, model=model)
+            moments = on_scale(model, x, sharp_moments(problem, x, estimate.moments))
+            estimate = replace(estimate, problem=problem, moments=moments)
+        if not config.standard_errors:
+            covariance, calibration = None, replace(calibration, covariance=None)
+        errors = estimate.moments.sd
+        if config.method == "mml":
+            errors = ability_errors(estimate, self.coded, covariance, reach)
+        raters = measured(calibration, self.yardstick, estimate.moments.mean, errors).raters()
+        shown = Estimates(ratings, estimate, covariance, calibration.values, calibration.unit)
+        tables = tabulate(shown, raters, errors, self.covariates)
+        if estimate.shared is not None:
+            tables["shared"] = estimate.shared.table()
+        draws = draw_table(ratings, estimate, covariance, self.options.link, tables["raters"])
+        if draws is not None:
+            tables["draws"] = draws
+        unit, marks = calibration.unit, calibration.marks
+        if self.checkpoint is not None and not self.run.keep_checkpoint:
+            self.checkpoint.finish()
+        said = *self._warnings(shown, tables["raters"]), *beyond_the_rest(calibration, self.yardstick)
+        return Result(
+            config=config,
+            link=self.options.link.name if marks is None else marks.link,
+            loglik=estimate.loglik,
+            sigma=unit * raters.sigma,
+            sigma_se=unit * raters.sigma_se,
+            alpha=raters.alpha if marks is None else marks.from_middle(raters.alpha),
+            n_parameters=self.n_parameters(estimate),
+            n_ratings=ratings.n_ratings,
+            n_students=ratings.n_students,
+            n_raters=ratings.n_raters,
+            n_items=ratings.n_items,
+            optimiser=estimate.record,
+            warnings=said,
+            notes=ratings.notes,
+            tables=tables,
+            backend=ratings.backend,
+            yardstick=self.yardstick,
+            calibration=calibration.for_keeping(),
+        )
+
+    def n_parameters(self, estimate: FacetsEstimate) -> int:
+        """Parameters that are estimated, with a spread for those of each drawn term."""
+        redundant = redundancy(estimate.model, estimate.parameters, estimate.held)
+        free = ~estimate.held & ~estimate.model.of_drawn
+        return int(free.sum()) - len(redundant) + len(estimate.spreads)
+
+    def _warnings(self, shown: Estimates, raters: pl.DataFrame) -> list[str]:
+        estimate, covariance = shown.found, shown.covariance
+        warnings = [*check_design(self.ratings), *facets_warnings(self.coded, shown, raters)]
+        warnings += [said for kind in KINDS for said in kind.cautions(self.ratings, self.config)]
+        anchors = self.config.anchors
+        between = self.scores[-1] - self.scores[0] >= len(self.scores)
+        if between and (anchors is None or anchors.earlier is None):
+            warnings.append(renumbered(self.scores))
+        if estimate.shared is not None and estimate.shared.found:
+            warnings.append(estimate.shared.words())
+        if self.config.standard_errors and covariance is None:
+            warnings.append(
+                f"no standard errors: {estimate.model.blocks.size:,} parameters are more than the "
+                f"{self.run.dense_parameters:,} for which the full covariance is computed; use method 'mml' with "
+                "covariance 'observed', which needs none"
+            )
+        return warnings
+
+    def calibration(self, estimate: FacetsEstimate, covariance: Covariance | None = None) -> Calibration:
+        """The effects of an estimate, by name."""
+        model, x, ratings = estimate.model, estimate.parameters, self.coded
+        named = {term.name: term.table(x[model.blocks[term.name]]) for term in model.terms}
+        spread = None
+        if covariance is not None:
+            spread = _of_effects(model, x, covariance.matrix)
+        own_slopes = model.slope.own
+        found = Calibration(
+            model=self.config.model_name,
+            link=self.options.link.name,
+            scale=self.options.scale,
+            scores=self.scores,
+            score_step=self.ratings.score_step,
+            repeats=self.config.repeats,
+            group_means=self.options.groups,
+            fair=self.config.fair,
+            labels={
+                "rater": ratings.raters,
+                "item": ratings.items,
+                **{f"facet {facet.name}": facet.labels for facet in ratings.facets},
+                **({} if ratings.group is None else {"group": ratings.group.labels}),
+            },
+            effects=named,
+            covariance=spread,
+            falling=-estimate.value.gradient[model.blocks["slope"]]
+            if own_slopes
+            else np.zeros(ratings.n_raters),
+            covariates=() if self.covariates is None else self.covariates.names,
+            anchored=int((estimate.held & ~model.of_drawn).sum()),
+            at_limit=estimate.raters_at_limit,
+            apart=in_small_group(connected_groups(self.ratings)),
+            extreme=_extreme(ratings),
+            spread=spread_of(estimate, covariance),
+            known_slope=model.known_slope,
+            item_variance=None if covariance is None else item_variance(model, covariance),
+            between_variance=model.between_variance(x),
+            curve_covariance=None if covariance is None else curve_covariance(model, x, covariance),
+        )
+        if found.spread is None:
+            return found
+        # By what is known of the raters, whichever kind of covariance is shown.
+        if estimate.covariance is not None:
+            spread = _of_effects(model, x, estimate.covariance.matrix)
+        return replace(
+            found, spread=replace(found.spread, largest=largest_of(replace(found, covariance=spread)))
+        )
+
+    def _reach(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Reach | None:
+        """Where intervals are asked for and the likelihood of a fit by `mml` says more than standard errors."""
+        usual = self.config.covariance == OBSERVED and self.config.method == "mml"
+        if covariance is None or not usual or not self.config.standard_errors:
+            return None
+        return slope_limits(estimate, self.coded.n_ratings)
 
 
-def _or(options: Iterable[Option]) -> Iterator[str | Option]:
-    for place, option in enumerate(options):
-        yield from (" or ", option) if place else (option,)
+def _of_effects(model: FacetsModel, parameters: Array, matrix: Matrix) -> Matrix:
+    """The covariance of the effects that are kept, from that of the parameters."""
+    through = model.effect_jacobian(parameters, *COVARYING)
+    spread = through @ (through @ matrix).T
+    return averaged(spread) if isinstance(spread, np.ndarray) else (spread + spread.T) / 2
 
 
-def _task(ratings: Ratings, config: FitConfig, run: Run) -> Task:
-    if not MODELS[config.model_name].true_category:
-        return FacetsTask.of(ratings, config, run)
-    from raterlens.fitting.latent_class_task import LatentClassTask  # most fits do without
+def _extreme(ratings: Ratings) -> Mask:
+    """(raters,): who gave only the lowest, or only the highest score."""
+    given = ratings.tally("rater")
+    return np.asarray((given.total == 0) | (given.total == given.n * (ratings.n_categories - 1)))
 
-    return LatentClassTask.of(ratings, config, run)
+
+def _sampled(config: FitConfig) -> bool:
+    """Whether raters are fitted as a sample of raters; by the paper's procedure and by Laplace they are not."""
+    return config.prior == "panel" and config.method == "mml"

@@ -10,9 +10,8 @@ from raterlens.config import FitConfig, ReadConfig
 from raterlens.diagnostics.findings import PanelFindings, panel_findings
 from raterlens.fitting.api import load
 from raterlens.fitting.assumptions import ADDED
+from raterlens.fitting.checks import Run, check, recorded
 from raterlens.fitting.fit import Fit, fit_with_assumptions
-from raterlens.fitting.line import check, recorded
-from raterlens.fitting.steps import Run
 from raterlens.grading.grades import AskedDecisions
 from raterlens.output.folder import check_folder, write_results
 from raterlens.output.report.page import Document

@@ -15,7 +15,6 @@ from raterlens.inference.measurement import variance_between
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.term import Contexts
-from raterlens.models.terms.difficulties import facet_name
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -143,9 +142,9 @@ def fitted_levels(
         return level_places(known, ratings, name).astype(np.int64)[codes]
 
     facets = {
-        name: fitted(facet_name(name), codes)
+        name: fitted(f"facet {name}", codes)
         for name, codes in zip(contexts.facet_sizes, contexts.facets, strict=True)
-        if facet_name(name) in known.labels
+        if f"facet {name}" in known.labels
     }
     return fitted("rater", contexts.rater), fitted("item", contexts.item), facets
 

@@ -24,7 +24,6 @@ from raterlens.inference.panel_draws import even, uneven
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.panel import SlopeLimits
-from raterlens.models.terms.item_slopes import ITEM_SLOPE
 
 # Of the root of the deviance, at an end of an interval.
 CLOSE, _MOST_LOOKS = 0.1, 7
@@ -181,7 +180,7 @@ def slope_limits(found: FacetsEstimate, n_ratings: int) -> Reach | None:
     """Limits of all raters; None if no slope is near its limit, or there are too many ratings for it to matter."""
     model, x = found.model, found.parameters
     own = model.slope.own and model.severity.own
-    plain = not (ITEM_SLOPE in model or found.shared or found.problem.response.cornered)
+    plain = not ("item_slope" in model or found.shared or found.problem.response.cornered)
     if (
         not (own and plain)
         or found.problem.prior is not None

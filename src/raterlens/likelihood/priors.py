@@ -37,9 +37,9 @@ from raterlens.likelihood.derivatives import context_curvature
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.facets import FacetsModel, centre
 from raterlens.models.responses import Predictor, Response
+from raterlens.models.term import Effect
 from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.noise import restricted
-from raterlens.models.terms.per_rater import Effect
 from raterlens.models.terms.shared_bias import BIAS
 
 

@@ -11,7 +11,6 @@ from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.config import Anchors, EarlierScale
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
-from raterlens.models.terms.item_slopes import ITEM_SLOPE
 from raterlens.models.terms.shape import Population
 from raterlens.ratings.coded import Ratings
 
@@ -94,7 +93,7 @@ def hold(anchors: Anchors, ratings: Ratings, model: FacetsModel, *, pass_over: b
 
 
 def _log_item_slopes(anchors: Anchors, model: FacetsModel) -> dict[str, float]:
-    if anchors.item_slopes and ITEM_SLOPE not in model:
+    if anchors.item_slopes and "item_slope" not in model:
         raise OptionError(
             "anchors hold item slopes, but the fit has none",
             Message("add ", Option("item_slopes", True)),
@@ -145,7 +144,7 @@ def _hold_thresholds(
                 f"give the {steps} finite thresholds between the scores",
                 option="anchors",
             )
-        first = model.blocks["threshold"].start + model.thresholds.of_scale(scale).start
+        first = model.blocks["threshold"].start + int(model.thresholds.highest[:scale].sum())
         if model.thresholds.graded:
             values = np.diff(values, prepend=0.0)
         held[first : first + steps] = values

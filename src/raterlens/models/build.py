@@ -52,7 +52,7 @@ def build(
     """
     response = response_of(n_categories or ratings.n_categories, ratings.score_step, options)
     answered = options.known_slope is not None
-    rows = Contexts.with_answers(ratings, ratings.with_answers()) if answered else Contexts.of(ratings)
+    rows = Contexts.of(ratings, ratings.with_answers() if answered else None)
     return model_of(Setting(rows, response, options, known_highest, ratings)), response
 
 

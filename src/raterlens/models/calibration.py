@@ -27,7 +27,7 @@ from raterlens.models.responses import Linked, Response
 from raterlens.models.term import Contexts
 from raterlens.models.terms.halo import in_logits
 from raterlens.models.terms.noise import log_noise
-from raterlens.models.terms.rater_interactions import block_of, interacting_facets
+from raterlens.models.terms.rater_interactions import interacting_facets
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD, RaterThresholds
 from raterlens.models.terms.shape import POPULATION, SHAPE
 from raterlens.models.terms.shared_bias import BIAS
@@ -211,7 +211,7 @@ class Calibration:
         n, aside = len(self.effects["slope"]), self.without_errors.panel().aside
         kept = ~aside if not aside.all() else ~np.zeros(n, dtype=bool)
         effects = dict(self.in_logits().effects)
-        for name in (RATER_THRESHOLD, *map(block_of, interacting_facets(effects))):
+        for name in (RATER_THRESHOLD, *(f"interaction {facet}" for facet in interacting_facets(effects))):
             effects.pop(name, None)
         for name in effects.keys() & _KIND_OF.keys():
             if _KIND_OF[name].levels == ("rater",):

@@ -18,8 +18,18 @@ from scipy import linalg, sparse
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.models.responses import Predictor
-from raterlens.models.term import Beginning, Blocks, Contexts, People, PredictorName, Term, one_per_row
-from raterlens.models.terms.per_rater import SEVERITY, SLOPE, Effect, RaterTerm, Slopes
+from raterlens.models.term import (
+    Beginning,
+    Blocks,
+    Contexts,
+    Effect,
+    LevelTerm,
+    People,
+    PredictorName,
+    Term,
+    one_per_row,
+)
+from raterlens.models.terms.per_rater import SEVERITY, SLOPE, Slopes
 from raterlens.models.terms.thresholds import THRESHOLD, Thresholds
 from raterlens.ratings.design import components
 
@@ -95,7 +105,7 @@ class FacetsModel:
 
     @property
     def severity(self) -> Effect:
-        return self.term(SEVERITY, RaterTerm).effect
+        return self.term(SEVERITY, LevelTerm).effect
 
     @property
     def thresholds(self) -> Thresholds | None:

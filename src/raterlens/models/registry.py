@@ -8,7 +8,7 @@ from raterlens.config import FitConfig, LinkName, Method
 
 if TYPE_CHECKING:
     from raterlens.base.arrays import Array
-    from raterlens.models.terms.per_rater import Effect
+    from raterlens.models.term import Effect
 
 # ----------------------------------------------------------------------------------------------------
 # What makes a model: its name and words, the options it takes, and how it is built.
@@ -36,11 +36,13 @@ _FACETS = frozenset(option.name for option in fields(FitConfig)) - COMMON
 
 def own_slopes(n_raters: int, covariates: "Array | None") -> "Effect":
     """A slope for each rater, or log-slopes explained by covariates."""
-    from raterlens.models.terms.per_rater import Effect  # NumPy, which listing models does without
+    from scipy import sparse
+
+    from raterlens.models.term import Effect  # NumPy, which listing models does without
 
     if covariates is None:
         return Effect.each(n_raters)
-    return Effect.explained(covariates, by_logarithm=True)
+    return Effect(sparse.csr_array(covariates), by_logarithm=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ GMF = Spec("gmf", "generalized multi-facets model", "raters differ in severity a
 
 def common_slope(n_raters: int, covariates: "Array | None") -> "Effect":
     """One slope for all raters; covariates explain severity only."""
-    from raterlens.models.terms.per_rater import Effect  # NumPy, which listing models does without
+    from raterlens.models.term import Effect  # NumPy, which listing models does without
 
     return Effect.common(n_raters)
 

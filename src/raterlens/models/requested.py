@@ -180,15 +180,21 @@ class Candidate:
     term: str = ""
     """The term of the model whose score is tested, or the name of its spread."""
     seen: str = ""
-    """A description of what the ratings show; {p} stands for the p-value, {size} for how much of it there is."""
+    """A description of what the ratings show where it is tested; {p} stands for the p-value."""
     missed: str = ""
     """The harm that leaving it out does; of a term with a spread, what a spread of 0 means."""
     keep: Option | None = None
     """How to say that it is not wanted."""
-    needs: "tuple[Candidate, ...]" = ()
-    """Candidates beside which alone it is added, as far as the ratings could show them."""
+    order: int = 0
+    """Candidates are tested, and told, in this order."""
+    spread: str = ""
+    """Words for a term with a spread, {size} or {spread}. It is in the model from the start, since its spread says how
+    much of it there is."""
+    needs: tuple[str, ...] = ()
+    """Names of candidates beside which alone it is added, as far as the ratings could show them."""
     last: bool = False
-    """Whether it is tested only where nothing else is wrong: whatever is looks like it."""
+    """Whether it is tested only where nothing else is wrong: whatever is looks like it. With a spread, whether it joins
+    the model after all tests."""
     by_score: float = 0.0
     """From this p-value of the score test down it is taken in without a likelihood ratio: the fit estimates how much of
     it there is, so that little is lost where there is none."""

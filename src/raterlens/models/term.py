@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from raterlens.config import FitConfig
     from raterlens.models.calibration import Calibration
     from raterlens.models.facets import FacetsModel
-    from raterlens.models.requested import Part, Setting
+    from raterlens.models.requested import Candidate, Part, Setting
     from raterlens.models.responses import Predictor, Response
 
 
@@ -82,22 +82,19 @@ class Contexts:
         return len(self) - self.n_answers
 
     @staticmethod
-    def of(ratings: Ratings) -> "Contexts":
-        k = ratings.n_categories
-        cells, times = ratings.cell_counts()
+    def of(ratings: Ratings, answered: Ratings | None = None) -> "Contexts":
+        """Contexts of ratings; and of their known answers, which are ratings in `answered`."""
+        every = answered or ratings
+        k = every.n_categories
+        cells, times = every.cell_counts()
         codes, place = np.unique(cells // k, return_inverse=True)
         given = np.zeros((len(codes), k), dtype=np.int64)
         given[place, cells % k] = times
-        rater, item, *facets = np.unravel_index(codes, ratings.sizes)
+        rater, item, *facets = np.unravel_index(codes, every.sizes)
+        sizes = {facet.name: len(facet.labels) for facet in ratings.facets}
+        n_answers = every.n_items - ratings.n_items
         return Contexts(
-            rater,
-            item,
-            tuple(facets),
-            given,
-            codes,
-            ratings.n_raters,
-            ratings.n_items,
-            {facet.name: len(facet.labels) for facet in ratings.facets},
+            rater, item, tuple(facets), given, codes, ratings.n_raters, ratings.n_items, sizes, n_answers
         )
 
     @staticmethod
@@ -125,17 +122,11 @@ class Contexts:
             self, rater=rater, item=item, facets=tuple(facets), given=self.given[:n], codes=codes, n_answers=0
         )
 
-    @staticmethod
-    def with_answers(ratings: Ratings, answered: Ratings) -> "Contexts":
-        """Contexts of ratings and of their known answers, which are ratings in `answered`."""
-        found = Contexts.of(answered)
-        return replace(
-            found,
-            n_raters=ratings.n_raters,
-            n_items=ratings.n_items,
-            facet_sizes={facet.name: len(facet.labels) for facet in ratings.facets},
-            n_answers=answered.n_items - ratings.n_items,
-        )
+    def of_level(self, facet: str) -> Indices:
+        """(rows,): the levels of `rater`, `item` or `facet NAME`."""
+        if facet in ("rater", "item"):
+            return self.rater if facet == "rater" else self.item
+        return self.facets[list(self.facet_sizes).index(facet.removeprefix("facet "))]
 
     def places(self, ratings: Ratings) -> Codes:
         """(ratings,): the context of each of these ratings, all or a part of those that the contexts are of."""
@@ -158,31 +149,13 @@ class Contexts:
         return counts
 
 
-class Blocks:
+class Blocks(dict[str, slice]):
     """Named stretches of a flat parameter vector, in order."""
-
-    __slots__ = ("_places", "size", "sizes")
 
     def __init__(self, sizes: dict[str, int]) -> None:
         ends = list(accumulate(sizes.values(), initial=0))
+        super().__init__(zip(sizes, map(slice, ends, ends[1:]), strict=False))
         self.sizes, self.size = sizes, ends[-1]
-        # Looked up thousands of times per fit.
-        self._places = dict(zip(sizes, map(slice, ends, ends[1:]), strict=False))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Blocks) and list(self.sizes.items()) == list(other.sizes.items())
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.sizes.items()))
-
-    def __repr__(self) -> str:
-        return f"Blocks({self.sizes})"
-
-    def __getitem__(self, name: str) -> slice:
-        return self._places[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.sizes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,6 +186,17 @@ class Beginning:
     link: Link
     stretch: float
     """Averaging over ability flattens a curve by about this."""
+
+    def rates(self, facet: Literal["rater", "item"]) -> Array:
+        """Mean scores of raters or items as shares of the highest, kept off 0 and 1."""
+        tally = self.ratings.tally(facet)
+        return np.asarray((tally.total / (self.ratings.n_categories - 1) + 0.5) / (tally.n + 1))
+
+    def predictor(self, rate: Array | float) -> Array:
+        """The predictor at which this is the probability of a pass: the link inverted on a table, which is precise
+        enough for a start."""
+        s = np.linspace(-12, 12, 4801)
+        return np.asarray(np.interp(rate, np.exp(self.link.log_pass(s)), s))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -315,6 +299,8 @@ class Term:
     """Options of a model that ask for it, as far as they follow from its name."""
     parts: ClassVar["tuple[Part, ...]"] = ()
     """Parts of a request that ask for it, with what they do not go with."""
+    candidates: ClassVar["tuple[Candidate, ...]"] = ()
+    """Descriptions of ratings that need it."""
 
     @classmethod
     def asked_by(cls, at: "Setting") -> "Iterator[Term]":
@@ -467,6 +453,89 @@ class Term:
 
     def check_known(self, table: Array, items: pl.Series, scores: tuple[int, ...]) -> None:
         """Raise where ratings of these items need what an earlier fit, whose table this is, does not know."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Effect:
+    """One number per level, linear in a block of parameters, or with a logarithm that is."""
+
+    design: sparse.csr_array
+    """(levels, parameters): of the effect, or of its logarithm. The identity gives every level its own, a column of
+    ones a common one."""
+    by_logarithm: bool = False
+
+    @staticmethod
+    def each(n: int) -> "Effect":
+        return Effect(sparse.eye_array(n, format="csr"))
+
+    @staticmethod
+    def common(n: int) -> "Effect":
+        return Effect(sparse.csr_array(np.ones((n, 1))))
+
+    @staticmethod
+    def of_some(some: Mask) -> "Effect":
+        """One for each of these levels; 0 for the others."""
+        return Effect(sparse.csr_array(sparse.eye_array(len(some), format="csr")[:, np.flatnonzero(some)]))
+
+    @property
+    def size(self) -> int:
+        """Parameters in the block."""
+        return int(self.design.shape[1])
+
+    @property
+    def own(self) -> bool:
+        """Whether each level has one to itself."""
+        return not self.by_logarithm and self.size == self.design.shape[0]
+
+    def __call__(self, x: Array) -> Array:
+        found = np.asarray(self.design @ x)
+        return np.exp(found) if self.by_logarithm else found
+
+    def jacobian(self, x: Array) -> sparse.csr_array:
+        """(levels, parameters)"""
+        if not self.by_logarithm:
+            return self.design
+        return sparse.csr_array(sparse.diags_array(self(x)) @ self.design)
+
+    def invert(self, effect: Array) -> Array:
+        """Parameters whose effects are nearest to these: starting values, and redundant directions."""
+        if self.own:
+            return effect
+        values = np.log(effect) if self.by_logarithm else effect
+        return np.asarray(np.linalg.lstsq(self.design.toarray(), values)[0])
+
+    def scaling(self, x: Array) -> Array:
+        """The direction that scales all effects alike."""
+        return self.invert(np.full(self.design.shape[0], np.e)) if self.by_logarithm else x
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelTerm(Term):
+    """A term whose parameters stand for one number per level of a facet, of raters unless it says of what."""
+
+    effect: Effect
+    levels = ("rater",)
+    predictor: ClassVar[PredictorName] = "intercept"
+    """Predictor that these numbers enter."""
+
+    @property
+    def size(self) -> int:
+        return self.effect.size
+
+    def designs(self, rows: Contexts) -> Designs:
+        return {self.predictor: rows_of(self.effect.design, rows.of_level(self.levels[0]))}
+
+    def effect_of(self, x: Array) -> Array:
+        return self.effect(x)
+
+    def effect_jacobian(self, x: Array) -> sparse.csr_array:
+        return self.effect.jacobian(x)
+
+    def table(self, x: Array) -> Array:
+        return self.effect(x)
+
+    def parameters(self, table: Array) -> Array:
+        return self.effect.invert(table)
 
 
 def one_per_row(codes: Indices, size: int) -> sparse.csr_array:

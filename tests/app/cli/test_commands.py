@@ -137,7 +137,7 @@ FOR_OTHER_FILES = (
     "raterlens.reading.facets_control",
     "raterlens.output.excel",
 )
-FOR_OTHER_MODELS = ("raterlens.fitting.latent_class_task",)
+FOR_OTHER_MODELS = ("raterlens.fitting.latent_class_fit",)
 
 
 @pytest.mark.parametrize("command", ["fit", "fit --out", "check"])

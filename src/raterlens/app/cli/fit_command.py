@@ -54,8 +54,8 @@ def demo() -> None:
     """Fit the bundled example (simulated ratings) and write its report."""
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
+    from raterlens.fitting.checks import Run
     from raterlens.fitting.run import check_request, fit_ratings
-    from raterlens.fitting.steps import Run
     from raterlens.simulation.example import load_example
 
     request = Request(file="example", out=str(DEMO_FOLDER))
@@ -108,8 +108,8 @@ def _fit(request: Request, work: LongFitOptions, watch: Watch) -> "FittedRequest
     """Check, read, fit, diagnose and write."""
     # heavy, so not before it is needed
     from raterlens.base.cluster import cluster_at
+    from raterlens.fitting.checks import Run
     from raterlens.fitting.run import check_request, fit_request
-    from raterlens.fitting.steps import Run
 
     run = Run(
         watch.on_iteration, work.checkpoint, work.resume, keep_checkpoint=True, on_stage=watch.start_stage

@@ -112,9 +112,9 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
     from raterlens.fitting.api import load
+    from raterlens.fitting.checks import Run
     from raterlens.fitting.fit import fit_with_assumptions
     from raterlens.fitting.run import read_request
-    from raterlens.fitting.steps import Run
     from raterlens.judging.gate import judge
 
     baseline = None if output.baseline is None else load(output.baseline)
@@ -187,8 +187,8 @@ def judge(
 def _judge(request: Request, asked: JudgeOptions, output: GateOutput) -> "JudgeReport":
     # heavy, so not before it is needed
     from raterlens.app.cli.terminal import Terminal
+    from raterlens.fitting.checks import Run
     from raterlens.fitting.run import read_request
-    from raterlens.fitting.steps import Run
     from raterlens.judging.judge import judge as measure
     from raterlens.judging.judge_report import read_baseline
     from raterlens.output.folder import check_folder, write_judges

@@ -285,9 +285,9 @@ def next(
     )
     # heavy, so not before it is needed
     from raterlens.fitting.api import load
+    from raterlens.fitting.checks import Run
     from raterlens.fitting.fit import fit_with_assumptions
     from raterlens.fitting.run import read_request
-    from raterlens.fitting.steps import Run
     from raterlens.planning.next_marks import next_marks
 
     run = Run()

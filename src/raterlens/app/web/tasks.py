@@ -16,8 +16,8 @@ from raterlens.config import COLUMN_ROLES, ROW, FitConfig, ReadConfig
 from raterlens.diagnostics.comparison import compare as compare_fits
 from raterlens.diagnostics.wording import headline
 from raterlens.fitting.api import load
+from raterlens.fitting.checks import Run
 from raterlens.fitting.run import check_request, fit_request
-from raterlens.fitting.steps import Run
 from raterlens.output.data_check import check as check_data
 from raterlens.output.excel import check_excel
 from raterlens.output.report.reproduce import Request

@@ -19,8 +19,7 @@ from raterlens.base.text import Message, Option
 from raterlens.config import FitConfig
 from raterlens.models.requested import Part, Setting, of_ratings
 from raterlens.models.responses import Predictor
-from raterlens.models.term import RATING_INFORMATION, Contexts, Designs, Redrawn, Term, rows_of
-from raterlens.models.terms.per_rater import Effect, RaterTerm
+from raterlens.models.term import RATING_INFORMATION, Effect, LevelTerm, Redrawn, Term
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import inconsistent_raters, questions
 
@@ -37,12 +36,13 @@ _START = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draws(RaterTerm):
+class Draws(LevelTerm):
     """log q_r of the raters who were asked several times and did not always answer the same."""
 
-    effect: Effect
     flattening: float
     name = DRAW
+    predictor = "draw"
+    variance = True
     begin = _START
     parts = (
         Part("draw", "repeats", of_ratings(lambda ratings: "draws" if ratings.draw is not None else None)),
@@ -58,9 +58,7 @@ class Draws(RaterTerm):
     def asked_by(cls, at: Setting) -> Iterator[Term]:
         some = at.options.draws
         if some is not None and some.any():
-            yield cls.of(some, FLATTENING[at.options.link.name])
-
-    variance = True
+            yield cls(Effect.of_some(some), FLATTENING[at.options.link.name])
 
     @classmethod
     def cautions(cls, ratings: Ratings, config: FitConfig) -> Iterator[str]:
@@ -75,18 +73,10 @@ class Draws(RaterTerm):
                 " with another link than log",
             )
 
-    @staticmethod
-    def of(some: Mask, flattening: float) -> "Draws":
-        """`some`: (raters,), whose answers differ."""
-        return Draws(Effect.of_some(some), flattening)
-
     @property
     def some(self) -> Mask:
         """(raters,): who has a spread."""
         return np.asarray(np.diff(self.effect.design.indptr) > 0)
-
-    def designs(self, rows: Contexts) -> Designs:
-        return {"draw": rows_of(self.effect.design, rows.rater)}
 
     def redraw(self, x: Array, at: Redrawn) -> Redrawn:
         """With the rater's reading of each question."""

@@ -38,6 +38,42 @@ LARGEST_MEAN = 5.0
 """In standard deviations of ability within groups."""
 
 
+def has_groups(ratings: Ratings, config: FitConfig) -> bool:
+    """Whether groups of students have means."""
+    return config.group_means == "raters" or (ratings.group is not None and config.group_means != "none")
+
+
+def _may_differ_by_raters(ratings: Ratings, config: FitConfig) -> bool:
+    """Whether students of different raters may be different, and groups of them may have means."""
+    plain = unsaid(config, "group_means", "anchors", "trusted", "covariates")
+    plain = plain and config.ability != "smooth" and config.shared != "yes"
+    unnamed = ratings.group is None and ratings.piece is None and ratings.known is None
+    return plain and unnamed and len(ratings.marked_pairs()) < ratings.n_students * ratings.n_raters
+
+
+def _few_sets(ratings: Ratings, config: FitConfig) -> bool:
+    """Whether students fall into so few sets of raters that the spread of their means can be told from that of
+    students; not beside halo on the scale of ability, which has the students' distribution for itself."""
+    if not _may_differ_by_raters(ratings, config) or config.halo == "ability":
+        return False
+    sets = with_sets_of_raters(ratings).group
+    most = min(ADAPTED_SETS, ratings.n_students // STUDENTS_PER_SET)
+    return sets is not None and 1 < len(sets.labels) <= most
+
+
+_ASSIGNMENT = Candidate(
+    "assignment",
+    {"group_means": "raters"},
+    _may_differ_by_raters,
+    GROUP_MEAN,
+    "Students of different raters differ in ability ({p})",
+    "Raters of weak students look severe, and those of able ones lenient",
+    Option("group_means", "none"),
+    order=1,
+    by_score=NEAR,
+)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupMeans(Term):
     """m = D x, of groups of students: x are the means themselves, or the slope and the place of a line."""
@@ -56,6 +92,19 @@ class GroupMeans(Term):
     """Whether students are distributed like all of them together, whatever their group."""
     name = GROUP_MEAN
     unitless = True
+    candidates = (
+        _ASSIGNMENT,
+        # With its spread, whatever the test says: raters whose students are not known to be alike are not compared as
+        # if they were.
+        replace(
+            _ASSIGNMENT,
+            applies=_few_sets,
+            seen="",
+            missed="Ability does not vary between students of different raters beyond chance.",
+            spread="Ability varies between students of different raters by {spread} of its standard deviation.",
+            last=True,
+        ),
+    )
     parts = (
         Part(
             "group",
@@ -254,51 +303,3 @@ def _check_numbers(group: Facet) -> None:
 def means_of(ratings: Ratings, config: FitConfig) -> GroupMeansKind:
     """By what groups of students have means: each its own wherever groups are named."""
     return "none" if ratings.group is None else config.group_means or "each"
-
-
-def has_groups(ratings: Ratings, config: FitConfig) -> bool:
-    """Whether groups of students have means."""
-    return config.group_means == "raters" or (ratings.group is not None and config.group_means != "none")
-
-
-def _may_differ_by_raters(ratings: Ratings, config: FitConfig) -> bool:
-    """Whether students of different raters may be different, and groups of them may have means."""
-    plain = unsaid(config, "group_means", "anchors", "trusted", "covariates")
-    plain = plain and config.ability != "smooth" and config.shared != "yes"
-    unnamed = ratings.group is None and ratings.piece is None and ratings.known is None
-    return plain and unnamed and len(ratings.marked_pairs()) < ratings.n_students * ratings.n_raters
-
-
-ASSIGNMENT = Candidate(
-    "assignment",
-    {"group_means": "raters"},
-    _may_differ_by_raters,
-    GROUP_MEAN,
-    "Students of different raters differ in ability ({p})",
-    "Raters of weak students look severe, and those of able ones lenient",
-    Option("group_means", "none"),
-    by_score=NEAR,
-)
-
-
-def _few_sets(ratings: Ratings, config: FitConfig) -> bool:
-    """Whether students fall into so few sets of raters that the spread of their means can be told from that of
-    students; not beside halo on the scale of ability, which has the students' distribution for itself."""
-    if not _may_differ_by_raters(ratings, config) or config.halo == "ability":
-        return False
-    sets = with_sets_of_raters(ratings).group
-    return sets is not None and 1 < len(sets.labels) <= min(
-        ADAPTED_SETS, ratings.n_students // STUDENTS_PER_SET
-    )
-
-
-BY_RATERS = Candidate(
-    ASSIGNMENT.name,
-    ASSIGNMENT.options,
-    _few_sets,
-    GROUP_MEAN,
-    "Ability varies between students of different raters by {spread} of its standard deviation.",
-    "Ability does not vary between students of different raters beyond chance.",
-)
-"""The same with its spread, whatever the test says: raters whose students are not known to be alike are not compared as
-if they were."""

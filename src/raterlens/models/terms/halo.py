@@ -8,7 +8,7 @@ their student can do in general, by a quality with standard deviation omega arou
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,15 +25,14 @@ from raterlens.models.term import (
     Beside,
     Columns,
     Contexts,
-    Designs,
+    Effect,
     Estimated,
+    LevelTerm,
     Redrawn,
     Tables,
     Term,
-    rows_of,
 )
 from raterlens.models.terms.group_means import has_groups
-from raterlens.models.terms.per_rater import Effect, RaterTerm
 from raterlens.ratings.coded import Facet, Ratings
 from raterlens.ratings.groupings import by_piece, one_each, piece_tallies, read_once, readings_in, readings_of
 from raterlens.ratings.packed import StoredRatings
@@ -54,7 +53,34 @@ _COLUMNS = ("halo", "halo_se", "halo_low", "halo_high")
 _INFORMATION = 0.1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def _shows_halo(ratings: Ratings) -> bool:
+    readings = readings_in(ratings)
+    return readings.long and readings.second
+
+
+def _may_have_halo(ratings: Ratings, config: FitConfig, *, on_ability: bool) -> bool:
+    """On the ability scale, where it predicts better, unless pieces, groups or draws take its place there."""
+    plain = config.ability != "smooth" and config.covariance == "observed"
+    plain = plain and ratings.piece is None and not has_groups(ratings, config) and ratings.draw is None
+    unsaid = config.halo is None and config.scale != "continuous"
+    return plain == on_ability and unsaid and ratings.known is None and _shows_halo(ratings)
+
+
+_ON_ABILITY = Candidate(
+    "halo",
+    {"halo": "ability"},
+    lambda ratings, config: _may_have_halo(ratings, config, on_ability=True),
+    IMPRESSION,
+    "On the whole, a rater's scores of the same student are correlated beyond ability (halo, {p})",
+    "Intervals of severity, capability and ability are too narrow",
+    Option("halo", "none"),
+    order=2,
+    by_score=PROMISING,
+    there=lambda config: config.halo not in (None, "none"),
+    possible=_shows_halo,
+)
+
+
 class Pieces(Term):
     """omega^2, the variance of the quality of a piece around its student's ability."""
 
@@ -137,12 +163,11 @@ class Pieces(Term):
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Halo(RaterTerm):
+class Halo(LevelTerm):
     """tau_r^2, the variance of the reading effect: as large for every rater, or each rater's own."""
 
-    effect: Effect
     name = HALO
+    predictor = "halo"
     variance = True
     begin = _START**2
     bound = (0.0, LARGEST_HALO**2)
@@ -154,6 +179,14 @@ class Halo(RaterTerm):
             "halo",
             says("halo", "common", "rater", "ability"),
             ("method", "log link", "scores' covariance", "known"),
+        ),
+    )
+    candidates = (
+        replace(
+            _ON_ABILITY,
+            options={"halo": "common"},
+            applies=lambda ratings, config: _may_have_halo(ratings, config, on_ability=False),
+            term=HALO,
         ),
     )
 
@@ -189,9 +222,6 @@ class Halo(RaterTerm):
             return
         raise InputError(Message(Option("halo", config.halo), why), Message("leave out ", Option("halo")))
 
-    def designs(self, rows: Contexts) -> Designs:
-        return {"halo": rows_of(self.effect.design, rows.rater)}
-
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
         """Information of a reading of n ratings about the variance: half the square of that about its effect."""
         given, n = model.contexts.given.sum(axis=1), model.n_items
@@ -215,7 +245,6 @@ class Halo(RaterTerm):
         return {"raters": dict(zip(_COLUMNS, found.spreads(self.name), strict=True))}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Impressions(Pieces):
     """omega^2, the variance of a rater's impressions around ability, the same for all raters."""
 
@@ -227,6 +256,7 @@ class Impressions(Pieces):
             "impressions", "halo", says("halo", "ability"), ("piece", "group", "draw", "covariance", "smooth")
         ),
     )
+    candidates = (_ON_ABILITY,)
 
     @classmethod
     def check(cls, ratings: Ratings, config: FitConfig) -> None:
@@ -269,36 +299,3 @@ def in_logits(effects: Mapping[str, Array]) -> Mapping[str, Array]:
 def pieces_differ(ratings: Ratings) -> bool:
     """Whether pieces differ in the model: wherever they are named and that can be told."""
     return ratings.piece is not None and not read_once(ratings)
-
-
-def _shows_halo(ratings: Ratings) -> bool:
-    readings = readings_in(ratings)
-    return readings.long and readings.second
-
-
-def _may_have_halo(ratings: Ratings, config: FitConfig, *, on_ability: bool) -> bool:
-    """On the ability scale, where it predicts better, unless pieces, groups or draws take its place there."""
-    plain = config.ability != "smooth" and config.covariance == "observed"
-    plain = plain and ratings.piece is None and not has_groups(ratings, config) and ratings.draw is None
-    unsaid = config.halo is None and config.scale != "continuous"
-    return plain == on_ability and unsaid and ratings.known is None and _shows_halo(ratings)
-
-
-ON_ABILITY = Candidate(
-    HALO,
-    {"halo": "ability"},
-    lambda ratings, config: _may_have_halo(ratings, config, on_ability=True),
-    IMPRESSION,
-    "On the whole, a rater's scores of the same student are correlated beyond ability (halo, {p})",
-    "Intervals of severity, capability and ability are too narrow",
-    Option("halo", "none"),
-    by_score=PROMISING,
-    there=lambda config: config.halo not in (None, "none"),
-    possible=_shows_halo,
-)
-IN_LOGITS = replace(
-    ON_ABILITY,
-    options={"halo": "common"},
-    applies=lambda ratings, config: _may_have_halo(ratings, config, on_ability=False),
-    term=HALO,
-)

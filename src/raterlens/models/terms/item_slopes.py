@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,52 +13,64 @@ from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE
 from raterlens.config import FitConfig
 from raterlens.config.limits import COMPARED_ITEMS
 from raterlens.models.requested import Candidate, Part, Setting, says
-from raterlens.models.term import (
-    SLOPE_AT_LIMIT,
-    Columns,
-    Contexts,
-    Designs,
-    Estimated,
-    Term,
-    one_per_row,
-)
-from raterlens.models.terms.halo import ON_ABILITY
-from raterlens.models.terms.rater_interactions import RATER_ITEM
-from raterlens.models.terms.thresholds import CREDIT
+from raterlens.models.term import SLOPE_AT_LIMIT, Columns, Effect, Estimated, LevelTerm, Term
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
     from raterlens.models.calibration import Calibration
     from raterlens.models.facets import FacetsModel
 
-ITEM_SLOPE = "item_slope"
 ITEM_PAIR = "item pair"
 """A dependence of two items beyond ability: no term of a model, but tested like one."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemSlopes(Term):
+def _comparable(ratings: Ratings, config: FitConfig) -> bool:
+    few = COMPARED_ITEMS[0] <= ratings.n_items <= COMPARED_ITEMS[1]
+    return few and config.scale != "continuous" and ratings.known is None and ratings.draw is None
+
+
+class ItemSlopes(LevelTerm):
     """log g_i, which is added to the logarithm of the slope."""
 
-    n_items: int
-    name = ITEM_SLOPE
+    name = "item_slope"
+    levels = ("item",)
+    predictor = "log_slope"
     bound = (-math.log(LARGEST_ITEM_SLOPE), math.log(LARGEST_ITEM_SLOPE))
     covarying = True
-    levels = ("item",)
     asks = (("item_slopes", True),)
     parts = (Part("item slopes", "item_slopes", says("item_slopes", True)),)
+    at_limit_flag = SLOPE_AT_LIMIT
+    simpler = (
+        Option("item_slopes", False),
+        "since item slopes take many ratings to tell from raters' own",
+    )
+    candidates = (
+        Candidate(
+            "item slopes",
+            {"item_slopes": True},
+            lambda ratings, config: not config.item_slopes and ratings.n_items > 1 and config.anchors is None,
+            name,
+            "Items differ in how strongly they reflect ability ({p})",
+            "Severities and abilities lean towards the items that show it best",
+            order=3,
+            needs=("partial credit", "halo", "rater x item"),
+        ),
+        Candidate(
+            "item dependence",
+            {},
+            _comparable,
+            ITEM_PAIR,
+            "Two items depend on each other more than other pairs do ({p})",
+            "Intervals of ability are too narrow: combine the two into one item if they ask for the same thing",
+            order=4,
+            needs=("item slopes",),
+        ),
+    )
 
     @classmethod
     def asked_by(cls, at: Setting) -> Iterator[Term]:
         if at.options.item_slopes:
-            yield cls(at.rows.n_items)
-
-    @property
-    def size(self) -> int:
-        return self.n_items
-
-    def designs(self, rows: Contexts) -> Designs:
-        return {"log_slope": one_per_row(rows.item, self.size)}
+            yield cls(Effect.each(at.rows.n_items))
 
     def redundancies(self, model: "FacetsModel", parameters: Array) -> Iterator[tuple[Array, Array]]:
         """Against the raters' slopes."""
@@ -75,13 +86,6 @@ class ItemSlopes(Term):
         found[own] -= mean
         found[slopes] = model.slope.invert(model.slope(found[slopes]) * np.exp(mean))
         return found
-
-    at_limit_flag = SLOPE_AT_LIMIT
-
-    simpler = (
-        Option("item_slopes", False),
-        "since item slopes take many ratings to tell from raters' own",
-    )
 
     def warnings(self, found: Estimated) -> Iterator[str]:
         if (ran := found.at_limit(self.name)).any():
@@ -101,30 +105,3 @@ class ItemSlopes(Term):
         logarithm, error = found.of(self.name)
         slope = np.exp(logarithm)
         return {"items": {"slope": slope, "slope_se": slope * error}}
-
-
-VARYING = Candidate(
-    "item slopes",
-    {"item_slopes": True},
-    lambda ratings, config: not config.item_slopes and ratings.n_items > 1 and config.anchors is None,
-    ITEM_SLOPE,
-    "Items differ in how strongly they reflect ability ({p})",
-    "Severities and abilities lean towards the items that show it best",
-    needs=(CREDIT, ON_ABILITY, RATER_ITEM),
-)
-
-
-def _comparable(ratings: Ratings, config: FitConfig) -> bool:
-    few = COMPARED_ITEMS[0] <= ratings.n_items <= COMPARED_ITEMS[1]
-    return few and config.scale != "continuous" and ratings.known is None and ratings.draw is None
-
-
-DEPENDENT = Candidate(
-    "item dependence",
-    {},
-    _comparable,
-    ITEM_PAIR,
-    "Two items depend on each other more than other pairs do ({p})",
-    "Intervals of ability are too narrow: combine the two into one item if they ask for the same thing",
-    needs=(VARYING,),
-)

@@ -26,8 +26,6 @@ from raterlens.models.term import Beginning, Contexts, Designs, Offsets, Term, a
 from raterlens.models.terms.thresholds import Thresholds, step_sums
 from raterlens.ratings.coded import Ratings
 
-KNOWN = "known"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownAnswers(Term):
@@ -38,7 +36,7 @@ class KnownAnswers(Term):
     n_items: int
     scales: Thresholds
     slope: float
-    name = KNOWN
+    name = "known"
     levels = ("item",)
     parts = (
         Part(
@@ -67,7 +65,7 @@ class KnownAnswers(Term):
         if slope is None or at.ratings is None or at.ratings.known is None:
             return
         items, graded = at.ratings.known.items, n_steps > 1 and at.options.scale == "graded"
-        scales = Thresholds("item", n_steps, graded, np.full(len(items), n_steps))
+        scales = Thresholds(n_steps, graded, np.full(len(items), n_steps), per_item=True)
         yield cls(items, at.rows.n_items, scales, slope)
 
     @property

@@ -20,8 +20,7 @@ from scipy import sparse
 from raterlens.base.arrays import Array
 from raterlens.base.text import Message, Option, listed
 from raterlens.models.requested import Part, Setting, says
-from raterlens.models.term import Columns, Contexts, Designs, Estimated, Term, one_per_row
-from raterlens.models.terms.per_rater import Effect, RaterTerm
+from raterlens.models.term import Columns, Contexts, Designs, Effect, Estimated, LevelTerm, Term, rows_of
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
@@ -38,10 +37,9 @@ _NEXT_TO_NONE = 1.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Noise(RaterTerm):
+class Noise(LevelTerm):
     """m, the logarithm of the standard deviation that is usual."""
 
-    effect: Effect
     least: float
     """Standard deviation of marks that are exact but for rounding."""
     name = NOISE
@@ -54,32 +52,20 @@ class Noise(RaterTerm):
             "scale",
             says("scale", "continuous"),
             (
-                *(
-                    "probit",
-                    "method",
-                    "link",
-                    "halo",
-                    "covariates",
-                    "anchors",
-                    "trusted",
-                    "known",
-                    "piece",
-                    "draw",
-                ),
-                "perfect reference",
+                *("probit", "method", "link", "halo", "covariates", "anchors", "trusted", "known", "piece"),
+                *("draw", "perfect reference"),
             ),
         ),
     )
 
     @classmethod
     def asked_by(cls, at: Setting) -> Iterator[Term]:
-        n, least = at.rows.n_raters, at.response.least_noise
-        if least:
-            yield cls(Effect.common(n), least)
+        if least := at.response.least_noise:
+            yield cls(Effect.common(at.rows.n_raters), least)
 
     def designs(self, rows: Contexts) -> Designs:
         """It is the second intercept; the first is a mark's mean."""
-        own = one_per_row(rows.rater, rows.n_raters) @ self.effect.design
+        own = rows_of(self.effect.design, rows.rater)
         return {"steps": sparse.csr_array(sparse.kron(own, np.array([[0.0], [-1.0]])))}
 
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
@@ -124,14 +110,13 @@ class Noise(RaterTerm):
         return {"raters": {"noise": noise, "noise_se": noise * found.errors(through)}}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class OwnNoise(Noise):
     """e_r, how far the logarithm of a rater's noise is from what is usual."""
 
     name = OWN_NOISE
     begin = 0.0
     drawn = True
-    parts: ClassVar[tuple[Part, ...]] = ()
+    parts = ()
     asks = (("own_noise", True),)
     bound = (-math.log(LARGEST_NOISE), math.log(LARGEST_NOISE))
     certain = True

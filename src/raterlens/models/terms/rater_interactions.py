@@ -18,7 +18,6 @@ from raterlens.config.fit_config import facets_of
 from raterlens.config.limits import ADAPTED_PARAMETERS, INTERACTION_CELLS
 from raterlens.models.requested import Candidate, Part, Setting, says, unsaid
 from raterlens.models.term import Contexts, Designs, Estimated, Tables, Term, one_per_row
-from raterlens.models.terms.difficulties import facet_name
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import components
 
@@ -38,10 +37,23 @@ class Interaction(Term):
     """(cells,)"""
     shape: tuple[int, int]
     """Raters and levels."""
-    place: int
-    """Place of the facet among the further ones; -1 for items."""
     name: str
     drawn = True
+    candidates = (
+        Candidate(
+            "rater x item",
+            {"interactions": ("rater:item",)},
+            lambda ratings, config: (
+                1 < ratings.n_items <= ADAPTED_PARAMETERS // ratings.n_raters
+                and unsaid(config, "interactions", "anchors")
+            ),
+            "rater:item",
+            missed="A rater's severity does not vary from item to item beyond chance.",
+            order=4,
+            spread="A rater's severity varies from item to item by {size}.",
+            there=lambda config: ITEM in facets_of(config.interactions),
+        ),
+    )
     parts = (
         Part(
             "interactions",
@@ -94,14 +106,12 @@ class Interaction(Term):
 
     @staticmethod
     def of(contexts: Contexts, facet: str) -> "Interaction":
-        names = list(contexts.facet_sizes)
-        place = -1 if facet == ITEM else names.index(facet)
-        n_levels = contexts.n_items if place < 0 else contexts.facet_sizes[facet]
-        levels = contexts.item if place < 0 else contexts.facets[place]
+        n_levels = contexts.n_items if facet == ITEM else contexts.facet_sizes[facet]
+        levels = contexts.of_level(_level(facet))
         rated = (np.arange(len(contexts)) < contexts.n_rated) & (levels < n_levels)
         cells = np.unique(contexts.rater[rated] * n_levels + levels[rated])
         shape = contexts.n_raters, n_levels
-        return Interaction(facet, *np.divmod(cells, n_levels), shape, place, block_of(facet))
+        return Interaction(facet, *np.divmod(cells, n_levels), shape, f"{_BLOCK}{facet}")
 
     def check_told(self, contexts: Contexts) -> None:
         """Cells have to be more than raters and levels explain, and ratings more than cells."""
@@ -110,8 +120,9 @@ class Interaction(Term):
         place = np.unique(self.level, return_inverse=True)[1] + contexts.n_raters
         idle = contexts.n_raters - raters
         groups = components(contexts.n_raters + levels, self.rater, place)[0] - idle
-        noun = "item" if self.facet == ITEM else f"level of {self.facet}"
-        plural = "items" if self.facet == ITEM else f"levels of {self.facet}"
+        noun, plural = f"level of {self.facet}", f"levels of {self.facet}"
+        if self.facet == ITEM:
+            noun, plural = "item", "items"
         if self.size <= raters + levels - groups:
             why = (
                 f"{counted(raters, 'rater')} on {levels} {noun if levels == 1 else plural}, {self.size} "
@@ -132,7 +143,7 @@ class Interaction(Term):
 
     def cells(self, rows: Contexts) -> Indices:
         """(rows,): the cell of each; `size` where there is none."""
-        levels = rows.item if self.place < 0 else rows.facets[self.place]
+        levels = rows.of_level(_level(self.facet))
         place = np.full(self.shape, self.size)
         place[self.rater, self.level] = np.arange(self.size)
         rated = (rows.rater < self.shape[0]) & (levels < self.shape[1])
@@ -145,7 +156,7 @@ class Interaction(Term):
 
     @property
     def levels(self) -> tuple[str, ...]:  # type: ignore[override]  # of this facet
-        return "rater", ITEM if self.place < 0 else facet_name(self.facet)
+        return "rater", _level(self.facet)
 
     def table(self, x: Array) -> Array:
         """(raters, levels): 0 where a rater and a level do not occur together."""
@@ -163,7 +174,7 @@ class Interaction(Term):
     def tables(self, found: Estimated) -> Tables:
         """A row for every rater and level that occur together: how much more severe the rater is there."""
         ratings, (severity, error) = found.ratings, found.of(self.name)
-        labels = ratings.items if self.place < 0 else ratings.facets[self.place].labels
+        labels = next((each.labels for each in ratings.facets if each.name == self.facet), ratings.items)
         rows = found.model.contexts
         n, total = (
             np.bincount(self.cells(rows), each)[: self.size]
@@ -181,27 +192,10 @@ class Interaction(Term):
         return {"interactions": pl.DataFrame(columns)}
 
 
-def block_of(facet: str) -> str:
-    """The name of the block of the interactions of raters with a facet."""
-    return f"{_BLOCK}{facet}"
+def _level(facet: str) -> str:
+    return facet if facet == ITEM else f"facet {facet}"
 
 
 def interacting_facets(blocks: Iterable[str]) -> tuple[str, ...]:
     """The facets that raters interact with, by the names of blocks or effects."""
     return tuple(name.removeprefix(_BLOCK) for name in blocks if name.startswith(_BLOCK))
-
-
-def _may_interact(ratings: Ratings, config: FitConfig) -> bool:
-    few = 1 < ratings.n_items <= ADAPTED_PARAMETERS // ratings.n_raters
-    return few and unsaid(config, "interactions", "anchors")
-
-
-RATER_ITEM = Candidate(
-    "rater x item",
-    {"interactions": ("rater:item",)},
-    _may_interact,
-    "rater:item",
-    "A rater's severity varies from item to item by {size}.",
-    "A rater's severity does not vary from item to item beyond chance.",
-    there=lambda config: ITEM in facets_of(config.interactions),
-)

@@ -27,6 +27,23 @@ if TYPE_CHECKING:
 RATER_THRESHOLD = "rater threshold"
 
 
+def _may_have_own_scales(ratings: Ratings, config: FitConfig, *, items: bool) -> bool:
+    thresholds = ratings.n_raters * (int(np.count_nonzero(ratings.score_counts)) - 2)
+    plain = unsaid(config, "scale", "anchors") and config.link in (None, "logit") and ratings.known is None
+    return plain and 0 < thresholds <= ADAPTED_PARAMETERS and items == (ratings.n_items > 1)
+
+
+_OF_ITEMS = Candidate(
+    "thresholds per rater",
+    {"scale": "partial credit, rater"},
+    lambda ratings, config: _may_have_own_scales(ratings, config, items=True),
+    RATER_THRESHOLD,
+    missed="Raters use the scale alike.",
+    order=3,
+    spread="Raters' thresholds vary around the shared ones by {size}.",
+)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RaterThresholds(Term):
     """e_r, written in contrasts between the steps of the scale."""
@@ -40,6 +57,14 @@ class RaterThresholds(Term):
     uses_scale = True
     levels = ("rater",)
     asks = (("rater_thresholds", "drawn"),)
+    candidates = (
+        _OF_ITEMS,
+        replace(
+            _OF_ITEMS,
+            options={"scale": "rater"},
+            applies=lambda ratings, config: _may_have_own_scales(ratings, config, items=False),
+        ),
+    )
 
     @classmethod
     def asked_by(cls, at: Setting) -> Iterator[Term]:
@@ -79,27 +104,6 @@ class RaterThresholds(Term):
 
     def parameters(self, table: Array) -> Array:
         return np.asarray(table @ self.contrasts).ravel()
-
-
-def _may_have_own_scales(ratings: Ratings, config: FitConfig) -> bool:
-    thresholds = ratings.n_raters * (int(np.count_nonzero(ratings.score_counts)) - 2)
-    plain = unsaid(config, "scale", "anchors") and config.link in (None, "logit") and ratings.known is None
-    return plain and 0 < thresholds <= ADAPTED_PARAMETERS
-
-
-OF_ITEMS = Candidate(
-    "thresholds per rater",
-    {"scale": "partial credit, rater"},
-    lambda ratings, config: _may_have_own_scales(ratings, config) and ratings.n_items > 1,
-    RATER_THRESHOLD,
-    "Raters' thresholds vary around the shared ones by {size}.",
-    "Raters use the scale alike.",
-)
-OF_ONE_ITEM = replace(
-    OF_ITEMS,
-    options={"scale": "rater"},
-    applies=lambda ratings, config: _may_have_own_scales(ratings, config) and ratings.n_items == 1,
-)
 
 
 CLEAR_USE = 2.58

@@ -6,7 +6,7 @@ or those who are not anchored would be judged by students who are not there. Wit
 predictors of each rating, so that everything downstream works with z as it does with theta.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +37,11 @@ SHAPE_RIDGE = _NORMAL_STUDENTS * np.array([6.0, 24.0])
 _STEEPNESS = np.inf
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def _may_have_a_shape(ratings: Ratings, config: FitConfig) -> bool:
+    plain = unsaid(config, "ability", "anchors", "covariates", "trusted") and ratings.known is None
+    return plain and not has_groups(ratings, config) and config.halo != "ability"
+
+
 class Shape(Term):
     """c3 and c4 of `capability/population.py`, on which no predictor depends."""
 
@@ -48,6 +52,19 @@ class Shape(Term):
         Part("smooth", "ability", says("ability", "smooth"), ("method", "log link", "scores' covariance")),
     )
 
+    candidates = (
+        Candidate(
+            "ability shape",
+            {"ability": "smooth"},
+            _may_have_a_shape,
+            name,
+            "Abilities are not normally distributed ({p})",
+            "Assuming normal abilities biases severity and capability here",
+            Option("ability", "normal"),
+            order=5,
+            last=True,
+        ),
+    )
     size = 2
     n_groups = 1
     starts = ((0.15, -0.02), (-0.15, -0.02), (0.0, -0.15))
@@ -78,7 +95,6 @@ class Shape(Term):
         return {self.name: pl.DataFrame({"c3": c3, "c3_se": c3_se, "c4": c4, "c4_se": c4_se})}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Population(Term):
     """The students' mean and the logarithm of their standard deviation."""
 
@@ -102,20 +118,3 @@ class Population(Term):
         sd = np.exp(log_sd)
         columns = {"mean": mean, "mean_se": mean_se, "sd": sd, "sd_se": sd * log_se}
         return {self.name: pl.DataFrame(columns)}
-
-
-def _may_have_a_shape(ratings: Ratings, config: FitConfig) -> bool:
-    plain = unsaid(config, "ability", "anchors", "covariates", "trusted") and ratings.known is None
-    return plain and not has_groups(ratings, config) and config.halo != "ability"
-
-
-SMOOTH = Candidate(
-    "ability shape",
-    {"ability": "smooth"},
-    _may_have_a_shape,
-    SHAPE,
-    "Abilities are not normally distributed ({p})",
-    "Assuming normal abilities biases severity and capability here",
-    Option("ability", "normal"),
-    last=True,
-)

@@ -19,8 +19,7 @@ from raterlens.base.text import Message, Option, counted
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.config import FitConfig
 from raterlens.models.requested import Part, Setting, says
-from raterlens.models.term import Beside, Columns, Contexts, Designs, Estimated, Redrawn, Term, rows_of
-from raterlens.models.terms.per_rater import Effect, RaterTerm
+from raterlens.models.term import Beside, Columns, Contexts, Effect, Estimated, LevelTerm, Redrawn, Term
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 
@@ -32,12 +31,11 @@ FEWEST, FEWEST_SHARING = 5, 3
 """Raters, and raters who are not trusted, below which nothing tells what they share from what each sees."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SharedBias(RaterTerm):
+class SharedBias(LevelTerm):
     """b_r: how much each rater who is not trusted follows what is shared."""
 
-    effect: Effect
     name = BIAS
+    predictor = "loading"
     bound = (-LARGEST_SLOPE, LARGEST_SLOPE)
     covarying = True
     asks = (("biased", True),)
@@ -56,7 +54,7 @@ class SharedBias(RaterTerm):
     @classmethod
     def asked_by(cls, at: Setting) -> Iterator[Term]:
         if at.options.biased:
-            yield cls.of(np.ones(at.rows.n_raters, dtype=bool))
+            yield cls(Effect.each(at.rows.n_raters))
 
     @classmethod
     def check(cls, ratings: Ratings, config: FitConfig) -> None:
@@ -76,14 +74,6 @@ class SharedBias(RaterTerm):
                 f"not tested: {found.what}; ",
                 found.remedy,
             )
-
-    @staticmethod
-    def of(free: Mask) -> "SharedBias":
-        """`free`: (raters,), who is not trusted."""
-        return SharedBias(Effect.of_some(free))
-
-    def designs(self, rows: Contexts) -> Designs:
-        return {"loading": rows_of(self.effect.design, rows.rater)}
 
     def beside(self, x: Array, rows: Contexts, slope: Array) -> Beside:
         by = self.designs(rows)["loading"]

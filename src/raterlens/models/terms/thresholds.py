@@ -1,4 +1,4 @@
-"""Thresholds between ordered scores: shared by all, each item's own, or each rater's own.
+"""Thresholds between ordered scores: shared by all, or each item's own.
 
     adjacent:  e_k = k base - (tau_1 + .. + tau_k)       graded:  e_k = base - tau_k
 
@@ -10,7 +10,7 @@ Thresholds are written as a first one and increments for graded scores, so that 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,6 @@ from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.capability.yardstick import LARGEST_EFFECT
 from raterlens.models.requested import Candidate, Setting, unsaid
 from raterlens.models.term import Beginning, Contexts, Designs, Estimated, Tables, Term, at_answers
-from raterlens.models.terms.difficulties import through
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -36,16 +35,36 @@ SMALLEST_GAP = 1e-4
 _GAP = 0.01
 
 
+def _ordered(ratings: Ratings) -> bool:
+    return int(np.count_nonzero(ratings.score_counts)) > 2
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Thresholds(Term):
     """tau, the part of the intercepts that orders the scores."""
 
-    by: Literal["all", "item", "rater"]
     n_steps: int
     graded: bool
     highest: Indices
-    """(scales,): the highest score of each item or rater; a single number for thresholds shared by all."""
+    """(scales,): the highest score of each item; a single number for thresholds shared by all."""
+    per_item: bool = False
     name = THRESHOLD
+    candidates = (
+        Candidate(
+            "partial credit",
+            {"scale": "partial credit"},
+            lambda ratings, config: (
+                unsaid(config, "scale", "anchors") and _ordered(ratings) and ratings.n_items > 1
+            ),
+            name,
+            "Items use the scale differently: their thresholds are not the same ({p})",
+            "Shared thresholds bias severities and abilities",
+            order=2,
+            spread="Each item has thresholds of its own.",
+            there=lambda config: config.shared_scale == "partial credit",
+            possible=_ordered,
+        ),
+    )
 
     @classmethod
     def asked_by(cls, at: Setting) -> Iterator[Term]:
@@ -54,13 +73,9 @@ class Thresholds(Term):
             return
         if scale == "partial credit":
             highest = highest_scores(at.rows, n_steps + 1, at.known_highest)
-            yield cls("item", n_steps, graded=False, highest=highest)
+            yield cls(n_steps, graded=False, highest=highest, per_item=True)
         else:
-            yield cls.shared(n_steps, graded=scale == "graded")
-
-    @staticmethod
-    def shared(n_steps: int, *, graded: bool) -> "Thresholds":
-        return Thresholds("all", n_steps, graded, np.array([n_steps]))
+            yield cls(n_steps, scale == "graded", np.array([n_steps]))
 
     @property
     def n_scales(self) -> int:
@@ -75,18 +90,11 @@ class Thresholds(Term):
         """(scales, steps)"""
         return np.asarray(np.arange(self.n_steps) < self.highest[:, None])
 
-    def of_scale(self, scale: int) -> slice:
-        """Where the parameters of a scale stand."""
-        first = int(self.highest[:scale].sum())
-        return slice(first, first + int(self.highest[scale]))
-
     # -- in the predictor -----------------------------------------------------------------------------------
 
     def scales(self, rows: Contexts) -> Indices:
         """(rows,): the scale of each; beyond all where it has none."""
-        if self.by == "all":
-            return np.where(at_answers(rows), 1, 0)
-        return rows.item if self.by == "item" else rows.rater
+        return rows.item if self.per_item else np.where(at_answers(rows), 1, 0)
 
     def designs(self, rows: Contexts) -> Designs:
         return {"steps": step_sums(self.scales(rows), self.highest, self.n_steps)}
@@ -100,18 +108,15 @@ class Thresholds(Term):
     # -- estimation -----------------------------------------------------------------------------------------
 
     def start(self, given: Beginning) -> Array:
-        """Around zero: graded ones by how often each score is reached; others half a unit apart."""
-        if self.graded:
-            return self.parameters(np.tile(self._reached(given), (self.n_scales, 1)))
-        return self.parameters(0.5 * (np.arange(self.n_steps) - (self.highest[:, None] - 1) / 2))
-
-    def _reached(self, given: Beginning) -> Array:
-        """(steps,): where each score is reached as often as ratings, of all raters and items, do; around zero."""
+        """Half a unit apart, around zero; graded ones where each score is reached as often as ratings do."""
+        steps = np.arange(self.n_steps)
+        if not self.graded:
+            return self.parameters(0.5 * (steps - (self.highest[:, None] - 1) / 2))
         counts = given.contexts.counts(self.n_steps + 1)[: given.contexts.n_rated].sum(axis=0)
         reached = np.cumsum(counts[::-1])[::-1][1:]
-        values = -given.stretch * through(given.link, (reached + 0.5) / (counts.sum() + 1))
+        values = -given.stretch * given.predictor((reached + 0.5) / (counts.sum() + 1))
         # A score that nobody gave would leave no room between its thresholds.
-        return np.asarray(values - values.mean() + _GAP * np.arange(len(values)))
+        return self.parameters(np.tile(values - values.mean() + _GAP * steps, (self.n_scales, 1)))
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
         lower, upper = Term.bounds(self, allow_reversed=allow_reversed)
@@ -126,30 +131,18 @@ class Thresholds(Term):
         return np.asarray(np.abs(x) >= LARGEST_EFFECT)
 
     def redundancies(self, model: "FacetsModel", parameters: Array) -> Iterator[tuple[Array, Array]]:
-        """All thresholds of a scale against severity: of all raters, of the rater whose they are, or of the item."""
-        for scale in range(self.n_scales):
-            average, shift = self._average(scale), self._shift(scale)
+        """The mean threshold of a scale, and all its thresholds raised by one: against the severity of all raters, or
+        the difficulty of the item."""
+        scale, step = np.nonzero(self.exists)
+        for own, highest in enumerate(self.highest.tolist()):
+            weight = (scale == own) * (highest - step if self.graded else 1.0) / highest
+            shift = (scale == own) & (step == 0 if self.graded else True)
             direction = model.vector(**{self.name: shift})
-            if self.by == "item":
-                direction[model.blocks["difficulty"].start + scale] = -1.0
+            if self.per_item:
+                direction[model.blocks["difficulty"].start + own] = -1.0
             else:
-                whose = np.ones(model.n_raters)
-                if self.by == "rater":
-                    whose = (np.arange(model.n_raters) == scale).astype(float)
-                direction[model.blocks["severity"]] = -model.severity.invert(whose)
-            yield model.vector(**{self.name: average}), direction
-
-    def _shift(self, scale: int) -> Array:
-        """The direction that raises every threshold of a scale by one."""
-        row, own = np.zeros(self.size), self.of_scale(scale)
-        row[own.start if self.graded else own] = 1.0
-        return row
-
-    def _average(self, scale: int) -> Array:
-        """Weights that give the mean threshold of a scale."""
-        row, steps = np.zeros(self.size), int(self.highest[scale])
-        row[self.of_scale(scale)] = (np.arange(steps, 0, -1) if self.graded else 1.0) / steps
-        return row
+                direction[model.blocks["severity"]] = -model.severity.invert(np.ones(model.n_raters))
+            yield model.vector(**{self.name: weight}), direction
 
     # -- in reports ------------------------------------------------------------------------------------------
 
@@ -206,7 +199,7 @@ class Thresholds(Term):
 
     @property
     def levels(self) -> tuple[str, ...]:  # type: ignore[override]  # of this scale
-        return () if self.by == "all" else (self.by,)
+        return ("item",) if self.per_item else ()
 
     def table(self, x: Array) -> Array:
         """(scales, steps): the thresholds themselves; NaN beyond an item's highest score."""
@@ -251,20 +244,3 @@ def highest_scores(contexts: Contexts, n_categories: int, known: Indices | None 
     top = np.maximum(n_categories - 1 - np.argmax(given[:, ::-1] > 0, axis=1), 1)
     # Of an item without ratings here, what is known of it counts.
     return np.asarray(top if known is None else np.where(given.any(axis=1), np.maximum(top, known), known))
-
-
-def ordered(ratings: Ratings) -> bool:
-    """Whether there are more than two scores."""
-    return int(np.count_nonzero(ratings.score_counts)) > 2
-
-
-CREDIT = Candidate(
-    "partial credit",
-    {"scale": "partial credit"},
-    lambda ratings, config: unsaid(config, "scale", "anchors") and ordered(ratings) and ratings.n_items > 1,
-    THRESHOLD,
-    "Items use the scale differently: their thresholds are not the same ({p})",
-    "Shared thresholds bias severities and abilities",
-    there=lambda config: config.shared_scale == "partial credit",
-    possible=ordered,
-)
