@@ -132,7 +132,7 @@ def test_a_large_file_that_is_cut_short_while_it_is_read(
         table.write_csv(path)
     else:
         table.write_parquet(path, compression="uncompressed", row_group_size=50_000)
-    monkeypatch.setattr("raterlens.reading.formats.delimited.READ_AT_ONCE", 0)
+    monkeypatch.setattr("raterlens.reading.formats.encodings.READ_AT_ONCE", 0)
     monkeypatch.setattr("raterlens.reading.formats.parquet.READ_AT_ONCE", 0)
     through = getattr(place, reader)
 

@@ -2,23 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 
 from raterlens.base.errors import InputError
-from raterlens.reading.formats.tool_exports import (
-    Export,
-    Row,
-    argilla,
-    deepeval,
-    doccano,
-    label_studio,
-    label_studio_min,
-    lm_eval,
-    prodigy,
-    promptfoo,
-    refuse_aggregates,
-)
+from raterlens.reading.formats.tool_exports import Tool, exported, is_export
 from raterlens.reading.read import read
 from raterlens.reading.read_plan import UncertainError
 from tests.reading.corpus import exports
@@ -49,8 +39,9 @@ def test_json_values_of_several_types(tmp_path: Path) -> None:
         (b"", "is an empty file"),
         (b"[]", "has no records"),
         (b"[1, 2]", "element 1 of the list is '1'"),
+        (b"7", "element 1 of the list is '7'"),
         (b'[{"student": 1}, {"stu', "is not JSON from line 1 on"),
-        (b'{"student": 1}\n[2]\n', r"line 2, is '\[2\]'"),
+        (b'{"student": 1}\n[2]\n', r"line 2 is '\[2\]'"),
         (b'{"student": 1}\n{"stu\n', "line 2, is not JSON"),
         ('{"student": 1, "rater": "Zo\x81\xeb"}\n{'.encode("latin1"), "is not utf-8: byte 0x81"),
     ],
@@ -88,22 +79,106 @@ def test_lists_of_bare_scores_are_of_raters_by_their_place(tmp_path: Path) -> No
     assert (ratings.n_students, ratings.n_raters, ratings.n_ratings) == (10, 2, 20)
 
 
-@pytest.mark.parametrize("more", [{}, {"rater": "AM"}])
-def test_lists_of_scores_that_nobody_can_be_told_to_have_given(more: dict[str, str], tmp_path: Path) -> None:
-    rows = [{"id": n, **more, "scores": [3, 4, 5][: 3 - (n % 2 and not more)]} for n in range(6)]
+def test_lists_of_scores_that_nobody_can_be_told_to_have_given(tmp_path: Path) -> None:
+    rows = [{"id": n, "scores": [3, 4, 5][: 3 - n % 2]} for n in range(6)]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(InputError, match=r"lists of scores under 'scores' .*nothing says who"):
         read(tmp_path / "x.jsonl")
 
 
+def test_a_list_of_a_raters_scores_may_be_of_items(tmp_path: Path) -> None:
+    rows = [
+        {"id": n, "rater": r, "scores": [n % 3, 2, (n + k) % 4]} for n in range(6) for k, r in enumerate("AB")
+    ]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(UncertainError, match="lists of scores under 'scores'") as caught:
+        read(tmp_path / "x.jsonl")
+    assert caught.value.proposal is not None
+    ratings = read(tmp_path / "x.jsonl", **caught.value.proposal.config.given())
+    assert (ratings.n_students, ratings.n_raters, ratings.n_items) == (6, 2, 3)
+
+
+def judged(n: int, k: int) -> int:
+    return (n * n + 2 * k) % 5
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        lambda n: {"id": f"a{n}", "ratings": [["Ann", judged(n, 0)], ["Bob", judged(n, 1)]]},
+        lambda n: {"id": f"a{n}", "raters": ["Ann", "Bob"], "scores": [judged(n, 0), judged(n, 1)]},
+        lambda n: {
+            "id": f"a{n}",
+            "rounds": [
+                {"judgements": [{"judge": r, "score": judged(n, k)}]} for k, r in enumerate(("Ann", "Bob"))
+            ],
+        },
+    ],
+    ids=["pairs", "lists side by side", "lists within lists"],
+)
+def test_judgements_in_lists(record: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text("\n".join(json.dumps(record(n)) for n in range(8)))
+    table = read(tmp_path / "x.jsonl").table()
+    found = {(s, r): y for s, r, y in table.select("student", "rater", "score").rows()}
+    assert found == {(f"a{n}", r): judged(n, k) for n in range(8) for k, r in enumerate(("Ann", "Bob"))}
+
+
+def test_rows_under_a_list_of_names(tmp_path: Path) -> None:
+    rows = [
+        ["student", "rater", "score"],
+        *([s, r, (s * s + k) % 3] for s in range(6) for k, r in enumerate("AB")),
+    ]
+    for name, text in (("x.json", json.dumps(rows)), ("x.jsonl", "\n".join(map(json.dumps, rows)))):
+        (tmp_path / name).write_text(text)
+        assert read(tmp_path / name).n_ratings == 12
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "xlsx", "jsonl"])
+def test_scores_within_json_text(suffix: str, tmp_path: Path) -> None:
+    rows = [
+        {
+            "essay": f"e{n}",
+            "judge": r,
+            "output": json.dumps({"score": judged(n, k), "why": f"because of {n}"}),
+        }
+        for n in range(8)
+        for k, r in enumerate(("gpt", "opus"))
+    ]
+    frame, path = pl.DataFrame(rows), tmp_path / f"x.{suffix}"
+    getattr(
+        frame,
+        {"csv": "write_csv", "parquet": "write_parquet", "xlsx": "write_excel", "jsonl": "write_ndjson"}[
+            suffix
+        ],
+    )(path)
+    table = read(path).table()
+    found = {(s, r): y for s, r, y in table.select("student", "rater", "score").rows()}
+    assert found == {(f"e{n}", r): judged(n, k) for n in range(8) for k, r in enumerate(("gpt", "opus"))}
+
+
+def test_json_text_beside_a_score_of_its_own_is_left_alone(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {"student": ["a", "b"], "rater": ["x", "y"], "score": [0, 1], "log": ['{"score": 9}'] * 2}
+    )
+    frame.write_csv(tmp_path / "x.csv")
+    assert read(tmp_path / "x.csv").score.tolist() == [0, 1]
+
+
 # -- Exports of annotation, evaluation and observability tools --
 
 
+def opened(content: Any) -> pl.DataFrame:
+    """The rows of an export."""
+    table = exported(content, "f.json")
+    assert table is not None
+    return table.take(table.columns).frame
+
+
 def test_cancelled_annotations_and_other_controls_are_left_out() -> None:
-    found = label_studio(exports.label_studio())
-    assert found is not None
-    assert len(found.rows) == 36
-    assert found.passed_over == {"textarea"}
+    table = exported(exports.label_studio(), "f.json")
+    assert table is not None
+    assert table.take(["score"]).frame.height == 36
+    assert "answers of type 'textarea': left out: no scores" in [finding.note for finding in table.findings]
 
 
 def test_ids_of_people_in_place_of_addresses() -> None:
@@ -111,28 +186,21 @@ def test_ids_of_people_in_place_of_addresses() -> None:
     for task in tasks:
         for annotation in task["annotations"]:
             annotation["completed_by"] = 7
-    found = label_studio(tasks)
-    assert found is not None
-    assert {row.rater for row in found.rows} == {"7"}
+    assert set(opened(tasks)["rater"]) == {"7"}
 
 
 def test_free_text_is_no_answer() -> None:
-    found = label_studio_min(exports.label_studio_min())
-    assert found is not None
-    assert {row.item for row in found.rows} == {"verdict"}
+    assert set(opened(exports.label_studio_min())["score"]) == {"Good", "Bad"}
 
 
 def test_discarded_responses_are_left_out() -> None:
-    found = argilla(exports.argilla_flat())
-    assert found is not None
-    assert {row.rater for row in found.rows} == {"Ann", "Bob", "Cleo"}
+    assert set(opened(exports.argilla_flat())["rater"]) == {"Ann", "Bob", "Cleo"}
 
 
 def test_choices_of_prodigy_and_ignored_ones() -> None:
     record = {"_input_hash": 1, "answer": "accept", "_annotator_id": "a", "accept": ["4"], "options": []}
-    found = prodigy([record, record | {"answer": "ignore"}, record | {"accept": ["1", "2"]}])
-    assert found is not None
-    assert [row.score for row in found.rows] == ["4", None, None]
+    found = opened([record, record | {"answer": "ignore"}, record | {"accept": ["1", "2"]}])
+    assert found["score"].to_list() == ["4", None, None]
 
 
 def test_a_doccano_file_of_one_user_is_refused_with_the_reason(tmp_path: Path) -> None:
@@ -143,17 +211,12 @@ def test_a_doccano_file_of_one_user_is_refused_with_the_reason(tmp_path: Path) -
 
 
 def test_plain_records_are_no_export() -> None:
-    plain = [{"student": 1, "rater": "a", "score": 1}]
-    assert all(tool(plain) is None for tool in (label_studio, label_studio_min, argilla, prodigy, doccano))
+    assert not is_export([{"student": 1, "rater": "a", "score": 1}])
 
 
 def test_a_verdict_that_could_not_be_read_is_missing_not_a_fail(tmp_path: Path) -> None:
-    found = promptfoo(exports.promptfoo())
-    assert found is not None
-    assert {row.score for row in found.rows if row.rater == "third"} == {None}
-    run = deepeval(exports.deepeval())
-    assert run is not None
-    assert {row.score for row in run.rows if row.rater == "llama"} == {None}
+    assert set(opened(exports.promptfoo()).filter(rater="third")["score"]) == {None}
+    assert set(opened(exports.deepeval()).filter(rater="llama")["score"]) == {None}
     exports.document(exports.inspect())(tmp_path / "log.json")
     notes = read(tmp_path / "log.json").notes
     assert any(
@@ -168,9 +231,7 @@ def test_several_providers_and_prompts_are_as_many_answers() -> None:
         *results,
         *(result | {"provider": {"id": "other"}, "promptIdx": 1} for result in results),
     ]
-    found = promptfoo(document)
-    assert found is not None
-    assert len({row.student for row in found.rows}) == 24
+    assert opened(document)["student"].n_unique() == 24
 
 
 def test_with_one_evaluation_model_its_metrics_are_the_raters() -> None:
@@ -179,9 +240,7 @@ def test_with_one_evaluation_model_its_metrics_are_the_raters() -> None:
         case["metricsData"] = [
             metric for metric in case["metricsData"] if metric["evaluationModel"] == "gpt-4o"
         ]
-    found = deepeval(document)
-    assert found is not None
-    assert {row.rater for row in found.rows} == {"Correctness [0]", "Correctness [1]"}
+    assert set(opened(document)["rater"]) == {"Correctness [0]", "Correctness [1]"}
 
 
 def test_scores_behind_passes_are_asked_about(tmp_path: Path) -> None:
@@ -206,30 +265,33 @@ def test_one_metric_without_raters_is_asked_about(tmp_path: Path) -> None:
 
 
 def test_metrics_under_one_filter_go_by_their_names() -> None:
-    found = lm_eval([record for record in exports.lm_eval() if record["filter"] == "strict-match"])
-    assert found is not None
-    assert {row.rater for row in found.rows} == {"exact_match"}
+    found = opened([record for record in exports.lm_eval() if record["filter"] == "strict-match"])
+    assert set(found["rater"]) == {"exact_match"}
 
 
-def test_averages_are_refused() -> None:
+def test_averages_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text(json.dumps({"results": {}, "configs": {}, "versions": {}}))
     with pytest.raises(InputError, match="run it with --log_samples"):
-        refuse_aggregates({"results": {}, "configs": {}, "versions": {}}, "results.json")
+        read(tmp_path / "results.json")
 
 
-def test_one_item_needs_no_column_and_what_is_passed_over_is_said() -> None:
-    export = Export(
-        "a tool's export", "so and so", [Row("a", "x", "all", 1), Row("b", None, "all", 0)], {"textarea"}
-    )
-    table = export.table("f.json")
-    assert table.columns == ("student", "rater", "score")
-    assert [finding.note for finding in table.findings] == [
-        "a tool's export: so and so",
-        "answers of type 'textarea': left out: no scores",
-    ]
+TOOL = Tool(
+    "a tool's export", "so and so", lambda content: content, ("given",), rater="given.who", score="given.mark"
+)
+
+
+def test_one_item_and_nobody_need_no_column() -> None:
+    records = [{"student": "a", "given": [{"who": "x", "mark": 1}, {"mark": 0}]}]
+    assert TOOL.table(records, "f.json").columns == ("student", "rater", "score")
+    assert TOOL.table([{"student": "a", "given": [{"mark": 0}]}], "f.json").columns == ("student", "score")
 
 
 def test_an_export_without_scores() -> None:
-    with pytest.raises(
-        InputError, match=r"'f.json' is a tool's export without scores, only 'textarea'; export choices"
-    ):
-        Export("a tool's export", "so and so", [], {"textarea"}).table("f.json")
+    with pytest.raises(InputError, match=r"'f.json' is a tool's export without scores; export choices"):
+        TOOL.table([{"student": "a"}], "f.json")
+    tasks = exports.label_studio()
+    for task in tasks:
+        for annotation in task["annotations"]:
+            annotation["result"] = [one for one in annotation["result"] if one["type"] == "textarea"]
+    with pytest.raises(InputError, match="a Label Studio export without scores, only 'textarea'"):
+        exported(tasks, "f.json")

@@ -210,8 +210,8 @@ def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 OTHERS = {
-    "parquet": ("delimited", "workbook", "databases", "json_records", "statistical_packages", "dataframes"),
-    "csv": ("workbook", "databases", "json_records", "statistical_packages", "dataframes"),
+    "parquet": ("delimited", "workbook", "json_files", "other_programs"),
+    "csv": ("workbook", "json_files", "other_programs"),
 }
 PROBE = """
 import sys

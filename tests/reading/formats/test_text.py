@@ -9,8 +9,10 @@ import polars as pl
 import pytest
 
 from raterlens.base.errors import RaterlensError
-from raterlens.reading.formats.delimited import encoding_of, has_quotes, is_utf8, swallowed, well_quoted
-from raterlens.reading.formats.header_rows import header_row, is_upper, joined, named, separator_of, trimmed
+from raterlens.config import ReadConfig
+from raterlens.reading.formats.delimited import has_quotes, swallowed, well_quoted
+from raterlens.reading.formats.encodings import encoding_of, is_utf8
+from raterlens.reading.formats.header_rows import column_names, header_row, is_upper, separator_of, trimmed
 from raterlens.reading.read import read
 
 # -- Text tables --
@@ -116,10 +118,16 @@ def test_line_breaks_in_free_text_are_no_news_and_in_labels_are(tmp_path: Path) 
     ]
 
 
-def test_a_first_line_that_is_a_row_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "x.tsv").write_text("t0\tw0\t1\nt0\tw1\t0\nt1\tw0\t1\n")
-    with pytest.raises(RaterlensError, match=r"'t0', 'w0', '1', looks like a row.*add a header line"):
+def test_a_first_line_that_is_a_row_is_asked_about(tmp_path: Path) -> None:
+    rows = [(f"t{n}", f"w{k}", n * k % 2) for n in range(6) for k in (1, 2, 3)]
+    (tmp_path / "x.tsv").write_text("".join(f"{a}\t{b}\t{c}\n" for a, b, c in rows))
+    with pytest.raises(RaterlensError, match=r"no header row: the first one, 't0', 'w1', '0', looks like"):
         read(tmp_path / "x.tsv")
+    ratings = read(tmp_path / "x.tsv", student="column 1", rater="column 2", score="column 3")
+    assert sorted(ratings.table().select("student", "rater", "score").rows()) == rows
+    (tmp_path / "x.tsv").write_text("".join(f"{a}\t{b}\t{c}\n" for a, b, c in [*rows, ("t9", "w1", "poor")]))
+    with pytest.raises(RaterlensError, match="line 19, is not a number"):
+        read(tmp_path / "x.tsv", student="column 1", rater="column 2", score="column 3")
 
 
 def strictly_read(text: str) -> bool:
@@ -179,12 +187,11 @@ def test_the_same_ratings_in_any_encoding(encoding: str, tmp_path: Path) -> None
     assert any(encoding in note for note in ratings.notes) == (not encoding.startswith("utf-8"))
 
 
-def test_a_character_between_two_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("raterlens.reading.formats.delimited.PIECE", 3)
+def test_a_character_between_two_pieces(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes("aäöü€".encode())
-    assert is_utf8(tmp_path / "x")
+    assert is_utf8(tmp_path / "x", piece=3)
     (tmp_path / "x").write_bytes("aäöü€".encode()[:-1])
-    assert not is_utf8(tmp_path / "x")
+    assert not is_utf8(tmp_path / "x", piece=3)
 
 
 def test_binary_files_and_bytes_that_cp1252_has_not_are_left_to_be_refused(tmp_path: Path) -> None:
@@ -195,8 +202,8 @@ def test_binary_files_and_bytes_that_cp1252_has_not_are_left_to_be_refused(tmp_p
 
 # -- Header rows, titles above a table, remarks below it --
 
-UPPER, LOWER = ["Student", "Ann", None, "Bob", None], [None, "style", "plot", "style", "plot"]
-BELOW = ["Ida", "2", "1", "0", None]
+UPPER, LOWER = ["Student", "Ann", "", "Bob", ""], ["", "style", "plot", "style", "plot"]
+BELOW = ["Ida", "2", "1", "0", ""]
 
 
 @pytest.mark.parametrize(
@@ -227,16 +234,41 @@ def test_two_rows_are_a_header_where_the_upper_spans_the_lower() -> None:
     assert is_upper(["Student", "Ann", "Ann", "Bob", "Bob"], LOWER, BELOW)
     # A lower row with numbers is data, and so is one over words.
     assert not is_upper(UPPER, ["Ida", "2", "1", "0", "1"], BELOW)
-    assert not is_upper(UPPER, LOWER, ["Ida", "good", "bad", "good", None])
-    assert not is_upper([None, "student", "rater", "score"], ["0", "s", "a", "0"], ["1", "t", "b", "1"])
+    assert not is_upper(UPPER, LOWER, ["Ida", "good", "bad", "good", ""])
+    assert not is_upper(["", "student", "rater", "score"], ["0", "s", "a", "0"], ["1", "t", "b", "1"])
+
+
+def names_of(*rows: list[str | None]) -> tuple[list[str], int]:
+    header = column_names(rows, ReadConfig())
+    return header.names, header.rows
 
 
 def test_the_upper_label_is_carried_over_gaps() -> None:
-    assert joined(UPPER, LOWER) == ["Student", "Ann: style", "Ann: plot", "Bob: style", "Bob: plot"]
+    expected = ["Student", "Ann: style", "Ann: plot", "Bob: style", "Bob: plot"]
+    assert names_of([*UPPER], [*LOWER], [*BELOW]) == (expected, 2)
+
+
+def test_three_rows_are_joined_and_totals_keep_their_place() -> None:
+    rows: list[list[str | None]] = [
+        ["Student", "Ann", None, None, None, None, "Bob", None, None, None, None, "Sum"],
+        [None, "Essay 1", None, "Essay 2", None, "Total", "Essay 1", None, "Essay 2", None, "Total", None],
+        [None, "style", "plot", "style", "plot", None, "style", "plot", "style", "plot", None, None],
+        ["Ida", "2", "1", "0", "3", "6", "1", "1", "2", "2", "6", "12"],
+    ]
+    names, height = names_of(*rows)
+    assert height == 3
+    assert names[:6] == [
+        "Student",
+        *(f"Ann: Essay {k}: {c}" for k in (1, 2) for c in ("style", "plot")),
+        "Ann: Total",
+    ]
+    assert names[-2:] == ["Bob: Total", "Sum"]
+    # A title above a header of two rows is not a third.
+    assert header_row([["Marks", "June", "", "", ""], UPPER, LOWER, BELOW]) == 1
 
 
 def test_columns_without_a_name_go_by_their_place() -> None:
-    assert named(["", "rater", ""]) == ["column 1", "rater", "column 3"]
+    assert names_of([None, "rater", None], ["1", "a", "2"]) == (["column 1", "rater", "column 3"], 1)
 
 
 TABLE_HEADER_ROWS = "student;rater;score\na;x;1,5\nb;y;2,0\n"

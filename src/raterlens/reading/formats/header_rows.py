@@ -1,66 +1,112 @@
-"""Surroundings of a table: titles above it, one or two header rows, the separator, remarks below it."""
+"""Surroundings of a table: titles above it, one to three header rows or none, the separator, remarks below it."""
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
-from raterlens.base.text import counted, listed
+from raterlens.base.text import Option, counted, listed
+from raterlens.config import ReadConfig
+from raterlens.reading.formats.encodings import PEEK, Text
 from raterlens.reading.read_plan import Finding
-from raterlens.reading.vocabulary import has_rater_word
+from raterlens.reading.vocabulary import has_rater_word, is_identifier, is_other, usual_role
 
 JOINT = ": "
 """Between the upper and the lower header: "Ann: style"."""
-
+TOP = 40
+"""Rows among which the header is looked for."""
 Cells = Sequence[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The names of columns, and how many rows they are made from."""
+
+    names: list[str]
+    rows: int = 1
+    joined: bool = False
+    """Whether upper and lower labels are joined."""
+    findings: tuple[Finding, ...] = ()
+
+
+def column_names(rows: Sequence[Cells], config: ReadConfig) -> Header:
+    """The names of columns by the first rows of a table: a Qualtrics export, a table that pandas pivoted, up to three
+    rows with merged cells, or the first row, if it is a header at all."""
+    top = [[(cell or "").strip() for cell in row] for row in rows]
+    if (found := _survey(top) or _pivot(top)) is not None:
+        return found
+    if (height := _height(top)) > 1:
+        upper = top[0] if height == 2 else _joined(*top[:2])
+        return Header(_named(_joined(upper, top[height - 1])), height, joined=True)
+    if not _is_row(top):
+        return Header(_named(top[0]))
+    names = [f"column {place}" for place in range(1, len(top[0]) + 1)]
+    question = Finding(
+        f"no header row: the first one, {listed(top[0])}, looks like the others",
+        f"read as a row, and columns called {listed(names, 3)}",
+        (Option("student", names[0]),),
+        certain=bool({*names} & {*config.taken("student", "rater", "item", "score")}),
+    )
+    return Header(names, 0, findings=(question,))
+
+
+def _is_row(top: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row has numbers that do not count columns, and no name that says anything."""
+    numbers = [cell for cell in top[0] if re.fullmatch(r"[+-]?\d+([.,]\d+)?", cell)]
+    spoken = any(usual_role(cell) or is_identifier(cell) or is_other(cell) for cell in top[0])
+    return bool(numbers) and not spoken and (len(numbers) == 1 or not _count_up(numbers))
+
+
+def _count_up(numbers: Sequence[str]) -> bool:
+    return all(cell.isdigit() for cell in numbers) and [int(cell) for cell in numbers] == list(
+        range(int(numbers[0]), int(numbers[0]) + len(numbers))
+    )
 
 
 def header_row(rows: Sequence[Cells]) -> int:
     """The place of the header: below rows that are blank or have few cells, where the table is wider.
 
-    Two header rows count from the upper one, which has gaps where cells were merged.
+    Several header rows count from the upper one, which has gaps where cells were merged.
     """
-    used = [
-        place
-        for place in range(max(map(len, rows), default=0))
-        if any(_filled(row[place]) for row in rows if place < len(row))
-    ]
-    filled = [sum(map(_filled, row)) for row in rows]
+    used = [place for place in range(max(map(len, rows), default=0)) if any(_at(row, place) for row in rows)]
+    filled = [sum(bool(_at(row, place)) for place in used) for row in rows]
     widest = max(filled, default=0)
     for place, cells in enumerate(filled):
-        if cells < 2:
-            continue
-        if 10 * cells >= 7 * widest or (place + 2 < len(rows) and _spans(rows[place : place + 3], used)):
+        below = [[_at(row, at) for at in used] for row in rows[place : place + 4]]
+        if cells > 1 and (10 * cells >= 7 * widest or _height(below) > 1):
             return place
     return 0
 
 
-def _spans(rows: Sequence[Cells], used: Sequence[int]) -> bool:
-    """Whether the first of three rows is an upper header, columns without any cell aside."""
-    first = next(
-        (place for place in used if any(place < len(row) and _filled(row[place]) for row in rows)), 0
+def _at(row: Cells, place: int) -> str:
+    """The text of a cell, if it is there."""
+    return (row[place] or "").strip() if place < len(row) else ""
+
+
+def titles_left_out(titles: Sequence[str]) -> list[Finding]:
+    """A note about rows above the header."""
+    said = [title for title in titles if title]
+    return (
+        [Finding(f"{counted(len(said), 'row')} above the header ({listed(said, 3)})", "left out")]
+        if said
+        else []
     )
-    places = [place for place in used if place >= first]
-    upper, lower, below = ([row[place] if place < len(row) else None for place in places] for row in rows)
-    return is_upper(upper, lower, below)
 
 
-def named(header: Sequence[str]) -> list[str]:
+def _named(header: Sequence[str]) -> list[str]:
     """Names for all columns, by their place where they have none; numbered where a marker and a mark come again and
     again ("Marker, Mark, Marker, Mark")."""
     names = [name or f"column {place}" for place, name in enumerate(header, 1)]
     again = {name: times for name, times in Counter(names).items() if times > 1}
     if len(again) < 2 or len(set(again.values())) > 1 or not any(map(has_rater_word, again)):
         return names
-    seen: Counter[str] = Counter()
-    numbered = []
-    for name in names:
-        seen[name] += 1
-        numbered.append(f"{name} {seen[name]}" if name in again else name)
-    return numbered
+    return [
+        f"{name} {names[: at + 1].count(name)}" if name in again else name for at, name in enumerate(names)
+    ]
 
 
 _SURVEY = {
@@ -73,81 +119,70 @@ _SURVEY = {
 """Columns of Qualtrics itself, whose questions would read like columns of a study ("Response Type")."""
 
 
-def survey_names(rows: Sequence[Sequence[str]]) -> list[str] | None:
-    """The names of a Qualtrics export, whose second row has the questions and whose third says where they came from;
-    None where it is none."""
-    if len(rows) < 3 or not all(cell.lstrip().startswith('{"ImportId"') for cell in rows[2] if cell.strip()):
+def _survey(top: Sequence[Sequence[str]]) -> Header | None:
+    """The names of a Qualtrics export, whose second row has the questions and whose third says where they came from."""
+    imported = [cell for cell in top[2] if cell] if len(top) > 2 else []
+    if not imported or not all(cell.startswith('{"ImportId"') for cell in imported):
         return None
-    if not any(cell.strip() for cell in rows[2]):
-        return None
-    questions = [
-        _SURVEY.get(name.strip(), question.strip() or name.strip())
-        for name, question in zip(rows[0], rows[1], strict=False)
-    ]
+    questions = [_SURVEY.get(name, question or name) for name, question in zip(*top[:2], strict=False)]
     times = Counter(questions)
-    return [
-        question if times[question] == 1 else f"{name.strip()}: {question}"
-        for name, question in zip(rows[0], questions, strict=False)
-    ]
+    own = zip(top[0], questions, strict=False)
+    return Header(
+        [question if times[question] == 1 else f"{name}{JOINT}{question}" for name, question in own], 3
+    )
 
 
-def pivot_names(rows: Sequence[Sequence[str]]) -> tuple[list[str], int] | None:
+def _pivot(top: Sequence[Sequence[str]]) -> Header | None:
     """The names of a table that pandas pivoted, below whose header, of one row or two, a row names the columns at the
-    left and no other; and how many rows are below the first. None where it is none."""
-    for place in (1, 2):
-        index = [
-            place_ for place_, cell in enumerate(rows[place] if place < len(rows) else []) if cell.strip()
-        ]
-        if not index or index != list(range(len(index))) or 2 * len(index) > len(rows[0]):
+    left and no other."""
+    for place in range(1, min(3, len(top))):
+        left = [cell for cell in top[place] if cell]
+        n = len(left)
+        if not 0 < 2 * n <= len(top[0]) or list(top[place][:n]) != left or len({*map(len, top[:place])}) > 1:
             continue
-        if any(len(row) != len(rows[0]) for row in rows[:place]):
-            continue
-        left = [rows[place][at].strip() for at in index]
-        over = zip(*(row[len(index) :] for row in rows[:place]), strict=True)
-        names = [JOINT.join(cell.strip() for cell in cells) for cells in over]
-        if len(set(names)) == len(names) and all(map(str.strip, names)):
-            return [*left, *names], place
+        over = [row[n:] for row in top[:place]]
+        names = [JOINT.join(cells) for cells in zip(*over, strict=True)]
+        if len(set(names)) == len(names) and all(map(all, over)):
+            return Header([*left, *names], place + 1, joined=place == 1)
     return None
 
 
-def is_upper(upper: Cells, lower: Cells, below: Cells) -> bool:
+def _height(top: Sequence[Sequence[str]]) -> int:
+    """The number of header rows: one, unless those above the last leave gaps, as merged cells do."""
+    if len(top) > 3 and len(top[0]) == len(top[1]):
+        spanned = max(Counter(filter(None, top[1])).values(), default=0) > 1 and len({*top[0]} - {""}) > 1
+        if spanned and is_upper(_joined(*top[:2]), *top[2:4]):
+            return 3
+    return 2 if len(top) > 2 and is_upper(*top[:3]) else 1
+
+
+def is_upper(upper: Sequence[str], lower: Sequence[str], below: Sequence[str]) -> bool:
     """Whether two rows are a header of two: the upper has gaps, as merged cells leave, or labels again, and the lower
-    has a name in each of those places and no number,
-    which is what the row below has there."""
-    names = [cell.strip() for cell in upper if _filled(cell) and cell is not None]
-    gaps = [
-        place
-        for place, cell in enumerate(upper)
-        if not _filled(cell) and (place >= len(lower) or _filled(lower[place]) or _filled(below[place]))
-    ]
-    again = [
-        place for place, cell in enumerate(upper) if _filled(cell) and names.count(str(cell).strip()) > 1
-    ]
-    places = sorted({*gaps, *again})
-    lower = [*lower, *[None] * (len(upper) - len(lower))]
-    # A label that spans columns stands over a name itself, and a gap only counts behind such a label.
-    spans = [
-        place for place in places if any(_filled(upper[p]) and _filled(lower[p]) for p in range(place + 1))
-    ]
-    if not spans or not len(upper) == len(lower) == len(below):
+    has a name in each of those places and no number, which is what the row below has there."""
+    lower = [*lower, *[""] * (len(upper) - len(lower))]
+    if not len(upper) == len(lower) == len(below):
         return False
-    named = all(_filled(lower[place]) for place in places) and not any(map(_number, lower))
-    return named and any(_number(cell) for cell in below[min(spans) - 1 if min(spans) else 0 :])
+    times = Counter(upper)
+    places = [at for at, cell in enumerate(upper) if (times[cell] > 1 if cell else lower[at] or below[at])]
+    # A label that spans columns stands over a name itself, and a gap only counts behind such a label.
+    over = next((at for at, cell in enumerate(upper) if cell and lower[at]), len(upper))
+    first = next((at for at in places if at >= over), None)
+    if first is None or any(map(_is_number, lower)) or not all(lower[at] for at in places):
+        return False
+    return any(map(_is_number, below[max(first - 1, 0) :]))
 
 
 _OF_ANSWERS = ("open-ended response", "response")
 """Second header of SurveyMonkey for questions with one answer."""
 
 
-def joined(upper: Cells, lower: Cells) -> list[str]:
+def _joined(upper: Sequence[str], lower: Sequence[str]) -> list[str]:
     """One name per column: the upper label, carried over the gaps to its right, then the lower one; the lower alone
     where it already tells markers and marks apart ("Marker1, Mark1, Marker2, Mark2")."""
+    if all(lower) and len(set(lower)) == len(lower) and sum(map(has_rater_word, lower)) > 1:
+        return list(lower)
     names, over = [], ""
-    alone = [(cell or "").strip() for cell in lower]
-    if all(alone) and len(set(alone)) == len(alone) and sum(map(has_rater_word, alone)) > 1:
-        return alone
-    for top, bottom in zip(upper, lower, strict=True):
-        top, bottom = (top or "").strip(), (bottom or "").strip()
+    for top, bottom in zip(upper, [*lower, *[""] * (len(upper) - len(lower))], strict=True):
         bottom = "" if top and bottom.casefold() in _OF_ANSWERS else bottom
         if top:
             over = top if bottom else ""
@@ -155,25 +190,15 @@ def joined(upper: Cells, lower: Cells) -> list[str]:
     return names
 
 
-def _filled(cell: str | None) -> bool:
-    return cell is not None and bool(cell.strip())
-
-
-def _number(cell: str | None) -> bool:
+def _is_number(cell: str) -> bool:
     try:
-        float(cell or "")
+        float(cell)
     except ValueError:
         return False
     return True
 
 
 SEPARATORS = (",", ";", "\t", "|")
-PEEK = 1 << 16
-"""Bytes looked at, at either end."""
-TOP = 40
-"""Rows among which the header is looked for."""
-Text = Path | bytes
-"""UTF-8 text, in a file or in memory."""
 
 
 def separator_of(text: Text, prefer: str = "") -> str:
@@ -196,42 +221,32 @@ def trimmed(text: Text, separator: str) -> tuple[Text, list[Finding]]:
     lines = _start(text)
     rows = _loosely(lines, separator)
     widths = Counter(len(row) for row in rows if len(row) > 1)
-    if not widths:
-        return text, []
-    width = max(widths, key=lambda one: (widths[one], one))
+    width = max(widths, key=lambda one: (widths[one], one), default=0)
     if widths[width] < 2:
         return text, []  # prose, which a comma does not make a table
     above, titles = _above(rows, lines, separator, width)
-    whole: bytes | None = None
-    findings: list[Finding] = []
-    if titles:
-        whole = text if isinstance(text, bytes) else text.read_bytes()
-        whole = b"\n" * above + b"".join(whole.splitlines(keepends=True)[above:])
-        findings.append(
-            Finding(f"{counted(len(titles), 'row')} above the header ({listed(titles, 3)})", "left out")
-        )
-    end, remarks = _below(whole if whole is not None else text, separator, width)
+    findings = titles_left_out(titles) if any(titles) else []
+    if findings:
+        text = text if isinstance(text, bytes) else text.read_bytes()
+        text = b"\n" * above + b"".join(text.splitlines(keepends=True)[above:])
+    end, remarks = _below(text, separator, width)
     if remarks:
-        whole = whole if whole is not None else (text if isinstance(text, bytes) else text.read_bytes())
-        whole = whole[:end]
-        findings.append(
-            Finding(f"{counted(len(remarks), 'row')} below the table ({listed(remarks, 3)})", "left out")
-        )
-    return (text if whole is None else whole), findings
+        text = (text if isinstance(text, bytes) else text.read_bytes())[:end]
+        below = f"{counted(len(remarks), 'row')} below the table ({listed(remarks, 3)})"
+        findings.append(Finding(below, "left out"))
+    return text, findings
 
 
 def _above(rows: list[list[str]], lines: list[str], separator: str, width: int) -> tuple[int, list[str]]:
     """Lines above the header, and what they say."""
-    top = [row if len(row) == width and not _comment(row, width) else [" ".join(row).strip()] for row in rows]
-    place = header_row(top)
-    if not place or not any(any(cell.strip() for cell in row) for row in rows[:place]):
-        return 0, []
+    place = header_row(
+        [row if len(row) == width and not _comment(row, width) else [" ".join(row)] for row in rows]
+    )
     # A quoted field may span lines: count the lines of the rows above.
     reader = csv.reader(lines, delimiter=separator)
     for _ in islice(reader, place):
         pass
-    titles = [" ".join(cell.strip() for cell in row if cell.strip()) for row in rows[:place]]
-    return reader.line_num, [title for title in titles if title]
+    return reader.line_num, [" ".join(cell.strip() for cell in row if cell.strip()) for row in rows[:place]]
 
 
 def _comment(row: Sequence[str], width: int) -> bool:
@@ -240,66 +255,52 @@ def _comment(row: Sequence[str], width: int) -> bool:
 
 def _below(text: Text, separator: str, width: int) -> tuple[int, list[str]]:
     """Where the table ends, and remarks under it: lines with too few fields, of which only one says something."""
-    if isinstance(text, bytes):
-        size, tail = len(text), text[-PEEK:]
-    else:
-        size = text.stat().st_size
-        with text.open("rb") as file:
-            file.seek(max(size - PEEK, 0))
-            tail = file.read()
-    lines = tail.splitlines(keepends=True)
+    size = len(text) if isinstance(text, bytes) else text.stat().st_size
+    with io.BytesIO(text) if isinstance(text, bytes) else text.open("rb") as file:
+        file.seek(max(size - PEEK, 0))
+        last = file.read().splitlines(keepends=True)[1:][-TOP:]
+    said = [line.decode("utf-8", errors="replace").strip() for line in last]
     remarks: list[str] = []
-    end, cut = size, size
-    last = lines[1:][-TOP:]
-    if (block := _other_block(last, separator, width)) and not any(b'"' in line for line in last):
-        end = cut = size - sum(map(len, last[block:]))
-        remarks = [line.decode("utf-8", errors="replace").strip() for line in last[block:] if line.strip()][
-            ::-1
-        ]
-        last = last[:block]
-    for place in reversed(range(len(last))):
-        line, before = last[place], last[place - 1] if place else b"x"
-        words = line.decode("utf-8", errors="replace").strip()
+    end = len(last)
+    block = _other_block([line.decode("utf-8", errors="replace") for line in last], separator, width)
+    if block and not any('"' in line for line in said):
+        end, remarks = block, [line for line in said[block:] if line]
+    for place in reversed(range(end)):
+        words = said[place]
         if words.count('"') % 2:
             break  # a quoted field of several lines
         fields = [field.strip() for field in next(csv.reader([words], delimiter=separator), [""])]
         filled = [field for field in fields if field]
-        if not words:
-            pass
-        elif len(fields) < width and len(filled) == 1 and _remark(filled[0], lonely=not before.strip()):
-            remarks.append(filled[0])
-            cut = end - len(line)
-        elif words.startswith("#") and len(fields) != width:
-            remarks.append(words)
-            cut = end - len(line)
-        else:
+        alone = len(fields) < width and len(filled) == 1
+        if words.startswith("#") and len(fields) != width:
+            filled = [words]
+        elif words and not (alone and _is_remark(filled[0], lonely=place > 0 and not said[place - 1])):
             break
-        end -= len(line)
-    return cut, remarks[::-1]
+        if words:
+            remarks.insert(0, filled[0])
+            end = place
+    return size - sum(map(len, last[end:])), remarks
 
 
-def _other_block(lines: Sequence[bytes], separator: str, width: int) -> int:
+def _other_block(lines: Sequence[str], separator: str, width: int) -> int:
     """Where a second table begins: below the last blank line, if no row has as many fields; else 0."""
     blank = max((place for place, line in enumerate(lines) if not line.strip()), default=0)
-    below = [line.decode("utf-8", errors="replace") for line in lines[blank + 1 :]]
+    below = lines[blank + 1 :]
     other = [line for line in below if line.count(separator) + 1 != width]
     return blank if blank and len(other) == len(below) > 1 else 0
 
 
-def _remark(text: str, *, lonely: bool) -> bool:
+def _is_remark(text: str, *, lonely: bool) -> bool:
     """Whether a single cell reads like a remark, not like the start of a row that was cut short."""
     wordy = sum(letter.isalpha() for letter in text) > 3
     return wordy and (" " in text or ":" in text or lonely or text.startswith("#"))
 
 
 def _start(text: Text) -> list[str]:
-    if isinstance(text, bytes):
-        data = text[:PEEK]
-        whole = len(text) <= PEEK
-    else:
-        with text.open("rb") as file:
-            data = file.read(PEEK)
-        whole = text.stat().st_size <= PEEK
+    """The first lines that are whole."""
+    with io.BytesIO(text) if isinstance(text, bytes) else text.open("rb") as file:
+        data = file.read(PEEK)
+        whole = not file.read(1)
     lines = data.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
     return lines if whole or len(lines) < 2 else lines[:-1]
 

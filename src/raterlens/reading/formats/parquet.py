@@ -14,6 +14,7 @@ from polars.exceptions import PanicException, PolarsError
 from raterlens.base.errors import InputError
 from raterlens.config import ReadConfig
 from raterlens.config.limits import LARGE_FILE, READ_AT_ONCE
+from raterlens.reading.formats.header_rows import TOP
 from raterlens.reading.formats.table import (
     Rows,
     Table,
@@ -277,15 +278,11 @@ def _scanned(name: str, lazy: pl.LazyFrame, n_rows: int, path: Path | None = Non
 
     with refusing(name, *FAULTS):
         schema = lazy.collect_schema()
-    if n_rows < LARGE_FILE and any(dtype.is_nested() for dtype in schema.values()):
-        return _spread_out(name, lazy)
-    return Table(name, tuple(schema), take, query=lazy, large=n_rows >= LARGE_FILE)
+        small = n_rows < LARGE_FILE
+        top = lazy.head(TOP).collect().to_dicts() if small and pl.String in schema.values() else []
+    if small and any(dtype.is_nested() for dtype in schema.values()):
+        from raterlens.reading.formats.json_files import table_of_records  # JSON is seldom needed here
 
-
-def _spread_out(name: str, lazy: pl.LazyFrame) -> Table:
-    """Lists and structs of judgements as flat records; an export of Argilla as such."""
-    from raterlens.reading.formats.json_files import table_of_records  # JSON is seldom needed here
-
-    with refusing(name, *FAULTS):
-        records = lazy.collect().to_dicts()
-    return table_of_records(records, name)
+        with refusing(name, *FAULTS):
+            return table_of_records(lazy.collect().to_dicts(), name)
+    return Table(name, tuple(schema), take, query=lazy, large=not small, top=tuple(top))

@@ -28,6 +28,7 @@ from raterlens.base.errors import InputError, choose
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import ReadConfig
 from raterlens.ratings.packed import SUFFIX as PACKED
+from raterlens.reading.formats.nested import json_columns
 from raterlens.reading.formats.parquet import read_folder
 from raterlens.reading.formats.table import (
     Rows,
@@ -338,11 +339,12 @@ def _opened(path: Path, config: ReadConfig) -> Table:
         )
     found = format_of(path, suffix, FORMATS)
     table = (CONTROL_FILE if is_control_file(path, config) else found).read(path, config)
-    own = {*config.taken("student", "rater", "score")} & {*table.columns}
-    if not own and any(map(set(table.columns).issuperset, FLAT)):
+    known = {*config.taken("student", "rater", "score")} & {*table.columns}
+    if json_columns(table.top) or (not known and any(map(set(table.columns).issuperset, FLAT))):
         from raterlens.reading.formats.json_files import table_of_records  # JSON is seldom needed here
 
-        return table_of_records(table.take(table.columns).frame.to_dicts(), path.name)
+        spread = table_of_records(table.take(table.columns).frame.to_dicts(), path.name)
+        return replace(spread, findings=(*table.findings, *spread.findings))
     return table
 
 

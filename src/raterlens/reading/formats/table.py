@@ -69,6 +69,8 @@ class Table:
     """The table as a query, where its rows need not all be in memory at once."""
     large: bool = False
     """Whether columns of labels are better taken one at a time."""
+    top: tuple[Mapping[str, object], ...] = ()
+    """The first rows, where they are at hand without reading the others."""
 
     def __post_init__(self) -> None:
         doubled = [column for column, times in Counter(self.columns).items() if times > 1 and column]

@@ -18,10 +18,9 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.config import ReadConfig
 from raterlens.config.limits import FAR_CELLS
-from raterlens.reading.formats.header_rows import header_row, is_upper, joined, named
+from raterlens.reading.formats.header_rows import TOP, column_names, header_row, titles_left_out
 from raterlens.reading.formats.sources import ALL_SHEETS, chosen_sheet, joined_sheets
 from raterlens.reading.formats.table import Rows, Table, check_archive, choice, refusing, require
-from raterlens.reading.read_plan import Finding
 
 SPARSE = 1 / 20
 """A sheet in which more of them are filled may be larger."""
@@ -192,10 +191,6 @@ def _wide_text(content: bytes) -> tuple[str, bytes]:
     return content[4:end].decode("utf-16-le"), content[end:]
 
 
-PEEK = 20
-"""Rows among which the header is looked for."""
-
-
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
@@ -216,24 +211,24 @@ def read_workbook(path: Path, config: ReadConfig) -> Table:
         book = fastexcel.read_excel(path)
         names = list(book.sheet_names)
         if config.table == ALL_SHEETS:
-            return joined_sheets(_sheets(book, path, names), path.name)
+            return joined_sheets(_sheets(book, path, names, config), path.name)
         if config.table is not None or len(names) < 2:
             name = (
                 names[0]
                 if names and config.table is None
                 else choice("sheet", config.table, names, path.name)
             )
-            return _sheet(book, path, name)
-        return chosen_sheet(_sheets(book, path, names), names, path.name)
+            return _sheet(book, path, name, config)
+        return chosen_sheet(_sheets(book, path, names, config), names, path.name)
 
 
-def _sheets(book: Any, path: Path, names: Sequence[str]) -> dict[str, Table]:
+def _sheets(book: Any, path: Path, names: Sequence[str], config: ReadConfig) -> dict[str, Table]:
     """Every sheet with a table on it."""
     found: dict[str, Table] = {}
     first: InputError | None = None
     for name in names:
         try:
-            table = _sheet(book, path, name)
+            table = _sheet(book, path, name, config)
         except InputError as error:
             first = first or error
             continue
@@ -241,39 +236,39 @@ def _sheets(book: Any, path: Path, names: Sequence[str]) -> dict[str, Table]:
             found[name] = table
     if not found and first is not None:
         raise first
-    return found or {names[0]: _sheet(book, path, names[0])}
+    return found or {names[0]: _sheet(book, path, names[0], config)}
 
 
-def _sheet(book: Any, path: Path, name: str) -> Table:
+def _sheet(book: Any, path: Path, name: str, config: ReadConfig) -> Table:
     check_size(path, name)
     # Counted from the first row of the sheet, so that a row has the number that Excel shows beside it.
     cells = book.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
     where = f"sheet {name!r} of {path.name!r}"
     if cells.is_empty():
         raise InputError(f"{where} is empty", _others(book.sheet_names, name), option="table")
-    first = header_row(cells.head(PEEK).rows())
+    first = header_row(cells.head(TOP).rows())
     titles, cells = cells.head(first), cells.slice(first)
     cells = cells.select(column for column in cells if column.null_count() < len(column))
-    top = cells.head(3).rows()
-    two = len(top) == 3 and is_upper(*top)
-    header = named(joined(top[0], top[1]) if two else [(cell or "").strip() for cell in top[0]])
-    body = cells.slice(1 + two).with_row_index("\0row", first + 2 + two)
+    top = cells.head(TOP).rows()
+    header = column_names(top, config)
+    body = cells.slice(header.rows).with_row_index("\0row", first + header.rows + 1)
     body = body.filter(pl.any_horizontal(pl.exclude("\0row").is_not_null()))
     numbers = body["\0row"].to_list()
-    columns = body.drop("\0row").get_columns()
+    columns = dict(zip(header.names, body.drop("\0row").get_columns(), strict=True))
 
     def take(wanted: Sequence[str]) -> Rows:
-        chosen = pl.DataFrame([columns[header.index(column)].alias(column) for column in wanted])
+        chosen = pl.DataFrame([columns[name].alias(name) for name in wanted])
         return Rows(chosen, lambda row: f"row {numbers[row]:,}")
 
-    skipped = [" ".join(cell for cell in row if cell) for row in titles.rows()]
-    said = [text for text in skipped if text.strip()]
-    findings = (
-        [Finding(f"{counted(len(said), 'row')} above the header ({listed(said, 3)})", "left out")]
-        if said
-        else []
+    said = [" ".join(cell for cell in row if cell).strip() for row in titles.rows()]
+    return Table(
+        where,
+        tuple(header.names),
+        take,
+        findings=(*titles_left_out(said), *header.findings),
+        two_headers=header.joined,
+        top=tuple(dict(zip(header.names, row, strict=True)) for row in top[header.rows :]),
     )
-    return Table(where, tuple(header), take, findings=tuple(findings), two_headers=two)
 
 
 def _others(names: Sequence[str], name: str) -> str:
