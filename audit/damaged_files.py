@@ -18,7 +18,7 @@ from hypothesis.strategies import SearchStrategy
 import raterlens as rl
 from audit.subject import Case, Subject, refusal
 from raterlens.base.errors import RaterlensError
-from raterlens.judging.judge_report import JudgeReport
+from raterlens.judging.judge import JudgeReport
 from tests.support.facets_files import DATA, HEAD, LABELS, MODEL
 from tests.support.reading_files import FILES
 

@@ -14,7 +14,7 @@ from benchmarks.studies import means, named_rows, opening, percent
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.layers import Axis
 from raterlens.base.picture import Picture
-from raterlens.judging.system_rates import pass_rate
+from raterlens.judging.judges import pass_rate
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
 from raterlens.studies.figures import rows_height

@@ -220,7 +220,7 @@ def main() -> None:
     print(mean.sort("known", maintain_order=True))
     for data in public_sets(asked.data):
         verdicts = Verdicts.of(data.answer, data.judge, data.verdict, data.gold, data.cluster)
-        names = [str(place) for place in range(verdicts.n_judges)]
+        names = [str(place) for place in range(verdicts.passes.shape[1])]
         worth = effective_judges(estimate_truth(verdicts), names).words()[0]
         print(f"{data.name}, all answers known: {worth}")
     ours = by_set.filter(pl.col("method") == "raterlens").drop("method")

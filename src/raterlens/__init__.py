@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from raterlens.fitting.fit import Fit as Fit
     from raterlens.judging.gate import Gate as Gate
     from raterlens.judging.gate import gate as gate
+    from raterlens.judging.judge import JudgeReport as JudgeReport
     from raterlens.judging.judge import judge as judge
-    from raterlens.judging.judge_report import JudgeReport as JudgeReport
+    from raterlens.judging.judges import PassRates as PassRates
+    from raterlens.judging.judges import pass_rate as pass_rate
     from raterlens.judging.replacement import Replacement as Replacement
     from raterlens.judging.replacement import can_replace as can_replace
-    from raterlens.judging.system_rates import PassRates as PassRates
-    from raterlens.judging.system_rates import pass_rate as pass_rate
     from raterlens.output.data_check import DataCheck as DataCheck
     from raterlens.output.data_check import check as check
     from raterlens.output.facets_tables import facets_tables as facets_tables
@@ -56,10 +56,9 @@ _NAMES = {
     "fitting.api": ("fit", "fit_models", "load"),
     "fitting.fit": ("Fit",),
     "judging.gate": ("Gate", "gate"),
-    "judging.judge": ("judge",),
-    "judging.judge_report": ("JudgeReport",),
+    "judging.judge": ("JudgeReport", "judge"),
+    "judging.judges": ("PassRates", "pass_rate"),
     "judging.replacement": ("Replacement", "can_replace"),
-    "judging.system_rates": ("PassRates", "pass_rate"),
     "output.data_check": ("DataCheck", "check"),
     "output.facets_tables": ("facets_tables",),
     "planning.next_marks": ("NextMarks", "next_marks"),

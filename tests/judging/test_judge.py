@@ -143,6 +143,26 @@ def test_estimates_decide_where_asked():
     assert set(found.judges["verdict"]) <= {"trusted", "not trusted", "contradicted"}
 
 
+def test_numbers_show_on_which_side_of_a_bound_they_are():
+    data = table({"a": 0.9, "b": 0.8, "c": 0.7})
+    low = judged(data).judges["capability_low"].to_numpy()
+    for bound in (low[1] + 1e-4, low[1] - 1e-4):
+        found = judged(data, min_capability=float(bound))
+        assert found.judges["verdict"][1] == ("trusted" if bound < low[1] else "not certain")
+        written = next(line for line in found.summary().splitlines() if line.startswith("b: "))
+        shown = float(written.split("(")[1].split(" to ")[0])
+        assert (shown > bound) == (low[1] > bound)
+        assert written.split("; ")[0].split(",")[0] in found.to_junit()
+
+
+def test_the_headline_counts_everybody():
+    found = judged(table(PANEL))
+    assert (
+        found.headline()
+        == "3 of 5 judges can be trusted (capability at least 0.5); 1 not certain; 1 not trusted"
+    )
+
+
 # --------------------------------------------------------------------------- people instead of known answers
 
 

@@ -17,7 +17,7 @@ from raterlens.diagnostics.fit_statistics import rater_fit
 from raterlens.diagnostics.monitoring import COMPARED, changes, in_words
 from raterlens.diagnostics.residuals import residuals
 from raterlens.inference.result import Result
-from raterlens.judging.bounds import Bounds
+from raterlens.judging import Bounds
 from raterlens.ratings.coded import Ratings, to_backend
 
 if TYPE_CHECKING:
@@ -152,17 +152,16 @@ class Gate:
     @staticmethod
     def worded(row: dict[str, Any]) -> str:
         """A bound that a rater failed: "AM: kappa 0.38 (0.23 to 0.52), needs 0.6"."""
-        interval = f" ({row['low']:.2f} to {row['high']:.2f})" if row["low"] < row["high"] else ""
-        value = f"{row['value']:.0f}" if row["measure"] == "ratings" else f"{row['value']:.2f}"
+        value, interval = _numbers(row)
         bound = f"{row['bound']:g}"
         needs = {
             "severity": f"-{bound} to {bound}",
             "infit": f"at most {bound}",
             "outfit": f"at most {bound}",
         }
-        needed = needs.get(row["measure"], bound)
+        inside = f" ({interval})" if interval else ""
         sure = "" if row["certain"] else "; the interval includes it"
-        return f"{row['rater']}: {row['measure']} {value}{interval}, needs {needed}{sure}"
+        return f"{row['rater']}: {row['measure']} {value}{inside}, needs {needs.get(row['measure'], bound)}{sure}"
 
     def _outside(self) -> str:
         """Where a rater who fails would be: "below kappa 0.6 or outside severity -1.5 to 1.5"."""
@@ -172,6 +171,8 @@ class Gate:
         }
         if (most := self.bounds.get("max_severity")) is not None:
             places["max_severity"] = f"outside severity {-most:g} to {most:g}"
+        if (fewest := self.bounds.get("min_ratings")) is not None:
+            places["min_ratings"] = f"with fewer than {counted(int(fewest), 'rating')}"
         return " or ".join(places.values())
 
 
@@ -243,31 +244,40 @@ def gate(
         confident=confident,
         raters=raters,
     )
-    return judge(fit, ratings, bounds, baseline)
+    return apply_bounds(fit, ratings, bounds, baseline)
 
 
-def judge(fit: "Fit", ratings: Ratings | None, bounds: Bounds, baseline: Result | None = None) -> Gate:
+def apply_bounds(fit: "Fit", ratings: Ratings | None, bounds: Bounds, baseline: Result | None = None) -> Gate:
     """`gate`, with the bounds in one record."""
-    bounds.check_any()
     asked = bounds.given()
+    if not asked:
+        raise OptionError(
+            "no bound is set, so every rater would pass",
+            Message("set one, for example ", Option("min_kappa", 0.6)),
+        )
     labels = fit.table("raters")["rater"].cast(pl.String)
     raters = [bounds.raters] if isinstance(bounds.raters, str) else bounds.raters
     chosen = list(labels) if raters is None else [choose("rater", str(name), labels) for name in raters]
-    table = fit.table("raters")
-    misfit = _misfit(fit, ratings) if bounds.on_misfit else None
-    earlier = None if baseline is None else baseline.table("raters")
+    misfit = _misfit(fit, ratings) if {"max_infit", "max_outfit"} & asked.keys() else None
+    table, earlier = fit.table("raters"), None if baseline is None else baseline.table("raters")
     found = pl.concat(
         [_judged(name, bound, table, misfit, bounds.confident, earlier) for name, bound in asked.items()]
-    )
-    found = found.filter(pl.col("rater").is_in(chosen))
+    ).filter(pl.col("rater").is_in(chosen))
     failed = tuple(found.filter(~pl.col("passed"))["rater"].unique(maintain_order=True))
-    passed = not failed and fit.converged
     moved = None
     if baseline is not None:
         measures = tuple(name for name in COMPARED if any(bound.endswith(name) for bound in asked))
         moved = changes(fit, baseline, measures).filter(pl.col("rater").is_in(chosen))
     return Gate(
-        passed, failed, asked, bounds.confident, fit.converged, found, _notes(fit), fit.backend, moved
+        not failed and fit.converged,
+        failed,
+        asked,
+        bounds.confident,
+        fit.converged,
+        found,
+        _notes(fit),
+        fit.backend,
+        moved,
     )
 
 
@@ -307,14 +317,14 @@ def _judged(
 ) -> pl.DataFrame:
     """Every rater at one bound."""
     value, low, high = _measured(name, raters, misfit)
-    least = bound if name.startswith("min_") else -bound if name == "max_severity" else -np.inf
-    most = np.inf if name.startswith("min_") else bound
+    least, most = (bound, np.inf) if name.startswith("min_") else (-np.inf, bound)
+    if name == "max_severity":
+        least = -bound
     low, high = (np.where(np.isfinite(end), end, value) for end in (low, high))
     labels = raters["rater"].cast(pl.String)
     before = np.full(len(value), NEW)
-    if (
-        earlier is not None and confident and name not in ("max_infit", "max_outfit")
-    ):  # these need its ratings
+    # Infit and outfit of an earlier run would need its ratings.
+    if earlier is not None and confident and name not in ("max_infit", "max_outfit"):
         then = _judged(name, bound, earlier, None, confident)
         verdicts = dict(zip(then["rater"], np.where(then["passed"], PASSED, FAILED), strict=True))
         before = np.array([verdicts.get(label, NEW) for label in labels])
@@ -354,10 +364,40 @@ def _measured(name: str, raters: pl.DataFrame, misfit: pl.DataFrame | None) -> t
     return column(label), column(label) - half, column(label) + half
 
 
+def _numbers(row: dict[str, Any]) -> tuple[str, str]:
+    """A rater's value and interval at a bound; the interval is empty where there is none."""
+    if row["measure"] == "ratings":
+        return f"{row['value']:.0f}", ""
+    bounds = (row["bound"], -row["bound"])
+    interval = ends(row["low"], row["high"], *bounds) if row["low"] < row["high"] else ""
+    return beside(row["value"], *bounds), interval
+
+
 def _cells(row: dict[str, Any]) -> list[str]:
-    interval = f"{row['low']:.2f} to {row['high']:.2f}" if row["low"] < row["high"] else MISSING
+    value, interval = _numbers(row)
     verdict = ("passed" if row["passed"] else "**failed**") + ("" if row["certain"] else ", not certain")
-    return [cell(row["rater"]), row["measure"], number(row["value"]), interval, f"{row['bound']:g}", verdict]
+    return [cell(row["rater"]), row["measure"], value, interval or MISSING, f"{row['bound']:g}", verdict]
+
+
+def beside(value: float | None, *bounds: float) -> str:
+    """A number with as many digits, two at least, as show on which side of the bounds it lies.
+
+    >>> beside(0.4971), beside(0.4971, 0.5), beside(0.5, 0.5)
+    ('0.50', '0.497', '0.50')
+    """
+    for digits in range(2, 7):
+        text = number(value, digits)
+        if text == MISSING or all(
+            np.sign(float(text) - each) == np.sign(float(value or 0) - each) for each in bounds
+        ):
+            break
+    return text
+
+
+def ends(low: float | None, high: float | None, *bounds: float) -> str:
+    """An interval, each end as `beside` writes it."""
+    found = beside(low, *bounds), beside(high, *bounds)
+    return MISSING if MISSING in found else " to ".join(found)
 
 
 def cell(text: object) -> str:

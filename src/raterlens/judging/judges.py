@@ -1,15 +1,30 @@
-"""Judges under the truth: expected accuracy, sensitivity, specificity and capability J, with intervals and a guard."""
+"""Judges and systems under the truth.
 
-from collections.abc import Sequence
+Of judges: expected accuracy, sensitivity, specificity and capability J, with intervals and a guard; how many
+independent ones they are worth, and whom to keep.
+
+Of systems: the share of good answers (`rl.pass_rate`). Judges who err inflate low shares and deflate high ones, and may
+err differently on one system. Here the truth of every answer is uncertain and drawn, with an intercept per system in
+its regression on the verdicts (`truth.py`): what the known answers of a system say about it weighs as much as it
+should, whatever judges do there.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy import sparse, special, stats
 from scipy.sparse import csgraph
 
 from raterlens.base.arrays import NORMAL_95, Array, Indices, Mask
-from raterlens.base.text import counted, listed
-from raterlens.judging.truth import Truth, Verdicts
+from raterlens.base.errors import InputError
+from raterlens.base.notebook import Point, intervals, lines, shown, table
+from raterlens.base.text import Message, Option, counted, interval, listed, number
+from raterlens.inference.rater_comparison import each_pair
+from raterlens.judging.truth import FEWEST_KNOWN, Answers, Truth, Verdicts, estimate_truth, read_verdicts
+from raterlens.ratings.coded import Backend, Ratings, to_backend
 
 DRAWS = 200
 PSEUDO_VERDICTS = 2.0
@@ -39,18 +54,15 @@ class Measure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
-    """Right on the known answers, beside what was expected of them out of fold."""
+    """Right on the known answers, beside what was expected of each judge out of fold."""
 
     n: Array
     right: Array
     expected: Array
     """Shares; NaN for judges without known answers."""
     z: Array
-
-    @property
-    def flagged(self) -> Mask:
-        with np.errstate(invalid="ignore"):
-            return np.abs(self.z) > GUARD
+    flagged: Mask
+    """Who is beyond `GUARD`, and not only by the normal approximation, which few answers make too bold."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,9 +76,8 @@ class Counts:
 
     @classmethod
     def under(cls, verdicts: Verdicts, truth: Array) -> "Counts":
-        n, passes = verdicts.answers_per_judge, verdicts.passes_per_judge
-        if truth.ndim == 2:
-            n, passes = n[:, None], passes[:, None]
+        shape = (-1,) + (1,) * (truth.ndim - 1)
+        n, passes = verdicts.answers_per_judge.reshape(shape), verdicts.passes_per_judge.reshape(shape)
         return cls(n, passes, verdicts.judged.T @ truth, verdicts.passes.T @ truth)
 
     @property
@@ -120,14 +131,56 @@ def guard(truth: Truth) -> Guard:
     """Compare every judge's hits on known answers with those expected where each answer's fold is unknown."""
     verdicts, rows = truth.verdicts, truth.verdicts.rows
     p, answers = truth.out_of_fold[rows], verdicts.known[rows].astype(np.float64)
-    signs = 2 * verdicts.passes[rows] - verdicts.judged[rows]
+    signs = sparse.csc_array(2 * verdicts.passes[rows] - verdicts.judged[rows])
     n = np.asarray(verdicts.judged[rows].sum(axis=0), dtype=np.float64)
     fails = n - np.asarray(verdicts.passes[rows].sum(axis=0))
     right, expected = fails + signs.T @ answers, fails + signs.T @ p
     variance = signs.power(2).T @ (p * (1 - p))
     with np.errstate(invalid="ignore", divide="ignore"):
         z = (right - expected) / np.sqrt(variance)
-        return Guard(n, right / n, expected / n, z)
+        flagged = np.abs(z) > GUARD
+        for judge in np.flatnonzero(flagged):
+            own = slice(*signs.indptr[judge : judge + 2])
+            chances = (1 + signs.data[own] * (2 * p[signs.indices[own]] - 1)) / 2
+            flagged[judge] = _tail(chances, right[judge]) < stats.norm.sf(GUARD)
+        return Guard(n, right / n, expected / n, z, flagged)
+
+
+def _tail(chances: Array, hits: float) -> float:
+    """The smaller of the probabilities of as few hits and of as many, given the chance of each."""
+    found = np.ones(1)
+    for chance in chances:
+        found = np.convolve(found, [1 - chance, chance])
+    few, many = int(np.floor(hits + 1e-9)), int(np.ceil(hits - 1e-9))
+    return float(min(found[: few + 1].sum(), found[many:].sum()))
+
+
+def measures_over_cuts(truths: Sequence[Truth]) -> tuple[dict[str, Any], dict[str, Measure]]:
+    """Columns of a table of judges, and their measures: means over cuts, as are the ends of the intervals, which is
+    exact where cuts err together and wide where they do not."""
+    found, guards = [measure_judges(truth) for truth in truths], [guard(truth) for truth in truths]
+    measures = {
+        name: Measure(
+            *(
+                np.mean([getattr(each[name], part) for each in found], axis=0)
+                for part in ("value", "low", "high")
+            )
+        )
+        for name in MEASURES
+    }
+    columns: dict[str, Any] = {"n": truths[0].verdicts.answers_per_judge.astype(np.int64)}
+    for name, each in measures.items():
+        columns |= each.columns(name)
+    z = np.stack([each.z for each in guards])
+    worst = np.argmax(np.nan_to_num(np.abs(z)), axis=0)
+    columns |= {
+        "n_known": guards[0].n.astype(np.int64),
+        "right": np.mean([each.right for each in guards], axis=0),
+        "expected": np.mean([each.expected for each in guards], axis=0),
+        "guard_z": z[worst, np.arange(len(worst))],
+        "flagged": np.any([each.flagged for each in guards], axis=0),
+    }
+    return columns, measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,18 +205,19 @@ class EffectiveJudges:
 
     def words(self) -> list[str]:
         """Conclusions, one sentence each."""
-        copies = [
-            f"{listed(group, 7)} nearly always err together: they count as one." for group in self.near_copies
-        ]
         if self.n < 2:
             return []
-        if not np.isfinite(self.given_truth):
-            few = "Judges share too few known answers to tell how many independent ones they are worth."
-            return [few, *copies]
-        chance = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
-        together = f" Their errors go together beyond chance ({chance})." if self.p < 0.01 else ""
-        worth = f"{self.given_truth:.1f} independent ones ({self.low:.1f} to {self.high:.1f})"
-        return [f"{counted(self.n, 'judge')} are worth {worth}.{together}", *copies]
+        found = "Judges share too few known answers to tell how many independent ones they are worth."
+        if np.isfinite(self.given_truth):
+            worth = f"{self.given_truth:.1f} independent ones ({self.low:.1f} to {self.high:.1f})"
+            found = f"The {self.n:,} judges are worth {worth}."
+            if self.p < 0.01:
+                chance = "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
+                found += f" They make the same errors more often than chance explains ({chance})."
+        copies = (
+            f"{listed(group, 7)} nearly always err together: they count as one." for group in self.near_copies
+        )
+        return [found, *copies]
 
 
 def effective_judges(truth: Truth, labels: Sequence[str]) -> EffectiveJudges:
@@ -288,12 +342,8 @@ def judges_to_keep(truth: Truth, most: int = 7, splits: int = 20) -> Panel:
     for _ in range(splits):
         train = rng.permutation(len(rows)) < len(rows) / 2
         chosen = _greedy(evidence[train], answers[train], most)
-        if len(chosen) > 1:
-            losses = [
-                _held_out_loss(evidence[:, chosen[:size]].sum(axis=1), answers, train)
-                for size in (1, len(chosen))
-            ]
-            preferred += losses[1] < losses[0]
+        best, panel = (evidence[:, these].sum(axis=1) for these in (chosen[:1], chosen))
+        preferred += _held_out_loss(panel, answers, train) < _held_out_loss(best, answers, train)
     chosen = _greedy(evidence, answers, most)
     kept = places[chosen if 2 * preferred > splits else chosen[:1]]
     return Panel(tuple(kept.tolist()), preferred, splits)
@@ -303,12 +353,8 @@ def _greedy(evidence: Array, answers: Array, most: int) -> list[int]:
     chosen: list[int] = []
     best, total = np.inf, np.zeros(len(answers))
     for _ in range(min(most, evidence.shape[1])):
-        losses = np.array(
-            [
-                np.inf if place in chosen else _loss(total + evidence[:, place], answers)
-                for place in range(evidence.shape[1])
-            ]
-        )
+        losses = np.array([_loss(total + each, answers) for each in evidence.T])
+        losses[chosen] = np.inf
         place = int(np.argmin(losses))
         if losses[place] >= best - 1e-3 * len(answers):
             break
@@ -347,10 +393,252 @@ def certain_enough(truth: Truth, error: float = 0.1, level: float = 0.05) -> flo
     wrong = ((p >= 0.5) != (truth.verdicts.known[rows] == 1))[order]
     n, errors = np.arange(1, len(rows) + 1), np.cumsum(wrong)
     upper = stats.beta.ppf(1 - level, errors + 1, np.maximum(n - errors, 1e-9))
-    begin = int(np.ceil(np.log(level) / np.log1p(-error)))
-    threshold = 1.0 + 1e-9
-    for size in range(begin, len(rows) + 1):
-        if upper[size - 1] > error:
-            break
-        threshold = float(confidence[order][size - 1])
-    return threshold
+    fewest = int(np.ceil(np.log(level) / np.log1p(-error)))
+    held = np.logical_and.accumulate(upper[fewest - 1 :] <= error).sum()
+    return float(confidence[order][fewest + held - 2]) if held else 1.0 + 1e-9
+
+
+# ----------------------------------------------------------------------------------- share of good answers per system
+
+_NAMED = 5
+_FEW_KNOWN = 5
+"""Known answers of a system below which its rate rests on the others'."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PassRates:
+    """Shares of good answers per system, with what they rest on."""
+
+    tables: Mapping[str, pl.DataFrame]
+    """`systems`, `differences` and `slices`, as polars has them."""
+    by: str
+    n_known: int
+    warnings: tuple[str, ...] = ()
+    backend: Backend = "polars"
+
+    @property
+    def rates(self) -> Any:
+        """A row per system, the best first: its name, n (answers), known (answers), observed (share of passes among
+        all verdicts), rate (share of good answers) with its 95 % interval, and the ranks that it may have."""
+        return to_backend(self.tables["systems"], self.backend)
+
+    @property
+    def differences(self) -> Any:
+        """A row per pair of systems, the better first: difference of their rates with its 95 % interval, p and p_holm
+        (adjusted for the number of pairs)."""
+        return to_backend(self.tables["differences"], self.backend)
+
+    @property
+    def slices(self) -> Any:
+        """A row per judge and system: n, accuracy with its interval, and p, of a test whether accuracy differs from
+        that on other systems."""
+        return to_backend(self.tables["slices"], self.backend)
+
+    def words(self) -> list[str]:
+        """Conclusions, one sentence each."""
+        pairs = self.tables["differences"]
+        if not pairs.height:
+            return [*self.warnings]
+        clear = [
+            f"{row[self.by]} beats {row['other']} by {100 * row['difference']:.0f} points "
+            f"({100 * row['low']:.0f} to {100 * row['high']:.0f})"
+            for row in pairs.filter(pl.col("p_holm") < 0.05).iter_rows(named=True)
+        ]
+        more = [f"and {counted(len(clear) - _NAMED, 'more pair')}"] if len(clear) > _NAMED else []
+        found = "; ".join([*clear[:_NAMED], *more]) or f"No two values of {self.by} clearly differ"
+        return [f"{found}.", *self.warnings]
+
+    def lines(self) -> list[str]:
+        """The rate of each system, one line each."""
+        return [
+            f"{row[self.by]}: {number(row['rate'])} ({interval(row['low'], row['high'])}), judges pass "
+            f"{number(row['observed'])}; rank {row['rank_low']} to {row['rank_high']}; {row['n']:,} answers, "
+            f"{row['known']:,} known"
+            for row in self.tables["systems"].iter_rows(named=True)
+        ]
+
+    def summary(self) -> str:
+        """The rates in plain words."""
+        rates = self.tables["systems"]
+        width = max(len(self.by), *(len(str(name)) for name in rates[self.by])) + 2
+        head = (
+            f"{self.by:<{width}}{'good':>7}  {'95 % interval':<15}{'observed':>9}{'answers':>9}{'known':>7}"
+        )
+        rows = [
+            f"{row[self.by]!s:<{width}}{number(row['rate']):>7}  {interval(row['low'], row['high']):<15}"
+            f"{number(row['observed']):>9}{row['n']:>9,}{row['known']:>7,}"
+            for row in rates.iter_rows(named=True)
+        ]
+        return "\n".join([head, *rows, "", *self.words()])
+
+    def __repr__(self) -> str:
+        return (
+            f"<PassRates of {counted(self.tables['systems'].height, 'group')} by {self.by!r}: see summary()>"
+        )
+
+    def _repr_html_(self) -> str:
+        points: list[Point] = [
+            (str(name), *numbers)
+            for name, *numbers in self.tables["systems"].select(self.by, "rate", "low", "high").iter_rows()
+        ]
+        columns = (self.by, "other", "difference", "low", "high", "p_holm")
+        return shown(
+            f"Share of good answers by {self.by}",
+            intervals(points, (0.0, 1.0), "share of good answers"),
+            table(columns, self.tables["differences"].select(columns).iter_rows()),
+            lines(self.words()),
+        )
+
+
+def pass_rate(source: Any, *, by: str | Mapping[Any, Any], known: Any = None, **columns: Any) -> PassRates:
+    """Estimate the share of good answers per system (or other group), allowing for judges' errors.
+
+    Parameters
+    ----------
+    source
+        A fit, ratings (`rl.read(..., known=)`), or what `rl.read` takes: a path or a dataframe. Pass or fail only.
+    by
+        A facet or column, such as the system that wrote an answer; `"item"`; or a mapping from students to groups.
+    known
+        The column of known answers, or a table of them: at least 15, a random sample of each system's. `rl.judge` has
+        the judges beside these rates.
+    columns
+        Further options of `rl.read`, such as `cut=4`.
+
+    Returns
+    -------
+    PassRates
+        `rates`, `differences` between systems, `slices` (judges' accuracy per system), `summary()`.
+
+    Examples
+    --------
+    >>> import raterlens as rl
+    >>> drawn = rl.simulate(model="dawid-skene", students=400, raters=4, items=2, seed=1)
+    >>> work = drawn.ratings.table().group_by("student", "item", maintain_order=True)
+    >>> truth = work.agg(gold=(pl.col("score").mean() > 0.5).cast(int))
+    >>> verdicts = drawn.ratings.table().join(truth.head(100), on=["student", "item"], how="left")
+    >>> rl.pass_rate(verdicts, by="item", known="gold").rates.columns
+    ['item', 'n', 'known', 'observed', 'rate', 'low', 'high', 'rank_low', 'rank_high']
+    """
+    ratings = read_verdicts(source, known, by, columns)
+    if ratings.known is None:
+        raise InputError(
+            "no answer is known, and judges who agree may all be wrong",
+            Message(
+                f"look up at least {FEWEST_KNOWN} answers (",
+                Option("known"),
+                "); raters who err independently give shares without any: rl.fit(ratings, model='dawid-skene'), with "
+                "the system as item, has them as prevalence",
+            ),
+        )
+    if ratings.n_categories > 2:
+        highest = ratings.n_categories - 1
+        raise InputError(
+            f"scores go from 0 to {highest * ratings.score_step:g}, but an answer is either good or not",
+            Message("give the lowest passing score, for example ", Option("cut", highest)),
+            value=highest,
+        )
+    answers = Answers.of(ratings)
+    verdicts = answers.questions(np.zeros(0, dtype=np.int64))[0]
+    group = answers.systems(ratings, by)
+    name = by if isinstance(by, str) else "group"
+    return rates_by_system(ratings, verdicts, group, name, None)
+
+
+def rates_by_system(
+    ratings: Ratings, verdicts: Verdicts, group: tuple[Indices, pl.Series], by: str, features: Array | None
+) -> PassRates:
+    """Rates, differences and slices of one question; `features` where they have been computed already."""
+    system, labels = group
+    truth = estimate_truth(verdicts, system, features)
+    systems, covariance = system_rates(truth, labels, by)
+    tables = {
+        "systems": systems.sort("rate", descending=True),
+        "differences": _differences(systems, covariance, by),
+        "slices": slices(truth, ratings.raters.cast(pl.String), labels, by),
+    }
+    few = tables["systems"].filter(pl.col("known") < _FEW_KNOWN)
+    warnings = tuple(
+        f"{row[by]} has {counted(row['known'], 'known answer')}: its rate rests on how judges do on other answers."
+        for row in few.head(_NAMED).iter_rows(named=True)
+    )
+    return PassRates(tables, by, len(verdicts.rows), warnings, ratings.backend)
+
+
+def system_rates(truth: Truth, labels: pl.Series, by: str) -> tuple[pl.DataFrame, Array]:
+    """A row per system, and the covariance of the rates: from truths drawn under a model in which every system has an
+    intercept of its own."""
+    system, verdicts, size = truth.system, truth.verdicts, len(labels)
+    assert system is not None
+    n = np.bincount(system, minlength=size).astype(np.float64)
+    place = (system, np.arange(len(system)))
+    member = sparse.csr_array((np.ones(len(system)), place), shape=(size, len(system)))
+    rate = member @ truth.probability / n
+    drawn = np.concatenate([(member @ each) / n[:, None] for each in truth.draws(DRAWS)], axis=1)
+    shrunk = (rate * n + 1) / (n + 2)
+    chance = shrunk * (1 - shrunk) / n
+    covariance = np.cov(drawn).reshape(size, size) + np.diag(chance)
+    measure = share_measure(np.clip(rate, 0.25 / n, 1 - 0.25 / n), np.diag(covariance))
+    noise = np.random.default_rng(2).standard_normal(drawn.shape) * np.sqrt(chance)[:, None]
+    ranks = stats.rankdata(-(rate[:, None] + drawn - drawn.mean(axis=1, keepdims=True) + noise), axis=0)
+    lowest, highest = np.quantile(ranks, [0.025, 0.975], axis=1)
+    passes, given = (member @ np.asarray(each.sum(axis=1)) for each in (verdicts.passes, verdicts.judged))
+    columns = {
+        by: labels,
+        "n": n.astype(np.int64),
+        "known": np.bincount(system[verdicts.rows], minlength=size).astype(np.int64),
+        "observed": passes / np.maximum(given, 1),
+        "rate": rate,
+        "low": measure.low,
+        "high": measure.high,
+        "rank_low": np.floor(lowest).astype(np.int64),
+        "rank_high": np.ceil(highest).astype(np.int64),
+    }
+    return pl.DataFrame(columns), covariance
+
+
+def _differences(systems: pl.DataFrame, covariance: Array, by: str) -> pl.DataFrame:
+    one, other, tests = each_pair(systems["rate"].to_numpy(), covariance)
+    half = NORMAL_95 * tests.se
+    columns = {
+        by: systems[by].gather(one),
+        "other": systems[by].gather(other),
+        "difference": tests.difference,
+        "low": tests.difference - half,
+        "high": tests.difference + half,
+        "p": tests.p,
+        "p_holm": tests.holm,
+    }
+    return pl.DataFrame(columns).sort("p")
+
+
+def slices(truth: Truth, judges: pl.Series, labels: pl.Series, by: str) -> pl.DataFrame:
+    """A row per judge and system: its accuracy there, under the truth with system intercepts, and p of a test against
+    that on the judge's other answers."""
+    size = len(labels)
+    assert truth.system is not None
+    apart = truth.verdicts.by_system(truth.system, size)
+    counts = Counts.under(apart, truth.probability)
+    n, right = (each.reshape(-1, size) for each in (counts.n, counts.right))
+    drawn = np.concatenate([Counts.under(apart, each).right for each in truth.draws(DRAWS)], axis=1)
+    drawn = drawn.reshape(-1, size, drawn.shape[1])
+    rest = n.sum(axis=1, keepdims=True) - n
+    here, there = np.maximum(n, 1), np.maximum(rest, 1)
+    inside = drawn / here[:, :, None]
+    outside = (drawn.sum(axis=1, keepdims=True) - drawn) / there[:, :, None]
+    mean = ((right.sum(axis=1) + 0.5) / (n.sum(axis=1) + 1))[:, None]
+    value = (right + PSEUDO_VERDICTS * mean) / (n + PSEUDO_VERDICTS)
+    chance = value * (1 - value) / (n + PSEUDO_VERDICTS + 1)
+    accuracy = share_measure(value, inside.var(axis=2) + chance)
+    gap = right / here - (right.sum(axis=1, keepdims=True) - right) / there
+    variance = (inside - outside).var(axis=2) + mean * (1 - mean) * (1 / here + 1 / there)
+    p = 2 * stats.norm.sf(np.abs(gap) / np.sqrt(variance))
+    who, where = (part.ravel() for part in np.indices(n.shape))
+    columns = {
+        "judge": judges.gather(who),
+        by: labels.gather(where),
+        "n": n.ravel().astype(np.int64),
+        **{name: column.ravel() for name, column in accuracy.columns("accuracy").items()},
+        "p": pl.Series(np.where(rest > 0, p, np.nan).ravel()).fill_nan(None),
+    }
+    return pl.DataFrame(columns).filter(pl.col("n") > 0)

@@ -20,7 +20,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import betaln, digamma, expit, log_expit, logit, logsumexp
+from scipy.linalg import block_diag
+from scipy.special import betaln, digamma, expit, log_expit, logit, softmax
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import InputError, OptionError
@@ -84,10 +85,6 @@ class Verdicts:
         return cls(passes, judged, np.asarray(known, dtype=np.int8), linked)
 
     @property
-    def n_judges(self) -> int:
-        return int(self.passes.shape[1])
-
-    @property
     def rows(self) -> Indices:
         """The known answers."""
         return np.flatnonzero(self.known >= 0)
@@ -106,28 +103,11 @@ class Verdicts:
         known[hidden] = UNKNOWN
         return replace(self, known=known)
 
-    def apart(self, system: Indices, size: int) -> "Verdicts":
+    def by_system(self, system: Indices, size: int) -> "Verdicts":
         """Each judge as one judge per system: number r * `size` + s is judge r on system s."""
-        row = np.repeat(np.arange(len(self.known)), np.diff(self.judged.indptr))
-        column = self.judged.indices * size + system[row]
-        shape = len(self.known), self.n_judges * size
-        passes, judged = (
-            sparse.csr_array((each.data, column, each.indptr), shape=shape)
-            for each in (self.passes, self.judged)
-        )
-        return replace(self, passes=passes, judged=judged)
-
-    def without_judges(self, left_out: Indices) -> "Verdicts":
-        """The same where these judges have said nothing; they keep their places."""
-        judged = self.judged
-        held = ~np.isin(judged.indices, left_out)
-        row = np.repeat(np.arange(judged.shape[0]), np.diff(judged.indptr))[held]
-        places = row, judged.indices[held]
-        passes, ones = (
-            sparse.csr_array((matrix.data[held], places), shape=judged.shape)
-            for matrix in (self.passes, judged)
-        )
-        return replace(self, passes=passes, judged=ones)
+        answer, judge = self.judged.nonzero()
+        place, n = judge * size + system[answer], self.judged.shape[1] * size
+        return Verdicts.of(answer, place, self.passes.data, self.known, self.cluster, n)
 
     def folds(self) -> list[Indices]:
         """The known answers in parts of about the same size; linked answers stay together, and good and bad ones are
@@ -211,14 +191,13 @@ class Answers:
                 ),
                 value=n,
             )
-        found = []
+        found, heard = [], ~np.isin(self.judge, left_out)
         for cut in range(1, int(max(self.score.max(), self.known.max())) + 1):
             known = np.where(self.known < 0, UNKNOWN, self.known >= cut)
             if min((known == 1).sum(), (known == 0).sum()) >= FEWEST_OF_A_KIND:
-                each = Verdicts.of(
-                    self.answer, self.judge, self.score >= cut, known, self.student, self.n_judges
-                )
-                found.append(each.without_judges(left_out) if len(left_out) else each)
+                passes = (self.score >= cut)[heard]
+                given = self.answer[heard], self.judge[heard], passes, known, self.student, self.n_judges
+                found.append(Verdicts.of(*given))
         if not found:
             most = int(np.bincount(self.known[self.rows]).max())
             raise InputError(
@@ -296,8 +275,10 @@ class Truth:
     system: Indices | None
     features: Array
     """(answers, 3)"""
-    _projection: Array
+    _design: sparse.csr_array
+    """(answers, coefficients)"""
     _regressions: tuple[_Regression, ...]
+    """At each t."""
 
     def draws(self, n: int, seed: int = _SEED) -> Iterator[Array]:
         """Blocks of (answers, draws) truths, 0 or 1, drawn with t, the coefficients and the answers uncertain."""
@@ -306,14 +287,11 @@ class Truth:
         which = np.sort(rng.choice(len(POOLING), size=n, p=self.weights))
         size = max(1, min(n, _CELLS // max(len(known), 1)))
         for begin in range(0, n, size):
-            coefficients = np.stack(
-                [
-                    found.mode + found.root @ rng.standard_normal(len(found.mode))
-                    for found in (self._regressions[t] for t in which[begin : begin + size])
-                ],
-                axis=1,
-            )
-            log_odds = _log_odds(self.verdicts, self.features, self._projection, self.system, coefficients)
+            drawn = [
+                found.mode + found.root @ rng.standard_normal(found.root.shape[1])
+                for found in (self._regressions[t] for t in which[begin : begin + size])
+            ]
+            log_odds = self._design @ np.stack(drawn, axis=1)
             truth = (rng.random(log_odds.shape) < expit(log_odds)).astype(np.float64)
             truth[rows] = known[rows, None]
             yield truth
@@ -323,30 +301,31 @@ def estimate_truth(verdicts: Verdicts, system: Indices | None = None, features: 
     """The posterior of the truth; `system` (answers,) gives every system an intercept of its own. `features`, where
     they have been computed before, save most of the time."""
     x = answer_features(verdicts) if features is None else features
-    rows, folds = verdicts.rows, verdicts.folds()
-    own = _scaled_signs(verdicts)
+    rows, n = verdicts.rows, len(verdicts.known)
+    known, own = verdicts.known[rows].astype(np.float64), _scaled_signs(verdicts)
+    # Known answers tell of judges' coefficients in these directions alone.
     _, singular, right = np.linalg.svd(own[rows].toarray(), full_matrices=False)
-    projection = right[singular > 1e-9 * max(float(singular.max(initial=0.0)), 1e-300)].T
-    n_systems = 0 if system is None else int(system.max()) + 1
-    known_design = _design(x[rows], own[rows] @ projection, system, rows, n_systems)
-    answers = verdicts.known[rows].astype(np.float64)
+    directions = right[singular > 1e-9 * max(float(singular.max(initial=0.0)), 1e-300)].T
+    of_system = sparse.csr_array((n, 0))
+    if system is not None:
+        of_system = sparse.csr_array((np.ones(n), (np.arange(n), system)))
+    design = sparse.hstack([np.ones((n, 1)), x, of_system, own], format="csr")
+    through = block_diag(np.eye(1 + x.shape[1] + of_system.shape[1]), directions)
+    seen = design[rows] @ through
+    priors = [_prior(t, of_system.shape[1], directions.shape[1]) for t in POOLING]
     held_out = np.empty((len(POOLING), len(rows)))
-    for part in folds:
+    for part in verdicts.folds():
         test = np.isin(rows, part)
-        for place, t in enumerate(POOLING):
-            found = _regress(known_design[~test], answers[~test], _priors(t, n_systems, projection.shape[1]))
-            held_out[place, test] = known_design[test] @ found.mode
-    signs = np.where(answers == 1, 1.0, -1.0)
-    scores = log_expit(signs * held_out).sum(axis=1)
-    weights = np.exp(scores - logsumexp(scores))
-    weights /= weights.sum()
-    fits = tuple(_regress(known_design, answers, _priors(t, n_systems, projection.shape[1])) for t in POOLING)
-    modes = np.stack([found.mode for found in fits], axis=1)
-    probability = expit(_log_odds(verdicts, x, projection, system, modes)) @ weights
-    probability[rows] = answers
-    out_of_fold = np.full(len(probability), np.nan)
+        for place, prior in enumerate(priors):
+            held_out[place, test] = seen[test] @ _regress(seen[~test], known[~test], prior).mode
+    weights = softmax(log_expit(np.where(known == 1, 1.0, -1.0) * held_out).sum(axis=1))
+    fits = [_regress(seen, known, prior) for prior in priors]
+    regressions = tuple(_Regression(through @ found.mode, through @ found.root) for found in fits)
+    probability = expit(design @ np.stack([found.mode for found in regressions], axis=1)) @ weights
+    probability[rows] = known
+    out_of_fold = np.full(n, np.nan)
     out_of_fold[rows] = weights @ expit(held_out)
-    return Truth(verdicts, probability, out_of_fold, weights, system, x, projection, fits)
+    return Truth(verdicts, probability, out_of_fold, weights, system, x, design, regressions)
 
 
 def answer_features(verdicts: Verdicts) -> Array:
@@ -389,8 +368,8 @@ def _rates(
 
 
 def _expected_logs(k: Array, n: Array) -> tuple[Array, Array]:
-    k, n = np.maximum(k, 0.0), np.maximum(n, 0.0)
-    k = np.minimum(k, n)
+    n = np.maximum(n, 0.0)
+    k = np.clip(k, 0.0, n)
     mean = (k.sum() + 0.5) / (n.sum() + 1)
     a, b = STRENGTHS[:, None] * mean, STRENGTHS[:, None] * (1 - mean)
     fits = (betaln(a + k, b + n - k) - betaln(a, b)).sum(axis=1)
@@ -415,38 +394,12 @@ def _scaled_signs(verdicts: Verdicts) -> sparse.csr_array:
     return sparse.csr_array(sparse.diags_array(1 / np.sqrt(np.maximum(n, 1.0))) @ signs)
 
 
-def _design(x: Array, own: Array, system: Indices | None, rows: Indices, n_systems: int) -> Array:
-    systems = np.zeros((len(rows), n_systems))
-    if system is not None:
-        systems[np.arange(len(rows)), system[rows]] = 1.0
-    return np.column_stack([np.ones(len(rows)), x, systems, own])
-
-
-def _log_odds(
-    verdicts: Verdicts, x: Array, projection: Array, system: Indices | None, coefficients: Array
-) -> Array:
-    """(answers, columns) for every column of coefficients."""
-    n_systems = 0 if system is None else int(system.max()) + 1
-    own = 1 + x.shape[1] + n_systems
-    found = coefficients[0] + x @ coefficients[1 : 1 + x.shape[1]]
-    if system is not None:
-        found += coefficients[1 + x.shape[1] : own][system]
-    return np.asarray(found + _scaled_signs(verdicts) @ (projection @ coefficients[own:]))
-
-
-def _priors(t: float, n_systems: int, n_own: int) -> tuple[Array, Array]:
+def _prior(t: float, n_systems: int, n_own: int) -> tuple[Array, Array]:
     """Means and precisions of the coefficients; infinite where a coefficient is 0."""
-    mean = np.concatenate([[0.0], np.full(3, _FEATURE_MEAN), np.zeros(n_systems + n_own)])
-    own = np.inf if t == 0 else t**-2.0
-    precision = np.concatenate(
-        [
-            [_INTERCEPT_SD**-2],
-            np.full(3, _FEATURE_SD**-2),
-            np.full(n_systems, _SYSTEM_SD**-2),
-            np.full(n_own, own),
-        ]
-    )
-    return mean, precision
+    sizes = [1, 3, n_systems, n_own]
+    own = np.inf if t == 0 else t**-2
+    precision = np.repeat([_INTERCEPT_SD**-2, _FEATURE_SD**-2, _SYSTEM_SD**-2, own], sizes)
+    return np.repeat([0.0, _FEATURE_MEAN, 0.0, 0.0], sizes), precision
 
 
 def _regress(x: Array, y: Array, prior: tuple[Array, Array]) -> _Regression:

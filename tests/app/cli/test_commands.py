@@ -25,7 +25,7 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import Option
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.config.option_fields import option
-from raterlens.judging.bounds import Bounds
+from raterlens.judging import Bounds
 from raterlens.models.registry import MODELS
 from raterlens.output.report.reproduce import flag
 from tests.support.command_line import Captured

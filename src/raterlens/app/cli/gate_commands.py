@@ -25,12 +25,12 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config import ReadConfig
 from raterlens.config.option_fields import option
-from raterlens.judging.bounds import Bounds
+from raterlens.judging import Bounds
 from raterlens.output.report.reproduce import Request
 
 if TYPE_CHECKING:
     from raterlens.config import ReadConfig
-    from raterlens.judging.judge_report import JudgeReport
+    from raterlens.judging.judge import JudgeReport
 
 
 PASSED, AT_FAULT, GATE_FAILED = 0, 2, 3
@@ -115,7 +115,7 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
     from raterlens.fitting.checks import Run
     from raterlens.fitting.fit import fit_with_assumptions
     from raterlens.fitting.run import read_request
-    from raterlens.judging.gate import judge
+    from raterlens.judging.gate import apply_bounds
 
     baseline = None if output.baseline is None else load(output.baseline)
     with progress_bar(hidden=output.json) as watch:
@@ -123,7 +123,7 @@ def _gate(request: Request, bounds: Bounds, output: GateOutput) -> bool:
         ratings, config, _ = read_request(request, run)
         fit = fit_with_assumptions(ratings, config, run)
         watch.start_stage("diagnosing")
-        result = judge(fit, ratings, bounds, baseline)
+        result = apply_bounds(fit, ratings, bounds, baseline)
     output.write(result.to_markdown(), result.to_junit())
     if output.json:
         print_json(result.to_json())
@@ -190,7 +190,7 @@ def _judge(request: Request, asked: JudgeOptions, output: GateOutput) -> "JudgeR
     from raterlens.fitting.checks import Run
     from raterlens.fitting.run import read_request
     from raterlens.judging.judge import judge as measure
-    from raterlens.judging.judge_report import read_baseline
+    from raterlens.judging.judge import read_baseline
     from raterlens.output.folder import check_folder, write_judges
 
     if output.baseline is not None:

@@ -16,7 +16,7 @@ from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option, between_commas
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.config.option_fields import choices, option, takes_several
-from raterlens.judging.bounds import Bounds
+from raterlens.judging import Bounds
 from raterlens.models.registry import MODELS
 from raterlens.output.report.reproduce import SEVERAL, Request
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.findings import PanelFindings, RaterFindings
     from raterlens.fitting.fit import Fit
     from raterlens.judging.gate import Gate
-    from raterlens.judging.judge_report import JudgeReport
+    from raterlens.judging.judge import JudgeReport
     from raterlens.ratings.coded import Ratings
 
 ALL_SHOWN, ENDS = 40, 10
@@ -146,7 +146,7 @@ class Terminal:
             self._heading(f"Pass rate by {found.rates.by}")
             for line in found.rates.lines():
                 self._line(printable(line))
-        self._heading("Besides")
+        self._heading("Findings")
         self._list(found.sentences())  # they may begin with a judge's name
         if found.changed:
             self._heading("Since the last run")

@@ -10,7 +10,7 @@ from typing import Any
 from raterlens.base.text import Option
 from raterlens.config import FitConfig, ReadConfig
 from raterlens.config.option_fields import takes_several
-from raterlens.judging.bounds import Bounds
+from raterlens.judging import Bounds
 
 IMPORT = "import raterlens as rl"
 CONTROL_FILE_OPTIONS = ("student", "rater", "item", "facets", "cut", "encoding")
