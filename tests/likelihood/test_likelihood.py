@@ -7,7 +7,7 @@ import pytest
 
 from raterlens.capability.links import get_link
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood.derivatives import cell_terms, context_curvature, context_terms
+from raterlens.likelihood.derivatives import context_curvature, score_terms
 from raterlens.likelihood.engines.contract import about_means
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.responses import Adjacent, Graded, Linked, Predictor
@@ -169,11 +169,10 @@ def predictor(steps):
 
 def spread_out(found, n_rows, t):
     """(rows of the Jacobian, cells, nodes)"""
-    cells = np.arange(len(found.context))
+    cells = np.arange(len(found[0][0]))
     table = np.zeros((n_rows, len(cells), len(t)))
-    table[found.context, cells] = found.along(t)
-    for term in found.terms:
-        table[term.through, cells] += term.table
+    for row, values in found:
+        table[row, cells] += values
     return table
 
 
@@ -195,7 +194,7 @@ def by_differences(response, at, t):
 def test_terms_of_cells_are_the_derivatives(response):
     at = predictor(len(response.lever))
     expected = by_differences(response, at, T)
-    found = spread_out(cell_terms(response, at, T), len(expected), T)
+    found = spread_out(score_terms(response, at, T, by_sums=False), len(expected), T)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
 
 
@@ -203,7 +202,8 @@ def test_terms_of_cells_are_the_derivatives(response):
 def test_terms_of_contexts_differ_from_those_of_each_score_by_constants(scores):
     response, at = Adjacent(scores), predictor(scores - 1)
     expected = by_differences(response, at, T)
-    found = np.repeat(spread_out(context_terms(response, at, T), len(expected), T), scores, axis=1)
+    found = spread_out(score_terms(response, at, T, by_sums=True), len(expected), T)
+    found = np.repeat(found, scores, axis=1)
     # Whatever the score, how much a derivative in an intercept changes from node to node is the same.
     np.testing.assert_allclose(np.diff(found[3:]), np.diff(expected[3:]), rtol=1e-5, atol=1e-7)
     # That in the slope lacks the score times ability.

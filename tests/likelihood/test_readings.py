@@ -15,7 +15,7 @@ from raterlens.inference.covariance import in_full
 from raterlens.likelihood.forms import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
-from raterlens.likelihood.readings import LEAST_SPREAD
+from raterlens.likelihood.readings import LEAST_SPREAD, rule
 from raterlens.models.build import build
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options
@@ -50,14 +50,20 @@ def test_many_kinds_are_gone_over_twice_instead_of_kept(monkeypatch):
 
 
 def test_the_rule_is_as_fine_as_the_spread_asks():
-    density: Any = problem_of(*KINDS[0])[1].density
-    sizes = [len(density.rule(spread)[0]) for spread in (0.0, 1.0, 3.0, 1e3)]
+    _, problem, x = problem_of(*KINDS[1])
+    assert len(x[problem.model.blocks["halo"]]) == 3
+    sizes = []
+    for variances in ((0.0, 1.0, 9.0), (1e6, 1e6, 1e6)):
+        x[problem.model.blocks["halo"]] = variances
+        up: Any = problem.up(x, NODES)
+        for some in sorted(up.raters, key=lambda some: some.contexts[0]):
+            sizes.append(len(some.u))
+            assert np.exp(some.log_weights) @ some.u**2 == pytest.approx(1.0, abs=1e-7)
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[2]
+    assert len(sizes) == 4, "raters of the same rule are gone over together"
     assert sizes[-1] < 140
-    for spread in (0.0, 1.0, 3.0):
-        points, log_weights = density.rule(spread)
-        assert np.exp(log_weights) @ points**2 == pytest.approx(1.0, abs=1e-7)
+    assert len(rule(0.5)[0]) == 29
 
 
 @pytest.mark.parametrize("kind", KINDS[:2])

@@ -10,9 +10,10 @@ from raterlens.capability.links import get_link
 from raterlens.estimation.optimiser import Search, Space
 from raterlens.estimation.shared_estimate import fit_shared
 from raterlens.inference.covariance import in_full
+from raterlens.likelihood.latent import Crossed, Fallible
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import Ridge
-from raterlens.likelihood.shared import ACCURACY, Fallible, SharedResponse
+from raterlens.likelihood.shared import ACCURACY
 from raterlens.models.responses import Adjacent, Graded, Linked, Predictor
 from raterlens.models.term import Effect
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
@@ -141,25 +142,34 @@ RESPONSES = pytest.mark.parametrize(
 def test_each_node_is_the_response_with_what_is_shared_in_its_intercepts(response) -> None:
     steps = response.n_categories - 1
     predictor = Predictor(np.array([1.2, 0.4]), np.array([0.3, -0.2])[:, None] - np.arange(steps))
-    shared = SharedResponse(Fallible(response, 2), PRODUCT.z)
+    shared = Crossed(Fallible(response, 2), np.empty(0), np.empty(0)).on(PRODUCT.points, PRODUCT.z)
     both = Predictor(predictor.slope, np.column_stack([predictor.intercepts, BIASES]))
     counts = np.random.default_rng(1).random((2, response.n_categories, len(PRODUCT.points)))
     found = [
         shared.log_prob(both, PRODUCT.points),
         shared.scores(both, PRODUCT.points),
-        shared.curvature(both, PRODUCT.points, counts),
+        *shared.summed_scores(both, PRODUCT.points, counts),
+        *shared.summed_curvature(both, PRODUCT.points, counts),
     ]
-    for q in (0, 7, len(PRODUCT.points) - 1):
-        z, lever = PRODUCT.z[q], response.lever
-        shift = np.outer(z * BIASES, lever)
-        at, t = Predictor(predictor.slope, predictor.intercepts + shift), PRODUCT.points[[q]]
-        scores, bend = response.scores(at, t)[..., 0], response.curvature(at, t, counts[..., [q]])[:, 0]
-        np.testing.assert_allclose(found[0][..., q], response.log_prob(at, t)[..., 0])
-        np.testing.assert_allclose(found[1][:-1, ..., q], scores)
-        np.testing.assert_allclose(found[1][-1, ..., q], z * np.tensordot(lever, scores, 1))
-        np.testing.assert_allclose(found[2][:, q, :-1, :-1], bend)
-        np.testing.assert_allclose(found[2][:, q, -1, :-1], z * bend @ lever, atol=1e-12)
-        np.testing.assert_allclose(found[2][:, q, -1, -1], z**2 * bend @ lever @ lever)
+    for q, (t, z) in enumerate(zip(PRODUCT.points, PRODUCT.z, strict=True)):
+        shift = np.outer(z * BIASES, response.lever)
+        at = Predictor(predictor.slope, predictor.intercepts + shift)
+        # Derivatives of single intercepts in all that a context depends on.
+        through = np.zeros((steps, steps + 2))
+        through[:, 0], through[:, 1:-1] = t * response.lever, np.eye(steps)
+        through[:, -1] = z * response.lever
+        scores = np.tensordot(through, response.scores(at, np.array([t]))[..., 0], (0, 0))
+        bend = through.T @ response.curvature(at, np.array([t]), counts[..., [q]])[:, 0] @ through
+        np.testing.assert_allclose(found[0][..., q], response.log_prob(at, np.array([t]))[..., 0])
+        np.testing.assert_allclose(found[1][..., q], scores[1:], atol=1e-14)
+        summed = np.einsum("jck,ck->jc", scores, counts[..., q])
+        found[2] -= summed[0]
+        found[3] -= summed[1:].T
+        found[4] -= bend[:, 0, 0]
+        found[5] -= bend[:, 0, 1:]
+        found[6] -= bend[:, 1:, 1:]
+    for left in found[2:]:
+        np.testing.assert_allclose(left, 0.0, atol=1e-8)
 
 
 @RESPONSES

@@ -95,7 +95,7 @@ def _expectation(placed: Placed, calibration: Calibration, pairs: Callable[[], G
     if own_nodes is not None:
         nodes = own_nodes
         response, predictor = (
-            placed.problem.response.on(nodes.z),
+            placed.problem.response.on(nodes.points, nodes.z),
             placed.problem.model.predictor(placed.parameters),
         )
     else:

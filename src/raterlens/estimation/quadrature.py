@@ -149,7 +149,9 @@ def _of_variances(problem: FacetsMarginal, information: Array, parameters: Array
 def _inverse(
     problem: FacetsMarginal, parameters: Array, information: Array, nodes: Nodes, found: OwnCurvature
 ) -> sparse.csr_array:
-    if problem.response.least_noise and len(parameters) <= _MOST_EXACT:
+    # An evaluation over patterns of scores and impressions takes long, so that few steps save more than this costs.
+    exact = problem.response.least_noise or (problem.model.enters("halo") and not problem.density.sums)
+    if exact and len(parameters) <= _MOST_EXACT:
         return exact_inverse(problem, parameters, information, nodes)
     if worth_joining(problem.model):
         return joint_inverse(problem, parameters, information, nodes, found)

@@ -221,8 +221,9 @@ class _Panel:
             return np.asarray(np.clip(start + along @ step, *self.bounds))
 
         def value(step: Array) -> Value:
-            at = problem.value(moved(step), nodes)
-            return Value(at.loglik, at.objective, along.T @ at.gradient)
+            x = moved(step)
+            at, free = problem.value(x, nodes), x == start + along @ step  # what is at a bound stays there
+            return Value(at.loglik, at.objective, along.T @ (at.gradient * free))
 
         for _ in range(_TEST_ROUNDS):
             information = along.T @ in_full(self._information(problem, start, nodes)) @ along

@@ -9,10 +9,11 @@ follow slopes. A severity given a slope of 10 is as far off as the slope: of suc
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
+from scipy import linalg
 
 from raterlens.base.arrays import NORMAL_95, Array, Mask
 from raterlens.capability.yardstick import LARGEST_SLOPE
@@ -21,8 +22,9 @@ from raterlens.estimation.facets_estimate import FacetsEstimate, information_sca
 from raterlens.estimation.optimiser import Curvature, OnProgress, Optimum, Search, Space, maximise
 from raterlens.inference.intervals import AT_LIMIT, AT_ZERO
 from raterlens.inference.panel_draws import even, uneven
-from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
+from raterlens.models.facets import redundancy
 from raterlens.models.panel import SlopeLimits
 
 # Of the root of the deviance, at an end of an interval.
@@ -59,8 +61,18 @@ def mode_near(
     """The maximum of a problem with its priors next to a start, from where parameters that are `still` do not move."""
     lower, upper = (np.where(still, start, bound) for bound in bounds)
     known = [np.maximum(prior.information(start).diagonal(), 0.0) for prior in problem.priors]
+    centred = np.zeros((0, len(start)))
+    if (
+        local.inverse is not None
+    ):  # it takes no step in redundant directions, which priors leave not quite level
+        centred = linalg.orth(redundancy(problem.model, start, still).constraints.T).T
+
+    def value(x: Array) -> Value:
+        found = problem.value(x, nodes)
+        return replace(found, gradient=found.gradient - centred.T @ (centred @ found.gradient))
+
     return maximise(
-        lambda x: problem.value(x, nodes),
+        value,
         np.clip(start, lower, upper),
         Space(sum(known, local.scale), (lower, upper)),
         Search(local.longest, local.on_progress),

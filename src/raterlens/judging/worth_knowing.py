@@ -26,8 +26,8 @@ from raterlens.estimation.scoring import Placed, place
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.inference.resampling import check_same
+from raterlens.likelihood.latent import WRONG
 from raterlens.likelihood.nodes import Nodes
-from raterlens.likelihood.shared import WRONG
 from raterlens.models.build import COVARYING
 from raterlens.models.calibration import Calibration
 from raterlens.models.responses import Predictor

@@ -17,13 +17,7 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Indices
 from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.cells import Grouping, Kinds, essays, ungrouped
-from raterlens.likelihood.derivatives import (
-    cell_scores,
-    cell_terms,
-    context_curvature,
-    context_terms,
-    slope_reach,
-)
+from raterlens.likelihood.derivatives import cell_scores, context_curvature, score_terms, slope_reach
 from raterlens.likelihood.engines.contract import CellScores, Expected, Tables
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.facets import FacetsModel
@@ -67,8 +61,6 @@ class Derivatives:
     """(contexts, categories or 1, nodes): expected ratings of each context at each node."""
     cells: Array
     """(cells, nodes): expected cells."""
-    d_spread: Array | None = None
-    """(raters,): in the standard deviations of the reading effect, where there is one."""
     everyone: Array | None = None
     """(groups, nodes): expected students of each group at each node, where their distributions are estimated."""
     d_piece: float | None = None
@@ -85,6 +77,8 @@ class Density(ABC, Generic[Upward]):
 
     def __init__(self, response: Response, model: FacetsModel) -> None:
         self.response, self.contexts, self.n_groups = response, model.contexts, model.n_groups
+        self.model = model
+        """The map to slopes and intercepts, the variance of a reading effect among these."""
 
     @property
     @abstractmethod
@@ -96,20 +90,24 @@ class Density(ABC, Generic[Upward]):
         self.kinds = kinds
 
     @abstractmethod
-    def up(self, predictor: Predictor, spread: Array | None, nodes: Nodes) -> Upward:
-        """Log-probabilities of the cells. `spread`: (raters,) of the reading effect, where there is one."""
+    def up(self, predictor: Predictor, nodes: Nodes) -> Upward:
+        """Log-probabilities of the cells."""
 
     @abstractmethod
     def down(self, at: Upward, expected: Expected) -> Derivatives:
         """By Fisher's identity, from the expected cells of ratings."""
 
-    def curvature(self, at: Upward, found: Derivatives) -> sparse.csr_array:
-        """Expected second derivatives in all that the density depends on: slopes, intercepts, spreads."""
-        return context_curvature(self.response.on(at.nodes.z), at.predictor, at.nodes, found.counts)
+    def second(
+        self, at: Upward, found: Derivatives, through: sparse.csr_array
+    ) -> tuple[sparse.csr_array, CellScores]:
+        """Expected second derivatives in slopes and intercepts, and each cell's part in a student's score. `through`:
+        derivatives of slopes and intercepts in the parameters."""
+        response = self.response.on(at.nodes.points, at.nodes.z)
+        curvature = context_curvature(response, at.predictor, at.nodes, found.counts)
+        return curvature, self.scores(at, through)
 
-    @abstractmethod
     def scores(self, at: Upward, through: sparse.csr_array) -> CellScores:
-        """Each cell's part in a student's score. `through`: derivatives of the same in the parameters."""
+        raise NotImplementedError
 
     def fits_scores(self, n_nodes: int) -> bool:
         """Whether a table of the cells' scores is not too large."""
@@ -123,21 +121,21 @@ class Cells(Density[Up]):
     def grouping(self) -> Grouping:
         return partial(ungrouped, n_categories=self.response.n_categories, n_groups=self.n_groups)
 
-    def up(self, predictor: Predictor, spread: Array | None, nodes: Nodes) -> Up:
-        log_prob = self.response.on(nodes.z).log_prob(predictor, nodes.points)
+    def up(self, predictor: Predictor, nodes: Nodes) -> Up:
+        log_prob = self.response.on(nodes.points, nodes.z).log_prob(predictor, nodes.points)
         return Up(predictor, nodes, Tables(log_prob.reshape(-1, len(nodes.points))))
 
     def down(self, at: Up, expected: Expected) -> Derivatives:
         counts = expected.counts.reshape(len(self.contexts), self.response.n_categories, -1)
-        response = self.response.on(at.nodes.z)
+        response = self.response.on(at.nodes.points, at.nodes.z)
         d_slope, d_intercepts = response.summed_scores(at.predictor, at.nodes.points, counts)
         return Derivatives(expected.loglik, d_slope, d_intercepts, counts, expected.counts)
 
     def scores(self, at: Up, through: sparse.csr_array) -> CellScores:
-        response, t = self.response.on(at.nodes.z), at.nodes.points
-        found = cell_terms(response, at.predictor, t)
-        members = sparse.eye_array(len(found.context), format="csr")
-        return cell_scores(members, found, through, t, slope_reach(response, at.predictor))
+        response, t = self.response.on(at.nodes.points, at.nodes.z), at.nodes.points
+        terms = score_terms(response, at.predictor, t, by_sums=False)
+        members = sparse.eye_array(len(terms[0][0]), format="csr")
+        return cell_scores(members, terms, through, slope_reach(response, at.predictor))
 
 
 class Essays(Density[Up]):
@@ -174,7 +172,7 @@ class Essays(Density[Up]):
             self._members = members.toarray() if np.prod(members.shape) <= _SMALL else members
             self._kinds_of_contexts = self._members.T
 
-    def up(self, predictor: Predictor, spread: Array | None, nodes: Nodes) -> Up:
+    def up(self, predictor: Predictor, nodes: Nodes) -> Up:
         if self._compiled is not None:
             logs = self._compiled.logs(predictor.slope, predictor.intercepts[:, 0], nodes.points)
         else:
@@ -198,12 +196,9 @@ class Essays(Density[Up]):
         return Derivatives(loglik, d_slope, totals - given, counts[:, None], expected.counts)
 
     def scores(self, at: Up, through: sparse.csr_array) -> CellScores:
-        found, reach = (
-            context_terms(self.response, at.predictor, at.nodes.points),
-            slope_reach(self.response, at.predictor),
-        )
-        slopes = through[self._shown_by]
-        return cell_scores(self.kinds.members, found, through, at.nodes.points, reach, slopes)
+        terms = score_terms(self.response, at.predictor, at.nodes.points, by_sums=True)
+        reach, slopes = slope_reach(self.response, at.predictor), through[self._shown_by]
+        return cell_scores(self.kinds.members, terms, through, reach, slopes)
 
     def fits_scores(self, n_nodes: int) -> bool:
         return bool(3 * self.kinds.members.nnz * n_nodes <= LARGEST_SCORES)

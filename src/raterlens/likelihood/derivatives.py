@@ -1,7 +1,7 @@
 """Derivatives of the log-probabilities of ratings, as functions of ability: each cell's part in a student's score, and
 second derivatives in the contexts."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
 
 import numpy as np
 from scipy import sparse
@@ -9,66 +9,37 @@ from scipy import sparse
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.likelihood.engines.contract import CellScores
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.responses import Adjacent, Predictor, Response
+from raterlens.models.responses import Predictor, Response
 
 
-class Term(NamedTuple):
-    """The derivative of each cell's log-probability in one of its context's intercepts."""
+def score_terms(
+    response: Response, predictor: Predictor, t: Array, *, by_sums: bool
+) -> list[tuple[Indices, Array]]:
+    """The derivative of the log-probability of each cell in its context's slope, then in intercepts, as rows of the
+    model's Jacobian, (cells,), in which slopes of contexts come first, with tables (cells, nodes); a row of zeros
+    counts for nothing.
 
-    through: Indices
-    """(cells,): that intercept, as a row of the model's Jacobian: slopes of contexts come first, then intercepts."""
-    lever: Array
-    """(cells,): how much ability, times the slope, adds to it."""
-    table: Array
-    """(cells, nodes); a row of zeros counts for nothing."""
-
-
-class ScoreTerms(NamedTuple):
-    """All of a cell's derivatives."""
-
-    context: Indices
-    """(cells,): which is the row of its slope, too."""
-    terms: list[Term]
-
-    def along(self, t: Array) -> Array:
-        """(cells, nodes): the derivative in the slope, which moves every intercept by t."""
-        moved = sum(term.lever[:, None] * term.table for term in self.terms)
-        return np.asarray(moved * t, np.float64)
-
-
-def cell_terms(response: Response, predictor: Predictor, t: Array) -> ScoreTerms:
-    """Derivatives of every context with every score."""
-    contexts, scores, lever = len(predictor.slope), response.n_categories, response.lever
-    context = np.repeat(np.arange(contexts), scores)
-    own = contexts + context * len(lever)
-    return ScoreTerms(
-        context,
-        [
-            Term(own + np.tile(step, contexts), np.tile(lever[step], contexts), table.reshape(-1, len(t)))
-            for step, table in response.score_tables(predictor, t)
-        ],
-    )
-
-
-def context_terms(response: Adjacent, predictor: Predictor, t: Array) -> ScoreTerms:
-    """Derivatives of every context alone: its scores differ by no more than constants."""
-    tables = -response.probabilities(predictor, t).transpose(1, 0, 2)
-    context = np.arange(len(predictor.slope))
-    own = len(context) + context * len(tables)
-    return ScoreTerms(
-        context,
-        [
-            Term(own + step, np.full(len(context), response.lever[step]), table)
-            for step, table in enumerate(tables)
-        ],
-    )
+    A cell is a context with a score; `by_sums`: a context alone, whose scores differ by no more than constants.
+    """
+    contexts, lever = len(predictor.slope), response.lever
+    if by_sums:
+        own = -response.probabilities(predictor, t)[:, :, None]  # type: ignore[attr-defined]  # adjacent categories
+        tables = [(np.array([step]), own[:, step]) for step in range(len(lever))]
+    else:
+        tables = response.score_tables(predictor, t)
+    context = np.repeat(np.arange(contexts), len(tables[0][0]))
+    by_slope, found = np.zeros((len(context), len(t))), []
+    for step, table in tables:
+        which, rows = np.tile(step, contexts), table.reshape(-1, len(t))
+        found.append((contexts + context * len(lever) + which, rows))
+        by_slope += lever[which][:, None] * rows
+    return [(context, by_slope * t), *found]
 
 
 def cell_scores(
     members: sparse.csr_array,
-    found: ScoreTerms,
+    terms: list[tuple[Indices, Array]],
     through: sparse.csr_array,
-    t: Array,
     reach: Array,
     slopes: sparse.csr_array | None = None,
 ) -> CellScores:
@@ -77,7 +48,7 @@ def cell_scores(
     Parameters
     ----------
     members
-        (cells, what `found` is of): how often each occurs in a cell.
+        (cells, what `terms` are of): how often each occurs in a cell.
     through
         Derivatives of the contexts' slopes, then their intercepts, in the parameters.
     reach
@@ -87,12 +58,11 @@ def cell_scores(
     """
     steepest = np.zeros(members.shape[0])
     cell = np.repeat(np.arange(len(steepest)), np.diff(members.indptr))
-    np.maximum.at(steepest, cell, reach[found.context][members.indices])
-    terms = [(through[found.context], found.along(t))]
-    terms += [(through[term.through], term.table) for term in found.terms]
+    np.maximum.at(steepest, cell, reach[terms[0][0]][members.indices])
     size = through.shape[1]
     without = sparse.csr_array((1, size)) if slopes is None else sparse.csr_array(slopes)
-    return CellScores(*score_rows(members, terms, size), without, steepest)
+    rows = score_rows(members, [(through[row], table) for row, table in terms], size)
+    return CellScores(*rows, without, steepest)
 
 
 def slope_reach(response: Response, predictor: Predictor) -> Array:
@@ -140,20 +110,39 @@ def context_curvature(
     response: Response, predictor: Predictor, nodes: Nodes, counts: Array
 ) -> sparse.csr_array:
     """Expected second derivatives in the slopes, then the intercepts, of the contexts."""
-    slopes, mixed, intercepts = response.summed_curvature(predictor, nodes.points, counts)
-    n, steps = mixed.shape
-    context = np.arange(n)
-    intercept = n + context[:, None] * steps + np.arange(steps)
-    across, down = np.broadcast_arrays(intercept[:, None, :], intercept[:, :, None])
-    slope = np.broadcast_to(context[:, None], intercept.shape)
-    values = np.concatenate([slopes, mixed.ravel(), mixed.ravel(), intercepts.ravel()])
-    rows = np.concatenate([context, slope.ravel(), intercept.ravel(), down.ravel()])
-    columns = np.concatenate([context, intercept.ravel(), slope.ravel(), across.ravel()])
-    return sparse.csr_array((values, (rows, columns)), shape=(n * (1 + steps),) * 2)
+    n, steps = predictor.intercepts.shape
+    places = context_places(np.arange(n), n, steps)
+    return summed_blocks(
+        [(places, summed_curvature(response, predictor, nodes.points, counts))], n * (1 + steps)
+    )
+
+
+def summed_curvature(response: Response, predictor: Predictor, t: Array, counts: Array) -> Array:
+    """(contexts, 1 + intercepts, 1 + intercepts): the same of each context."""
+    slopes, mixed, intercepts = response.summed_curvature(predictor, t, counts)
+    found = np.empty((len(slopes), 1 + mixed.shape[1], 1 + mixed.shape[1]))
+    found[:, 0, 0], found[:, 1:, 1:] = slopes, intercepts
+    found[:, 0, 1:] = found[:, 1:, 0] = mixed
+    return found
+
+
+def context_places(contexts: Indices, n: int, steps: int) -> Indices:
+    """(contexts, 1 + intercepts): where the slope and the intercepts of each stand, among those of all n."""
+    return np.concatenate([contexts[:, None], n + contexts[:, None] * steps + np.arange(steps)], axis=1)
+
+
+def summed_blocks(blocks: Iterable[tuple[Indices, Array]], size: int) -> sparse.csr_array:
+    """(size, size): the sum of blocks (n, m, m), which stand at the places (n, m)."""
+    rows, columns, values = [], [], []
+    for place, block in blocks:
+        down, across = np.broadcast_arrays(place[:, :, None], place[:, None, :])
+        rows.append(down.ravel())
+        columns.append(across.ravel())
+        values.append(block.ravel())
+    at = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csr_array((np.concatenate(values), at), shape=(size, size))
 
 
 def placed_at(block: Array, at: slice, size: int) -> sparse.csr_array:
     """(size, size): a block on the diagonal, zeros elsewhere."""
-    place = np.arange(at.start, at.stop)
-    row, column = np.repeat(place, len(place)), np.tile(place, len(place))
-    return sparse.csr_array((block.ravel(), (row, column)), shape=(size, size))
+    return summed_blocks([(np.arange(at.start, at.stop)[None], block[None])], size)

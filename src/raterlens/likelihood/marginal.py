@@ -28,7 +28,6 @@ from raterlens.likelihood.engines.contract import CellScores, Engine, Matrix, Ta
 from raterlens.likelihood.engines.numpy import NumpyEngine
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.likelihood.priors import DrawnPrior, PanelPrior, Prior, Pseudo, Ridge
-from raterlens.likelihood.readings import LEAST_SPREAD
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response
 from raterlens.models.term import Contexts
@@ -141,15 +140,8 @@ class FacetsMarginal:
     # -- up: log-probabilities of cells -----------------------------------------------------------------------
 
     def up(self, parameters: Array, nodes: Nodes) -> Up:
-        found: Up = self.density.up(
-            self.model.predictor(parameters), self._spread(parameters), self.inner(parameters, nodes)
-        )
+        found: Up = self.density.up(self.density.model.predictor(parameters), self.inner(parameters, nodes))
         return found
-
-    def _spread(self, parameters: Array) -> Array | None:
-        """(raters,): of the reading effect."""
-        variance = self.model.reading_variances(parameters)
-        return None if variance is None else np.sqrt(np.maximum(variance, LEAST_SPREAD**2))
 
     def tables(self, parameters: Array, nodes: Nodes) -> Tables:
         return self._peopled(self.up(parameters, nodes).tables, parameters, nodes)
@@ -212,11 +204,8 @@ class FacetsMarginal:
         return Value(found.loglik, found.loglik + extra, gradient + extra_gradient)
 
     def gradient(self, at: At) -> Array:
-        """(parameters,): of the log-likelihood of the ratings, by slopes, intercepts and spreads."""
-        found, spread, d_halo = at.found, self._spread(at.parameters), None
-        if found.d_spread is not None and spread is not None:
-            d_halo = found.d_spread / (2 * spread)
-        return self.model.pullback(at.parameters, found.d_slope, found.d_intercepts, d_halo)
+        """(parameters,): of the log-likelihood of the ratings, by slopes and intercepts."""
+        return self.density.model.pullback(at.parameters, at.found.d_slope, at.found.d_intercepts)
 
     # -- observed information ---------------------------------------------------------------------------------
 
@@ -225,73 +214,57 @@ class FacetsMarginal:
 
         Sparse where the design is (two raters are coupled by the students they share), unless it was added up in full.
         """
-        at = self.at(self.model.off_zero(parameters), nodes)
-        own, tables, scores = self._scored(at)
-        information = _without(self._curvature(at), own.engine.covariance(tables, nodes, scores))
+        own = self._with_scores(nodes)
+        at = own.at(self.model.off_zero(parameters), nodes)
+        second, scores = own.second(at)
+        information = _without(second, own.engine.covariance(at.tables, nodes, scores))
         for prior in self.priors:
             information = information + prior.information(parameters)
         return information
 
-    def _through(self, at: At) -> sparse.csr_array:
-        """Derivatives in the parameters of all that the density depends on: (contexts' slopes, their intercepts, and
-        raters' spreads, where there are some; parameters)."""
-        jacobian, spread = self.model.jacobian(at.parameters), self._spread(at.parameters)
-        of_halo = self.model.reading_effects
-        if spread is None or of_halo is None:
-            return jacobian
-        return sparse.csr_array(sparse.vstack([jacobian, sparse.diags_array(0.5 / spread) @ of_halo], "csr"))
+    def _with_scores(self, nodes: Nodes) -> "FacetsMarginal":
+        """This; where a table of scores of whole essays would be too large, the same with single ratings as cells."""
+        if self.density.fits_scores(len(nodes.points)):
+            return self
+        return bound(self.ratings, self.model, Cells(self.response, self.model), self.pseudo)
 
-    def _curvature(self, at: At) -> sparse.csr_array:
+    def second(self, at: At) -> tuple[sparse.csr_array, CellScores]:
         """(parameters, parameters): second derivatives of what is maximised, expected over what is not seen: of the
-        density, the maps to slopes, intercepts and spreads, the half ratings, and the students' distribution."""
-        model, parameters, found, through = self.model, at.parameters, at.found, self._through(at)
-        second = through.T @ self.density.curvature(at.up, found) @ through
-        spread, of_halo = self._spread(parameters), model.reading_effects
-        if found.d_spread is not None and spread is not None and of_halo is not None:
-            second = second - of_halo.T @ sparse.diags_array(found.d_spread / (4 * spread**3)) @ of_halo
-        if not model.straight:
-            second = second + model.second(parameters, found.d_slope, found.d_intercepts)
+        density, the maps to slopes and intercepts, the half ratings, and the students' distribution; and each cell's
+        part in a student's score, by the cells of the engine."""
+        model, parameters, found, wide = self.model, at.parameters, at.found, self.density.model
+        through = wide.jacobian(parameters)
+        curvature, scores = self.density.second(at.up, found, through)
+        second = through.T @ curvature @ through
+        if not wide.straight:
+            second = second + wide.second(parameters, found.d_slope, found.d_intercepts)
         if self.pseudo.counts.any():
             second = second + self.pseudo.curvature(model.single, self.response.single, parameters)
+        if model.nested is not None:
+            scores = replace(scores, piece=model.blocks[model.nested].start)
         people = model.people(parameters, at.nodes.points)
         if found.everyone is None or people is None:
-            return sparse.csr_array(second)
-        own = people[1].curvature(found.everyone) - np.diag(people[1].ridge)
-        return sparse.csr_array(second + placed_at(own, people[0], model.blocks.size))
-
-    def _scored(self, at: At) -> "tuple[FacetsMarginal, Tables, CellScores]":
-        """Each cell's part in a student's score, by the cells of the engine; where a table of whole essays would be too
-        large, by single ratings, which are another problem with tables of its own."""
-        if not self.density.fits_scores(len(at.up.nodes.points)):
-            own = bound(self.ratings, self.model, Cells(self.response, self.model), self.pseudo)
-            return own._scored(own.at(at.parameters, at.nodes))
-        model, scores = self.model, self.density.scores(at.up, self._through(at))
-        if model.nested is not None:
-            return self, at.tables, replace(scores, piece=model.blocks[model.nested].start)
-        people = model.people(at.parameters, at.nodes.points)
-        if people is None:
-            return self, at.tables, scores
+            return sparse.csr_array(second), scores
         block, by = people
+        own = by.curvature(found.everyone) - np.diag(by.ridge)
         groups, own_size = by.parameter.shape
-        return (
-            self,
-            at.tables,
-            replace(
-                scores,
-                first=np.append(scores.first, scores.first[-1] + own_size * np.arange(1, groups + 1)),
-                parameter=np.append(scores.parameter, block.start + by.parameter.ravel()),
-                table=np.concatenate([scores.table, by.scores.reshape(groups * own_size, -1)]),
-                steepest=np.append(scores.steepest, np.full(groups, by.steepness)),
-            ),
+        scores = replace(
+            scores,
+            first=np.append(scores.first, scores.first[-1] + own_size * np.arange(1, groups + 1)),
+            parameter=np.append(scores.parameter, block.start + by.parameter.ravel()),
+            table=np.concatenate([scores.table, by.scores.reshape(groups * own_size, -1)]),
+            steepest=np.append(scores.steepest, np.full(groups, by.steepness)),
         )
+        return sparse.csr_array(second + placed_at(own, block, model.blocks.size)), scores
 
     def student_scores(
         self, parameters: Array, nodes: Nodes, weights: Weighting = lambda posterior: posterior
     ) -> sparse.csr_array:
         """(students, parameters): each student's score, summed over nodes with weights that follow from the posterior:
         with the posterior itself, the student's part of the gradient."""
-        own, tables, scores = self._scored(self.at(parameters, nodes))
-        found = own.engine.scores(tables, nodes, scores, weights)
+        own = self._with_scores(nodes)
+        at = own.at(parameters, nodes)
+        found = own.engine.scores(at.tables, nodes, own.second(at)[1], weights)
         if not own.density.sums or np.allclose(found.weight, 0.0, atol=_NO_WEIGHT):
             return found.scores
         # Sums leave out what does not depend on ability: the intercepts of the scores that were given.

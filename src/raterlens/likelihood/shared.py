@@ -2,20 +2,19 @@
 abilities are just more nodes, and how much a context loads on the second one is an intercept that counts z times at the
 node (t, z)."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from raterlens.base.arrays import Array
 from raterlens.likelihood.cells import rating_cells
 from raterlens.likelihood.density import Cells
 from raterlens.likelihood.engines.numpy import NumpyEngine
+from raterlens.likelihood.latent import Crossed, Fallible
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Moments, ProductNodes, nodes_for
 from raterlens.likelihood.priors import Pseudo, Ridge
 from raterlens.models.build import as_modelled
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Predictor, Response, Wrapped
+from raterlens.models.responses import Response
 from raterlens.ratings.coded import Ratings
 
 # The first grid; narrower where known answers make curves steep.
@@ -27,108 +26,12 @@ _REACH, MOST_ROUNDS = 6.0, 5
 _WIDEST = 0.5
 
 
-# Known answers that may say nothing. 60 answers do not tell how many of them are wrong (between 0 and 10 %, the
-# log-likelihood moves by less than 1), and allowing for some costs next to nothing (docs/known-answers.md).
-WRONG = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Fallible(Wrapped):
-    """A response in which known answers, the contexts after the first `n_rated`, may be wrong: 0.95 P + 0.05 / K."""
-
-    n_rated: int
-
-    @property
-    def single(self) -> Response:
-        return self.response
-
-    def _share_right(self, log_prob: Array) -> Array:
-        """(known, categories, nodes): probability that the answer is meant, given what it says."""
-        right = (1 - WRONG) * np.exp(log_prob[self.n_rated :])
-        return np.asarray(right / (right + WRONG / self.n_categories))
-
-    def log_prob(self, predictor: Predictor, t: Array) -> Array:
-        found = self.response.log_prob(predictor, t)
-        known = found[self.n_rated :]
-        np.logaddexp(known + np.log1p(-WRONG), np.log(WRONG / self.n_categories), out=known)
-        return found
-
-    def scores(self, predictor: Predictor, t: Array) -> Array:
-        found = self.response.scores(predictor, t)
-        found[:, self.n_rated :] *= self._share_right(self.response.log_prob(predictor, t))
-        return found
-
-    def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
-        share, known = self._share_right(self.response.log_prob(predictor, t)), counts[self.n_rated :]
-        meant = np.concatenate([counts[: self.n_rated], known * share])
-        found = self.response.curvature(predictor, t, meant)
-        scores = self.response.scores(predictor, t)[:, self.n_rated :]
-        found[self.n_rated :] += np.einsum("ickq,jckq->cqij", scores * (known * share * (1 - share)), scores)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class SharedResponse(Wrapped):
-    """A response on nodes of both abilities: S = slope t + intercepts + bias z, for nodes (t, z). The bias is the last
-    intercept. Known answers alone say which direction is the truth, so that wrong ones would turn it: what is wrapped
-    is `Fallible`."""
-
-    z: Array
-    """(nodes,), in runs of the same value"""
-
-    bounded_turns = False  # two abilities: no slope tells how fast scores change
-
-    def on(self, z: Array | None) -> "SharedResponse":
-        assert z is not None
-        return SharedResponse(self.response, z)
-
-    @property
-    def single(self) -> Response:
-        return self.response.single
-
-    @property
-    def lever(self) -> Array:
-        return np.append(self.response.lever, 0.0)
-
-    @property
-    def steepness(self) -> float:
-        return self.single.steepness
-
-    def log_prob(self, predictor: Predictor, t: Array) -> Array:
-        found = [self.response.log_prob(at, t[run]) for at, run in self._runs(predictor)]
-        return np.concatenate(found, axis=-1)
-
-    def scores(self, predictor: Predictor, t: Array) -> Array:
-        own = [self.response.scores(at, t[run]) for at, run in self._runs(predictor)]
-        found = np.concatenate(own, axis=-1)
-        return np.concatenate([found, self.z * np.tensordot(self.response.lever, found, 1)[None]])
-
-    def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
-        own = [self.response.curvature(at, t[run], counts[..., run]) for at, run in self._runs(predictor)]
-        # Derivatives of the single response's intercepts in all of these, at each node.
-        lever = self.response.lever
-        through = np.broadcast_to(
-            np.eye(len(lever), len(lever) + 1), (len(self.z), len(lever), len(lever) + 1)
-        )
-        through = through.copy()
-        through[..., -1] = np.multiply.outer(self.z, lever)
-        return np.asarray(through.swapaxes(1, 2) @ np.concatenate(own, axis=1) @ through)
-
-    def _runs(self, predictor: Predictor) -> list[tuple[Predictor, slice]]:
-        begin, bias = np.flatnonzero(np.diff(self.z, prepend=np.nan) != 0), predictor.intercepts[:, -1]
-        plain, found = Predictor(predictor.slope, predictor.intercepts[:, :-1]), []
-        for first, last in zip(begin, [*begin[1:], len(self.z)], strict=True):
-            at = plain.shifted(self.z[first] * bias, self.response.lever)
-            found.append((at, slice(int(first), int(last))))
-        return found
-
-
 def shared_marginal(
     ratings: Ratings, model: FacetsModel, response: Response, pseudo: Pseudo, ridge: Ridge | None = None
 ) -> "SharedMarginal":
     """A facets model with a shared dimension on data."""
     ratings, wide = as_modelled(ratings, model), model.widened("loading")
-    both = SharedResponse(Fallible(response, model.contexts.n_rated), np.empty(0))
+    both = Crossed(Fallible(response, model.contexts.n_rated), np.empty(0), np.empty(0))
     counts = rating_cells(ratings, wide.contexts, both.n_categories)
     engine = NumpyEngine(counts, finite=True)
     return SharedMarginal(ratings, wide, pseudo, Cells(both, wide), engine, ridge=ridge)

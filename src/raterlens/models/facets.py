@@ -52,8 +52,8 @@ class FacetsModel:
     terms: tuple[Term, ...]
     lever: Array
     """Change of each intercept per unit of `base`: 1, or 1 .. K - 1 for adjacent categories."""
-    further: PredictorName | None = None
-    """A predictor that is one intercept more, the last, on which ability has no lever."""
+    further: tuple[PredictorName, ...] = ()
+    """Predictors that are one intercept more each, after all others, on which ability has no lever."""
 
     def plus(self, *terms: Term, contexts: Contexts | None = None) -> "FacetsModel":
         """With further terms; on further contexts, where they have some."""
@@ -63,13 +63,14 @@ class FacetsModel:
         return name in self.blocks
 
     def widened(self, further: PredictorName) -> "FacetsModel":
-        """With this predictor as an intercept."""
-        return replace(self, lever=np.append(self.lever, 0.0), further=further)
+        """With this predictor as the last intercept."""
+        return replace(self, lever=np.append(self.lever, 0.0), further=(*self.further, further))
 
     @cached_property
     def single(self) -> "FacetsModel":
-        """Without that: the model of one answer, where ratings stand for several."""
-        return self if self.further is None else replace(self, lever=self.lever[:-1], further=None)
+        """Without these: the model of one answer, where ratings stand for several."""
+        steps = len(self.lever) - len(self.further)
+        return replace(self, lever=self.lever[:steps], further=()) if self.further else self
 
     def term(self, name: str, kind: type[Wanted]) -> Wanted:
         """The term of this name."""
@@ -279,9 +280,12 @@ class FacetsModel:
         given = [term.offsets(self.contexts) for term in self.terms]
         for name in _MAPPED:
             design = self._designs.get(name)
-            if name == "steps" and self.further is not None:
-                further = self._among_steps(-self.design(self.further), slice(-1, None))
-                design = further if design is None else self._among_steps(design, slice(0, -1)) + further
+            if name == "steps" and self.further:
+                steps = len(self.lever) - len(self.further)
+                parts = [] if design is None else [self._among_steps(design, slice(0, steps))]
+                for place, further in enumerate(self.further, start=steps):
+                    parts.append(self._among_steps(-self.design(further), slice(place, place + 1)))
+                design = sum(parts[1:], parts[0])
             fixed = [one[name] for one in given if name in one]
             if design is None and not fixed:
                 continue
@@ -348,11 +352,8 @@ class FacetsModel:
             intercepts[:, : self._beyond.shape[1]][self._beyond] = IMPOSSIBLE
         return Predictor(at.sd * at.a, intercepts)
 
-    def pullback(
-        self, parameters: Array, d_slope: Array, d_intercepts: Array, d_halo: Array | None = None
-    ) -> Array:
-        """Derivatives in the contexts' slopes and intercepts, and in the raters' variances of the reading effect ->
-        derivatives in the parameters."""
+    def pullback(self, parameters: Array, d_slope: Array, d_intercepts: Array) -> Array:
+        """Derivatives in the contexts' slopes and intercepts -> derivatives in the parameters."""
         rows, (slopes, bases), d_base = self._map, self._rates(parameters), d_intercepts @ self.lever
         of_each = {
             name: d_slope * slopes.get(name, 0.0) + d_base * bases.get(name, 0.0)
@@ -361,11 +362,7 @@ class FacetsModel:
         }
         if "steps" in rows.places:
             of_each["steps"] = -d_intercepts.ravel()
-        found = np.asarray(rows.back @ np.concatenate([of_each[name] for name in rows.places]))
-        if d_halo is not None:
-            assert self.reading_effects is not None
-            found += self.reading_effects.T @ d_halo
-        return found
+        return np.asarray(rows.back @ np.concatenate([of_each[name] for name in rows.places]))
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
         """(contexts + contexts x intercepts, parameters): rows of slopes, then of intercepts.

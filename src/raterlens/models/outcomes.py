@@ -75,6 +75,9 @@ class Outcomes(Response):
     def single(self) -> Response:
         return self.answer
 
+    def taken(self, contexts: Indices) -> "Outcomes":
+        return replace(self, patterns=self.patterns[contexts], drawn=self.drawn[contexts])
+
     @property
     def n_categories(self) -> int:
         return int(self.patterns.shape[1])

@@ -71,8 +71,12 @@ class Response:
         """Most answers that an outcome stands for."""
         return 1
 
-    def on(self, z: Array | None) -> "Response":
+    def on(self, t: Array, z: Array | None) -> "Response":
         """On nodes (t, z) of two abilities, where the response has to do with a second one."""
+        return self
+
+    def taken(self, contexts: Indices) -> "Response":
+        """The response of some contexts, one of which may occur several times."""
         return self
 
     @property
