@@ -4,17 +4,16 @@ The optimiser is quick and does the same every time; what takes long are evaluat
 evaluation is written to a journal as it is done. A fit that is resumed runs from its beginning, takes what the journal
 has, and so comes through the same steps to the same estimates, whichever the optimiser.
 
-    journal   mark (8 bytes), length and CRC-32 of the head (uint32 each), the head (JSON: version, and digests of the
-              ratings and of the model), then records
-    record    length and CRC-32 (uint32 each), then a key (16 bytes), log-likelihood, objective and gradient (float64)
+    first line    a mark, and as JSON the version and digests of the ratings and of the model
+    other lines   CRC-32 of the rest, a key, and log-likelihood, objective and gradient (float64 in base 64)
 
-A record that a crash has cut short is left out, and written again.
+A line that a crash has cut short is left out, and written again.
 """
 
+import base64
 import hashlib
 import json
 import os
-import struct
 import time
 import weakref
 import zlib
@@ -32,10 +31,8 @@ from raterlens.base.text import Message, Option
 from raterlens.likelihood.marginal import Value
 from raterlens.likelihood.nodes import Nodes
 
-MARK = b"\x89RLCKPT\n"
-VERSION = 1
-_SIZES = struct.Struct("<II")
-_KEY = 16
+MARK = b"Raterlens checkpoint "
+VERSION = 2
 # Seconds after which what was written is forced to the disk itself, against a loss of power.
 _SAFE = 10.0
 
@@ -46,7 +43,7 @@ class Checkpoint:
     def __init__(self, path: str | Path, *, resume: bool = False) -> None:
         self.path, self._resume = Path(path), resume
         self._file: FileIO | None = None
-        self._known: dict[bytes, Value] = {}
+        self._known: dict[str, Value] = {}
         self._saved = time.monotonic()
         if resume and not self.path.exists():
             raise InputError(
@@ -74,27 +71,15 @@ class Checkpoint:
 
     def begin(self, ratings: str, model: str) -> None:
         """Open the journal for ratings and a model with these digests."""
-        if self._resume and not self._cut_short():
-            whole = self._read(ratings, model)
-            with self._writable():
-                self._file = self.path.open("r+b", buffering=0)
-                self._file.truncate(whole)
-                self._file.seek(whole)
-        else:
-            head = json.dumps({"version": VERSION, "ratings": ratings, "model": model}).encode()
-            with self._writable():
-                self._file = self.path.open("wb" if self._resume else "xb", buffering=0)
-            self._append(MARK + _SIZES.pack(len(head), zlib.crc32(head)) + head)
-        assert self._file is not None
+        about = {"version": VERSION, "ratings": ratings, "model": model}
+        whole = self._read(about) if self._resume else 0
+        with self._writable():
+            self._file = self.path.open("r+b" if self._resume else "xb", buffering=0)
+            self._file.truncate(whole)
+            self._file.seek(whole)
         weakref.finalize(self, self._file.close)
-
-    def _cut_short(self) -> bool:
-        """Whether the fit was killed while the head was being written: nothing is there to go on from."""
-        content = self.path.read_bytes()
-        if not MARK.startswith(content[: len(MARK)]):
-            return False
-        rest = content[len(MARK) :]
-        return len(rest) < _SIZES.size or len(rest) < _SIZES.size + _SIZES.unpack_from(rest)[0]
+        if not whole:
+            self._append(MARK + json.dumps(about).encode() + b"\n")
 
     def value(self, parameters: Array, nodes: Nodes, compute: Callable[[Array, Nodes], Value]) -> Value:
         """The objective, from the journal where it is there."""
@@ -115,10 +100,9 @@ class Checkpoint:
             self._file.close()
         self.path.unlink(missing_ok=True)
 
-    def _write(self, key: bytes, value: Value) -> None:
+    def _write(self, key: str, value: Value) -> None:
         numbers = np.concatenate([[value.loglik, value.objective], value.gradient]).astype("<f8")
-        record = key + numbers.tobytes()
-        self._append(_SIZES.pack(len(record), zlib.crc32(record)) + record)
+        self._append(_line(f"{key} {base64.b64encode(numbers.tobytes()).decode()}"))
         if time.monotonic() - self._saved > _SAFE:
             assert self._file is not None
             os.fsync(self._file.fileno())
@@ -144,53 +128,50 @@ class Checkpoint:
                 option="checkpoint",
             ) from error
 
-    def _read(self, ratings: str, model: str) -> int:
-        """Take in all whole records; return where they end."""
+    def _read(self, about: dict[str, object]) -> int:
+        """Take in all whole lines; return where they end: at 0 where the fit was killed while the first was written."""
         content = self.path.read_bytes()
+        if b"\n" not in content and MARK.startswith(content[: len(MARK)]):
+            return 0
         if not content.startswith(MARK):
             raise self._unreadable(
                 f"is not a checkpoint: it begins with {content[:8]!r}", "give another path"
             )
-        at = len(MARK)
-        head, at = _next(content, at)
-        if head is None:
-            raise self._unreadable("is a damaged checkpoint", "remove it and fit again")
-        about = json.loads(head)
-        if about["version"] != VERSION:
-            version = f"has checkpoint version {about['version']}, this release reads {VERSION}"
+        head, *lines = content.splitlines(keepends=True)
+        try:
+            known = json.loads(head.removeprefix(MARK))
+        except ValueError as error:
+            raise self._unreadable("is a damaged checkpoint", "remove it and fit again") from error
+        if known["version"] != VERSION:
+            version = f"has checkpoint version {known['version']}, this release reads {VERSION}"
             raise self._unreadable(version, "remove it and fit again")
-        for what, found in (("ratings", ratings), ("model", model)):
-            if about[what] != found:
-                other = "other ratings" if what == "ratings" else "another model, or of other options"
+        for what, other in (("ratings", "other ratings"), ("model", "another model, or of other options")):
+            if known[what] != about[what]:
                 remedy = "fit what it was made for, or give another path"
                 raise self._unreadable(f"is a checkpoint of {other}", remedy)
-        while True:
-            record, following = _next(content, at)
-            if record is None:
-                return at
-            numbers = np.frombuffer(record, "<f8", offset=_KEY)
-            self._known[record[:_KEY]] = Value(float(numbers[0]), float(numbers[1]), numbers[2:].copy())
-            at = following
+        end = len(head)
+        for line in lines:
+            _, _, record = line.decode(errors="replace").rstrip("\n").partition(" ")
+            if line != _line(record):
+                break
+            key, _, encoded = record.partition(" ")
+            numbers = np.frombuffer(base64.b64decode(encoded), "<f8")
+            self._known[key] = Value(float(numbers[0]), float(numbers[1]), numbers[2:].copy())
+            end += len(line)
+        return end
 
     def _unreadable(self, why: str, remedy: str) -> InputError:
         return InputError(f"{str(self.path)!r} {why}", remedy, value=self.path, option="checkpoint")
 
 
-def _next(content: bytes, at: int) -> tuple[bytes | None, int]:
-    """The record at `at` and where it ends; None where it is not whole."""
-    if at + _SIZES.size > len(content):
-        return None, at
-    length, checksum = _SIZES.unpack_from(content, at)
-    record = content[at + _SIZES.size : at + _SIZES.size + length]
-    if len(record) < length or zlib.crc32(record) != checksum:
-        return None, at
-    return record, at + _SIZES.size + length
+def _line(record: str) -> bytes:
+    return f"{zlib.crc32(record.encode()):08x} {record}\n".encode()
 
 
-def _key(parameters: Array, nodes: Nodes) -> bytes:
+def _key(parameters: Array, nodes: Nodes) -> str:
     """Nodes come from moments that are added up again: the last digits of their places are no difference."""
     grid = f"{len(nodes.points)} {nodes.low:.9e} {nodes.high:.9e} {nodes.finest_step:.9e}"
-    return bytes.fromhex(digest(parameters, grid))
+    return digest(parameters, grid)
 
 
 def digest(*parts: object) -> str:
