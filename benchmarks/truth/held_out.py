@@ -16,8 +16,7 @@ import polars as pl
 
 import raterlens as rl
 from benchmarks.truth.held_out_agreement import held_out_agreement
-from raterlens.grading.grades import cuts_of
-from raterlens.grading.marking import readings_of
+from raterlens.grading.grades import cuts_of, readings_of
 
 
 def agreements(ratings: rl.Ratings, cut: float | None, seed: int, halo: str) -> pl.DataFrame:

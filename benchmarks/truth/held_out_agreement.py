@@ -9,8 +9,7 @@ import polars as pl
 
 from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.scoring import place
-from raterlens.grading.grades import Cuts, Grid
-from raterlens.grading.marking import Marking, Reading, grade_chances, readings_of
+from raterlens.grading.grades import Cuts, Grid, Marking, Reading, grade_chances, readings_of
 from raterlens.likelihood.cells import reading_columns
 from raterlens.models.calibration import Calibration
 from raterlens.ratings.coded import Ratings
@@ -23,10 +22,10 @@ def held_out_agreement(known: Calibration, ratings: Ratings, cuts: Cuts, which: 
     held = _held(ratings, which)
     rest, own = ratings.subset(~held & _several(ratings)), ratings.subset(held, keep_levels=True)
     placed = place(known, rest)
-    grid = Grid.of(known, placed, placed.abilities(), cuts)
+    grid = Grid(known, placed, placed.abilities(), cuts)
     weights = grid.grade_weights()
     readings = [reading for (reading,) in readings_of(own, np.arange(own.n_students))]
-    marking, found = Marking.of(known, own, grid.abilities), np.empty(own.n_students)
+    marking, found = Marking(known, own, grid.abilities), np.empty(own.n_students)
     grade = np.empty(own.n_students, np.int64)
     chances: dict[Reading, Array] = {}
     at = np.searchsorted(rest.students.cast(pl.String), own.students.cast(pl.String))

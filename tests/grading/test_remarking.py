@@ -8,7 +8,7 @@ import raterlens as rl
 from benchmarks.truth.held_out_agreement import held_out_agreement
 from raterlens.base.errors import OptionError
 from raterlens.estimation.scoring import place
-from raterlens.grading import remarking
+from raterlens.grading import decisions as remarking
 from raterlens.grading.grades import Grid, cuts_of, graded
 
 # -------------------------------------- re-marking, against enumeration and against what the marks then do
@@ -38,7 +38,7 @@ def test_the_gain_is_the_mean_over_what_the_rater_may_say(drawn, fit):
 
     def right(table):
         placed = place(known, table)
-        found = graded(Grid.of(known, placed, placed.abilities(), cuts), np.zeros(table.n_students))
+        found = graded(Grid(known, placed, placed.abilities(), cuts), np.zeros(table.n_students))
         return found[table.students.to_list().index(first["student"])].max(), placed.loglik()
 
     now, before = right(ratings)
@@ -85,7 +85,7 @@ def test_several_marks_of_one_student_add_up(drawn, fit):
         scores = [code >> k & 1 for k in range(4)]
         table = _with_mark(_with_mark(ratings, whose, marks[0], scores[:2]), whose, marks[1], scores[2:])
         after = place(known, table)
-        found = graded(Grid.of(known, after, after.abilities(), cuts), np.zeros(table.n_students))
+        found = graded(Grid(known, after, after.abilities(), cuts), np.zeros(table.n_students))
         then += np.exp(after.loglik() - now) * found[table.students.to_list().index(whose)].max()
     assert own["right"][0] + own["gain"][:2].sum() == pytest.approx(then, abs=1e-6)
 

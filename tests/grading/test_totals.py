@@ -11,16 +11,20 @@ from scipy import integrate, special, stats
 import raterlens as rl
 from raterlens.base.arrays import Array
 from raterlens.estimation.scoring import place
-from raterlens.grading import marking as room
-from raterlens.grading.grades import Grid, cuts_of, lee, rudner, unshrunk
-from raterlens.grading.marking import (
+from raterlens.grading import grades as room
+from raterlens.grading.grades import (
+    Grid,
     Marking,
     consistency_of_sets,
     convolved,
+    cuts_of,
+    lee,
     marking_patterns,
     reading_totals,
     readings_of,
     repeat_chances,
+    rudner,
+    unshrunk,
 )
 from tests.support.calibrations import DIFFICULTIES, SEVERITIES, SLOPES, calibration, rows_on
 
@@ -98,7 +102,7 @@ def test_unshrunk_abilities_are_maximum_likelihood_with_their_information() -> N
         for place, score in enumerate(pattern)
     ]
     ratings = rl.read(pl.DataFrame(rows, schema=["student", "rater", "item", "score"], orient="row"))
-    found = unshrunk(place(calibration(), ratings))
+    estimate, se = unshrunk(place(calibration(), ratings))
     # R's optimize stops at 1e-4; students who pass everything are at the limit.
     printed = [
         -0.753239253921,
@@ -108,9 +112,9 @@ def test_unshrunk_abilities_are_maximum_likelihood_with_their_information() -> N
         3.999932076008,
         -0.177612400399,
     ]
-    np.testing.assert_allclose(found.estimate, printed, atol=2e-4)
-    np.testing.assert_allclose(found.se, _sem(found.estimate), rtol=1e-7)
-    at = found.estimate[:4]
+    np.testing.assert_allclose(estimate, printed, atol=2e-4)
+    np.testing.assert_allclose(se, _sem(estimate), rtol=1e-7)
+    at = estimate[:4]
     a = np.repeat(SLOPES, 3)[:, None]
     p = 1 / (1 + np.exp(-(a * at - (np.repeat(SEVERITIES, 3) + np.tile(DIFFICULTIES, 3))[:, None])))
     np.testing.assert_allclose((a * (np.array(PATTERNS[:4]).T - p)).sum(axis=0), 0, atol=1e-7)
@@ -262,7 +266,7 @@ def ratings():
 def test_the_chance_of_the_same_grade_is_that_of_other_raters_drawn_from_the_panel(ratings):
     placed = place(KNOWN, ratings)
     cuts = cuts_of(KNOWN, 1.1)
-    grid = Grid.of(KNOWN, placed, placed.abilities(), cuts)
+    grid = Grid(KNOWN, placed, placed.abilities(), cuts)
     grade = cuts.grade_of(ratings.tally("student").mean)
     found = repeat_chances(KNOWN, ratings, grid, cuts, grade)
     random = np.random.default_rng(1)
@@ -288,7 +292,7 @@ def test_sets_count_by_their_students(ratings, monkeypatch):
     found, students = consistency_of_sets(KNOWN, ratings, cuts)
     assert students == 60
     theta = np.arange(-100, 101) * 0.05
-    marking, weights = Marking.of(KNOWN, ratings, theta), np.exp(-(theta**2) / 2)
+    marking, weights = Marking(KNOWN, ratings, theta), np.exp(-(theta**2) / 2)
     each = [lee(marking.totals(one), np.array([1.1 * 6])) for one in readings_of(ratings, np.arange(60))]
     for name in ("accuracy", "consistency"):
         wanted = np.mean([np.average(getattr(one, name), weights=weights) for one in each])
@@ -305,6 +309,6 @@ def test_rare_patterns_of_items_are_left_out(ratings, monkeypatch):
     monkeypatch.setattr(room, "MOST_PATTERNS", 1)
     placed = place(KNOWN, few)
     cuts = cuts_of(KNOWN, 1.1)
-    grid = Grid.of(KNOWN, placed, placed.abilities(), cuts)
+    grid = Grid(KNOWN, placed, placed.abilities(), cuts)
     found = repeat_chances(KNOWN, few, grid, cuts, np.zeros(60, int))
     assert np.isnan(found).sum() == 1

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.differences import Differences
     from raterlens.diagnostics.monitoring import Monitoring
     from raterlens.diagnostics.what_if import WhatIf
-    from raterlens.grading.decisions import Decisions
+    from raterlens.grading.decisions import Decisions, Remark
     from raterlens.grading.grades import Cut, On
-    from raterlens.grading.remarking import Remark
     from raterlens.inference.profile import Profiles
     from raterlens.inference.rater_comparison import RaterComparison
     from raterlens.inference.resampling import Bootstrap
@@ -479,7 +478,7 @@ class Fit(Result):
         True
         """
         from raterlens.diagnostics.findings import needing_attention  # a fit alone does without
-        from raterlens.grading.remarking import Markers, remark
+        from raterlens.grading.decisions import Markers, remark
 
         of, doubted = self._of(ratings, "remark"), needing_attention(self) if raters is None else ()
         who = Markers(raters, not_by, doubted, per_rater)

@@ -12,7 +12,7 @@ from raterlens.fitting.api import load
 from raterlens.fitting.assumptions import ADDED
 from raterlens.fitting.checks import Run, check, recorded
 from raterlens.fitting.fit import Fit, fit_with_assumptions
-from raterlens.grading.grades import AskedDecisions
+from raterlens.grading.decisions import AskedDecisions
 from raterlens.output.folder import check_folder, write_results
 from raterlens.output.report.page import Document
 from raterlens.output.report.reproduce import CONTROL_FILE_OPTIONS, Reproduction, Request

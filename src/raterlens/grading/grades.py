@@ -1,39 +1,37 @@
-"""Grades: the cuts between them on both scales, the request for decisions, and how probable each grade is."""
+"""Grades: the cuts between them, how probable each is, and how well an exam classifies students.
 
-from collections.abc import Iterator, Sequence
+The scale of scores is that of the average rater: the mean score which a student of some ability can expect from that
+rater over all items. It rises with ability, so each cut on it is a cut on ability, and the other way round.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.polynomial import polynomial
+from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import OptionError, choose
-from raterlens.base.text import Message, Option
-from raterlens.config import FitConfig
+from raterlens.capability.population import READINGS
 from raterlens.estimation.methods import sharp_nodes
-from raterlens.estimation.scoring import Placed
-from raterlens.inference.expected_scores import average_scores
+from raterlens.estimation.scoring import Placed, places_of
+from raterlens.inference.expected_scores import MOST_RATERS, average_scores, fitted_levels, spread_over
+from raterlens.likelihood.cells import reading_columns
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.calibration import Calibration
 from raterlens.models.marks import Marks
-from raterlens.models.registry import MODELS
-
-if TYPE_CHECKING:
-    from raterlens.fitting.fit import Fit
-    from raterlens.grading.decisions import Decisions
-    from raterlens.grading.remarking import Remark
+from raterlens.models.panel import Rows
+from raterlens.models.term import Contexts
 from raterlens.ratings.coded import Ratings
+from raterlens.ratings.groupings import grouped
 
 # ---------------------------------------------------------------------------------------------------------- cuts
 
-
-# Cuts between grades, on the scale of scores and on that of ability.
-#
-# The scale of scores is that of the average rater: the mean score which a student of some ability can expect from that
-# rater over all items. It rises with ability, so each cut on it is a cut on ability, and the other way round.
 
 On = Literal["score", "ability"]
 Cut = float | Sequence[float] | str
@@ -54,18 +52,10 @@ class Cuts:
     """(cuts,)"""
     grades: tuple[str, ...]
     """Lowest first, one more than cuts"""
-    on: On
-    """The scale they were given on"""
 
     def grade_of(self, mean_score: Array) -> Indices:
         """The grades of raw results; a result on a cut has reached it."""
         return np.searchsorted(self.score, np.asarray(mean_score) + _ROUNDING, side="right")
-
-    @property
-    def text(self) -> str:
-        """As options write them."""
-        given = ",".join(f"{cut:g}" for cut in (self.score if self.on == "score" else self.ability))
-        return given if self.on == "score" else f"ability {given}"
 
 
 def cuts_of(known: Calibration, cut: Cut, on: On = "score", grades: Sequence[str] | None = None) -> Cuts:
@@ -89,11 +79,15 @@ def cuts_of(known: Calibration, cut: Cut, on: On = "score", grades: Sequence[str
             value=cut,
             option="decide",
         )
-    if on == "score":
-        score, ability = cuts, np.array([_ability_at(known, one, ends) for one in cuts])
-    else:
-        score, ability = average_scores(known, cuts), cuts
-    return Cuts(score, ability, _names(grades, numbers), on)
+    names = _names(grades, numbers)
+    if on == "ability":
+        return Cuts(average_scores(known, cuts), cuts, names)
+    from scipy.optimize import brentq  # only here, and slow to load
+
+    def above(theta: float, score: float) -> float:
+        return float(average_scores(known, np.array([theta]))[0]) - score
+
+    return Cuts(cuts, np.array([brentq(above, *ends, args=(one,), xtol=1e-10) for one in cuts]), names)
 
 
 def given_cuts(cut: Cut, on: On = "score") -> tuple[list[float], On]:
@@ -106,7 +100,20 @@ def given_cuts(cut: Cut, on: On = "score") -> tuple[list[float], On]:
     """
     choose("scale of cuts", on, get_args(On), option="on")
     if isinstance(cut, str):
-        numbers, on = _read(cut, on)
+        first, _, rest = cut.strip().partition(" ")
+        if first in get_args(On):
+            on = first  # type: ignore[assignment]
+        else:
+            rest = cut
+        try:
+            numbers = [float(one) for one in rest.split(",")]
+        except ValueError:
+            raise OptionError(
+                f"cuts are {cut!r}",
+                "give numbers with commas between them, such as 1.5,2.5, or 'ability 0.3' for the ability scale",
+                value=cut,
+                option="decide",
+            ) from None
     else:
         numbers = [float(one) for one in np.atleast_1d(np.asarray(cut, np.float64))]
     if not numbers or not np.all(np.isfinite(numbers)) or np.any(np.diff(numbers) <= 0):
@@ -114,20 +121,6 @@ def given_cuts(cut: Cut, on: On = "score") -> tuple[list[float], On]:
             f"cuts are {cut!r}", "give one number, or several in rising order", value=cut, option="decide"
         )
     return numbers, on
-
-
-def _read(text: str, on: On) -> tuple[list[float], On]:
-    first, _, rest = text.strip().partition(" ")
-    numbers = rest if first in get_args(On) else text
-    try:
-        return [float(one) for one in numbers.split(",")], (first if first in get_args(On) else on)  # type: ignore[return-value]
-    except ValueError:
-        raise OptionError(
-            f"cuts are {text!r}",
-            "give numbers with commas between them, such as 1.5,2.5, or 'ability 0.3' for the ability scale",
-            value=text,
-            option="decide",
-        ) from None
 
 
 def _names(grades: Sequence[str] | None, cuts: Sequence[float]) -> tuple[str, ...]:
@@ -145,83 +138,6 @@ def _names(grades: Sequence[str] | None, cuts: Sequence[float]) -> tuple[str, ..
             option="grades",
         )
     return names
-
-
-def _ability_at(known: Calibration, score: float, ends: Array) -> float:
-    def above(theta: float) -> float:
-        return float(average_scores(known, np.array([theta]))[0]) - score
-
-    from scipy.optimize import brentq  # only here, and slow to load
-
-    return float(brentq(above, *ends, xtol=1e-10))
-
-
-# ----------------------------------------------------------------------------------------------- asked decisions
-
-
-@dataclass(frozen=True, slots=True)
-class AskedDecisions:
-    """Cuts as text, and how many further marks to plan."""
-
-    decide: str | None = None
-    remark: int | None = None
-    by_raters: Sequence[str] | None = None
-    not_by: Sequence[str] = ()
-
-    def check(self, fit: FitConfig) -> None:
-        """Raise on what can be seen to be wrong without ratings."""
-        if self.decide is None:
-            if self.remark is not None or self.by_raters is not None or self.not_by:
-                raise OptionError(
-                    Message(Option("remark"), " plans marks for decisions"),
-                    Message("give the cut as well, such as ", Option("decide", 1.5)),
-                    option="decide",
-                )
-            return
-        if self.remark is None and (self.by_raters is not None or self.not_by):
-            name = "not_by" if self.by_raters is None else "by_raters"
-            raise OptionError(
-                Message(Option(name), " says who marks again"),
-                Message("give the number of further marks as well, such as ", Option("remark", 50)),
-            )
-        given_cuts(self.decide)
-        if self.remark is not None and self.remark < 1:
-            raise OptionError(
-                f"{self.remark} further marks", "give at least 1", value=self.remark, option="remark"
-            )
-        if MODELS[fit.model_name].true_category:
-            raise OptionError(
-                f"model {fit.model!r} has no ability to decide by",
-                Message("fit ", Option("model", "gmf"), " or ", Option("model", "tfm")),
-                value=fit.model,
-                option="decide",
-            )
-
-    def check_scores(self, ratings: "Ratings") -> None:
-        """Raise on cuts that no mean score could reach, or miss."""
-        if self.decide is None:
-            return
-        cuts, on = given_cuts(self.decide)
-        given = ratings.score_step * np.flatnonzero(ratings.score_counts)
-        if on == "score" and not given[0] < cuts[0] <= cuts[-1] < given[-1]:
-            off = cuts[0] if cuts[0] <= given[0] else cuts[-1]
-            raise OptionError(
-                f"a cut at {off:g}, but scores go from {given[0]:g} to {given[-1]:g}",
-                "give a mean score between them",
-                value=self.decide,
-                option="decide",
-            )
-
-    def made(self, fit: "Fit", ratings: "Ratings") -> "tuple[Decisions | None, Remark | None]":
-        """Make the decisions that were asked for."""
-        if self.decide is None:
-            return None, None
-        decided = fit.decisions(ratings, cut=self.decide)
-        if self.remark is None:
-            return decided, None
-        return decided, fit.remark(
-            ratings, cut=decided, budget=self.remark, raters=self.by_raters, not_by=self.not_by
-        )
 
 
 # ---------------------------------------------------------------------------------------------- posterior grades
@@ -243,30 +159,19 @@ _LEVELS = 8
 _DEVIATES = special.roots_hermitenorm(24)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Grid:
     """Students' posteriors, block by block, and the cuts in the same units."""
 
-    placed: Placed
-    nodes: Nodes
-    mean: float
-    sd: float
-    """Standard deviation of the fit's population, whose units nodes are in"""
-    cuts: Array
-
-    @staticmethod
-    def of(known: Calibration, placed: Placed, moments: Moments, cuts: Cuts) -> "Grid":
+    def __init__(self, known: Calibration, placed: Placed, moments: Moments, cuts: Cuts) -> None:
         """`moments` are those of `placed.abilities()`."""
         sharp = sharp_nodes(placed.problem, placed.parameters, moments)
+        self.placed = placed
         # What lies between nodes is known as well as their sum where there are twice as many.
-        nodes = Nodes.equally_spaced(sharp.low, sharp.high, sharp.step / 2)
-        mean, sd = known.population
-        return Grid(placed, nodes, float(mean), float(sd), (cuts.ability - mean) / sd)
-
-    @property
-    def abilities(self) -> Array:
+        self.nodes = Nodes.equally_spaced(sharp.low, sharp.high, sharp.step / 2)
+        self.mean, self.sd = map(float, known.population)
+        self.cuts = (cuts.ability - self.mean) / self.sd
+        self.abilities = self.mean + self.sd * self.nodes.points
         """(nodes,): on the scale of the fit"""
-        return self.mean + self.sd * self.nodes.points
 
     def posteriors(self) -> Iterator[tuple[slice, Array]]:
         problem = self.placed.problem
@@ -282,38 +187,24 @@ class Grid:
         for z, weight in zip(deviates, weights / weights.sum(), strict=True):
             away = (self.cuts - np.sqrt(variance) * z - self.nodes.points[:, None]) / self.nodes.step
             below += weight * (0.5 + special.sici(np.pi * away)[0] / np.pi)
-        ones, zeros = np.ones((len(below), 1)), np.zeros((len(below), 1))
-        return np.diff(np.hstack([zeros, below, ones]), axis=1)
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
 
 def graded(grid: Grid, extra: Array) -> Array:
     """(students, grades): probabilities. `extra`: the variance of each ability, in units of the population, that comes
     from the errors of the estimates."""
-    n, grades = len(extra), len(grid.cuts) + 1
-    levels = _levels(float(extra.max(initial=0.0)))
-    weights = np.hstack([grid.grade_weights(float(v)) for v in levels])
-    found = np.empty((n, grades))
-    for rows, posterior in grid.posteriors():
-        at = (posterior @ weights).reshape(len(posterior), len(levels), grades)
-        p = np.clip(np.einsum("nlg,nl->ng", at, _interpolation(levels, extra[rows])), 0.0, 1.0)
-        found[rows] = p / p.sum(axis=1)[:, None]
-    return found
-
-
-def _levels(most: float) -> Array:
-    """Chebyshev points from 0 to `most`; 0 alone where there is nothing else."""
-    if most <= 0:
-        return np.zeros(1)
-    return np.asarray(most * (1 - np.cos(np.pi * np.arange(_LEVELS) / (_LEVELS - 1))) / 2)
-
-
-def _interpolation(levels: Array, at: Array) -> Array:
-    """(values, levels): the weights of Lagrange's polynomial through the levels."""
-    found = np.ones((len(at), len(levels)))
+    most = float(extra.max(initial=0.0))
+    levels = most * (1 - np.cos(np.pi * np.arange(_LEVELS) / (_LEVELS - 1))) / 2 if most > 0 else np.zeros(1)
+    weights = np.stack([grid.grade_weights(float(v)) for v in levels])
+    # Lagrange's polynomial through the levels, which are Chebyshev points.
+    share = np.ones((len(extra), len(levels)))
     for one, level in enumerate(levels):
         for other in np.delete(levels, one):
-            found[:, one] *= (at - other) / (level - other)
-    return found
+            share[:, one] *= (extra - other) / (level - other)
+    found = np.empty((len(extra), len(grid.cuts) + 1))
+    for rows, posterior in grid.posteriors():
+        found[rows] = np.clip(np.einsum("lng,nl->ng", posterior @ weights, share[rows]), 0.0, 1.0)
+    return np.asarray(found / found.sum(axis=1)[:, None])
 
 
 # ------------------------------------------------------------------------------------------------ classification
@@ -339,13 +230,6 @@ class Classified(NamedTuple):
     consistency: Array
 
 
-class Unshrunk(NamedTuple):
-    """Abilities by each student's ratings alone, without the population."""
-
-    estimate: Array
-    se: Array
-
-
 def rudner(estimate: Array, se: Array, cuts: Array) -> Classified:
     """(students,): on the scale of the estimates."""
     ends = np.concatenate([[-np.inf], cuts, [np.inf]])
@@ -359,20 +243,20 @@ def lee(totals: Array, cuts: Array) -> Classified:
     scale of totals. The true grade is that of the expected total."""
     score = np.arange(len(totals), dtype=np.float64)
     grade, true = (np.searchsorted(cuts, each + 1e-9, side="right") for each in (score, score @ totals))
-    chance = by_grade(totals, grade, len(cuts) + 1)
+    chance = _by_grade(totals, grade, len(cuts) + 1)
     return Classified(chance[true, np.arange(totals.shape[1])], np.sum(chance**2, axis=0))
 
 
-def by_grade(totals: Array, grade: Indices, n_grades: int) -> Array:
+def _by_grade(totals: Array, grade: Indices, n_grades: int) -> Array:
     """(grades, abilities): totals added up by their grades."""
     found = np.zeros((n_grades, totals.shape[1]))
     np.add.at(found, grade, totals)
     return found
 
 
-def unshrunk(placed: Placed) -> Unshrunk:
-    """(students,): maximum likelihood, no farther than `FARTHEST`, and the standard error by its curvature; in units of
-    the fit's population.
+def unshrunk(placed: Placed) -> tuple[Array, Array]:
+    """(students,): abilities by each student's ratings alone, without the population: maximum likelihood, no farther
+    than `FARTHEST`, and the standard error by its curvature; in units of the fit's population.
 
     On a lattice first, then by a polynomial through nine neighbours, whose error is below 1e-7 of the curvature.
     """
@@ -381,16 +265,15 @@ def unshrunk(placed: Placed) -> Unshrunk:
     steepest = float(np.abs(predictor.slope).max()) * (response.n_categories - 1)
     if isinstance(response, Marks):
         steepest = float(response.reach(predictor).max())
-    step = _STEP / max(1.0, steepest / 3)
-    count = int(np.ceil(FARTHEST / step))
+    count = int(np.ceil(FARTHEST * max(1.0, steepest / 3) / _STEP))
     step = FARTHEST / count
     points = np.asarray(np.arange(-count - _BESIDE, count + _BESIDE + 1) * step, np.float64)
     # Flat: posteriors are then likelihoods.
     nodes = Nodes(points, np.zeros(len(points)))
     estimate, information = np.empty(problem.n_students), np.empty(problem.n_students)
-    tables = problem.tables(placed.parameters, nodes)
     around = np.arange(-_BESIDE, _BESIDE + 1)
     solve = np.linalg.inv(np.vander(around.astype(np.float64), increasing=True))
+    tables = problem.tables(placed.parameters, nodes)
     for rows, likelihood, _ in problem.engine.posteriors(tables, nodes):
         top = _BESIDE + likelihood[:, _BESIDE:-_BESIDE].argmax(axis=1)
         # Where the likelihood is next to nothing it would be rounded to it; never beside the highest.
@@ -400,7 +283,7 @@ def unshrunk(placed: Placed) -> Unshrunk:
         estimate[rows] = points[top] + step * away
         information[rows] = np.maximum(-bend, 0.0) / step**2
     with np.errstate(divide="ignore"):
-        return Unshrunk(estimate, 1 / np.sqrt(information))
+        return estimate, 1 / np.sqrt(information)
 
 
 def _peak(coefficients: Array, low: Array, high: Array) -> tuple[Array, Array]:
@@ -413,3 +296,225 @@ def _peak(coefficients: Array, low: Array, high: Array) -> tuple[Array, Array]:
         step = np.where(bend < 0, slope / np.where(bend < 0, bend, 1.0), -0.5 * np.sign(slope))
         x = np.clip(x - step, low, high)
     return x, np.asarray(polynomial.polyval(x, second, tensor=False))
+
+
+# ---------------------------------------------------------------------------------------------- marking patterns
+
+
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Reading(NamedTuple):
+    """One rater's scores of a student's work."""
+
+    rater: int
+    items: tuple[int, ...]
+    facets: tuple[tuple[int, ...], ...]
+    """Levels of further facets: for each facet, one per item"""
+
+
+class Patterns(NamedTuple):
+    """Distinct patterns of readings."""
+
+    of_student: Indices
+    """(students,)"""
+    example: Indices
+    """(patterns,): a student who has it"""
+    students: Indices
+    """(patterns,): how many have it"""
+
+
+def marking_patterns(ratings: Ratings, *, raters: bool) -> Patterns:
+    """Students who have the same readings: of the same items and, with `raters`, by the same raters at the same
+    levels of further facets."""
+    code = np.random.default_rng(0).integers(2**64, size=sum(ratings.sizes), dtype=np.uint64)
+    keys = np.concatenate([_keys(part, code, raters) for part in ratings.parts()])
+    _, example, of_student, students = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    return Patterns(of_student, example, students)
+
+
+def readings_of(ratings: Ratings, students: NDArray[np.integer]) -> list[tuple[Reading, ...]]:
+    """The readings of some students, in their order."""
+    found: list[list[Reading]] = [[] for _ in students]
+    before = 0
+    for part in ratings.parts():
+        place = np.full(part.n_students, -1)
+        here = np.flatnonzero((students >= before) & (students < before + part.n_students))
+        place[students[here] - before] = here
+        rows = np.flatnonzero(place[part.student] >= 0)
+        columns = reading_columns(part)
+        readings = grouped(place[part.student[rows]], len(students), columns.of[rows], columns.number)
+        for first, end in pairwise(readings.first.tolist()):
+            own = rows[readings.order[first:end]]
+            facets = tuple(tuple(facet.codes[own].tolist()) for facet in part.facets)
+            reading = Reading(int(part.rater[own[0]]), tuple(part.item[own].tolist()), facets)
+            found[place[part.student[own[0]]]].append(reading)
+        before += part.n_students
+    return [tuple(each) for each in found]
+
+
+def _keys(ratings: Ratings, code: NDArray[np.uint64], raters: bool) -> NDArray[np.uint64]:
+    """(students,): a number for each pattern. A multiset is known by the sum of its members' random numbers."""
+    before = np.cumsum([0, *ratings.sizes])
+    columns = reading_columns(ratings)
+    key = code[before[1] + ratings.item]
+    if raters:
+        key = key + code[ratings.rater] * _MIXER
+        for place, facet in enumerate(ratings.facets):
+            key += code[before[2 + place] + facet.codes] * (_MIXER >> np.uint64(place + 1))
+        key = _mixed(key)
+    readings = grouped(ratings.student, ratings.n_students, columns.of, columns.number)
+    own = _mixed(np.add.reduceat(key[readings.order], readings.first[:-1]))
+    starts = np.flatnonzero(np.diff(ratings.student[readings.example], prepend=-1))
+    return np.asarray(np.add.reduceat(own, starts))
+
+
+def _mixed(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scrambled, so that sums of sums do not meet."""
+    key = (key ^ (key >> np.uint64(31))) * _MIXER
+    return key ^ (key >> np.uint64(29))
+
+
+# -------------------------------------------------------------------------------------------------- total scores
+
+
+# How likely each total score of a reading is: all scores that one rater gives a student's items.
+#
+# Totals build up item by item (Lord and Wingersky, 1984): with p_k the probability of score k on the next item,
+#
+#     P(total = x) <- sum over k of P(total = x - k) p_k.
+#
+# Where scores of a reading share more than ability (halo), this holds given the impression u, and is averaged over u.
+
+# Numbers in the table of one block of raters: 64 MB.
+_BLOCK = 2**23
+_LONG = 30
+"""Scores of one part from which on it is convolved by Fourier transforms."""
+
+
+def reading_totals(known: Calibration, items: Sequence[Rows], theta: Array) -> Array:
+    """(raters, totals, abilities): probabilities of the totals, counted from the lowest that there can be. `items` has
+    the raters' rows on each item."""
+    n, halo = len(items[0].halo), items[0].halo
+    u, weights = READINGS if np.any(halo) else (np.zeros(1), np.ones(1))
+    occurring = np.array(known.scores) - known.scores[0]
+    highest = len(items) * int(occurring[-1])
+    size = max(1, _BLOCK // (len(u) * (highest + 1) * len(theta)))
+    found = np.empty((n, highest + 1, len(theta)))
+
+    def by_score(p: Array) -> Array:
+        """From probabilities of the scores that occur to those of every score from the lowest to the highest."""
+        every = np.zeros((len(p), int(occurring[-1]) + 1, p.shape[2]))
+        every[:, occurring] = p
+        return every
+
+    for first in range(0, n, size):
+        some = slice(first, first + size)
+        parts = (by_score(rows.of(some).given_impressions(u).chances(theta)) for rows in items)
+        whole = convolved(parts).reshape(len(halo[some]), len(u), -1, len(theta))
+        found[some] = np.einsum("ruxq,u->rxq", whole, weights)
+    return found
+
+
+def convolved(parts: Iterable[Array]) -> Array:
+    """(..., totals, abilities): of independent parts together, each (..., totals, abilities)."""
+    total, *others = parts
+    for part in others:
+        n, k = total.shape[-2], part.shape[-2]
+        if k > _LONG:  # so many marks that transforms are quicker; they leave 1e-16
+            both = np.fft.rfft(total, n + k - 1, axis=-2) * np.fft.rfft(part, n + k - 1, axis=-2)
+            total = np.maximum(np.fft.irfft(both, n + k - 1, axis=-2), 0.0)
+            continue
+        longer = np.zeros((*total.shape[:-2], n + k - 1, total.shape[-1]))
+        for score in range(k):
+            longer[..., score : score + n, :] += total * part[..., score, None, :]
+        total = longer
+    return total
+
+
+# ------------------------------------------------------------------------------------------------ another marking
+
+
+MOST_PATTERNS, MOST_SETS = 200, 500
+"""Patterns of items, the most frequent, and sets of raters, drawn at random, that are looked at."""
+
+_POPULATION = Nodes.equally_spaced(-5.0, 5.0, 0.05)
+
+
+def repeat_chances(known: Calibration, ratings: Ratings, grid: Grid, cuts: Cuts, grade: Indices) -> Array:
+    """(students,): the chance that as many other raters of the panel, drawn at random, give this raw grade for the same
+    items; not a number for students whose pattern of items is rare."""
+    patterns = marking_patterns(ratings, raters=False)
+    frequent = np.argsort(-patterns.students, kind="stable")[:MOST_PATTERNS]
+    items = places_of(ratings.items, known.labels["item"], "items")
+    some = spread_over(known.effects["severity"], MOST_RATERS)
+    own: dict[tuple[int, ...], Array] = {}
+    """(totals, abilities) of a reading of these items by a rater drawn from the panel"""
+    chances = {}
+    for which, readings in zip(
+        frequent.tolist(), readings_of(ratings, patterns.example[frequent]), strict=True
+    ):
+        sets = [tuple(sorted(reading.items)) for reading in readings]
+        for one in set(sets) - own.keys():
+            rows = [known.rows(some, int(items[item])) for item in one]
+            own[one] = reading_totals(known, rows, grid.abilities).mean(axis=0)
+        chances[which] = grade_chances(known, convolved(own[one] for one in sets), sum(map(len, sets)), cuts)
+    found = np.full(len(grade), np.nan)
+    for rows, posterior in grid.posteriors():
+        mine, given = patterns.of_student[rows], grade[rows]
+        for which in chances.keys() & set(mine.tolist()):
+            those = np.flatnonzero(mine == which)
+            found[rows.start + those] = np.einsum("nq,nq->n", posterior[those], chances[which][given[those]])
+    return found
+
+
+def grade_chances(known: Calibration, totals: Array, n_ratings: int, cuts: Cuts) -> Array:
+    """(grades, abilities): totals of this many ratings, counted from the lowest, by the grades of their means."""
+    mean = (np.arange(len(totals)) / n_ratings + known.scores[0]) * known.score_step
+    return _by_grade(totals, cuts.grade_of(mean), len(cuts.grades))
+
+
+def consistency_of_sets(known: Calibration, ratings: Ratings, cuts: Cuts) -> tuple[Classified, int]:
+    """Lee's accuracy and consistency of raw results on average over students, each by the set of raters that the
+    student had, over the fit's population; and the number of students."""
+    patterns = marking_patterns(ratings, raters=True)
+    weights = np.exp(_POPULATION.log_weights)
+    weights /= weights.sum()
+    mean, sd = known.population
+    marking = Marking(known, ratings, mean + sd * _POPULATION.points)
+    drawn = dict(enumerate(patterns.students.tolist()))
+    if len(drawn) > MOST_SETS:  # patterns drawn with the students who have them
+        students = np.random.default_rng(0).choice(len(patterns.of_student), MOST_SETS, replace=False)
+        drawn = dict(Counter(patterns.of_student[students].tolist()))
+    found = np.zeros(2)
+    for readings, n in zip(readings_of(ratings, patterns.example[list(drawn)]), drawn.values(), strict=True):
+        length = sum(len(one.items) for one in readings)
+        one = lee(marking.totals(readings), (cuts.score / known.score_step - known.scores[0]) * length)
+        found += n * np.array([one.accuracy @ weights, one.consistency @ weights])
+    n_students = sum(drawn.values())
+    return Classified(*(found / n_students)), n_students
+
+
+class Marking:
+    """Total scores that readings of these ratings have at some abilities."""
+
+    def __init__(self, known: Calibration, ratings: Ratings, theta: Array) -> None:
+        self._known, self._theta, self._sizes = known, theta, ratings.sizes
+        self._contexts = Contexts.of(ratings)
+        self._rows = known.rows(*fitted_levels(known, ratings, self._contexts))
+        self._found: dict[Reading, Array] = {}
+
+    def totals(self, readings: tuple[Reading, ...]) -> Array:
+        """(totals, abilities): of the readings together, counted from the lowest."""
+        return convolved(map(self.reading, readings))
+
+    def reading(self, one: Reading) -> Array:
+        """(totals, abilities): of one reading."""
+        if one not in self._found:
+            levels = np.full(len(one.items), one.rater), np.array(one.items), *map(np.array, one.facets)
+            places = np.searchsorted(self._contexts.codes, np.ravel_multi_index(levels, self._sizes))
+            rows = [self._rows.of(slice(place, place + 1)) for place in places]
+            self._found[one] = reading_totals(self._known, rows, self._theta)[0]
+        return self._found[one]

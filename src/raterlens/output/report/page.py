@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from raterlens.fitting.fit import Fit
-    from raterlens.grading.decisions import Decisions
-    from raterlens.grading.remarking import Remark
+    from raterlens.grading.decisions import Decisions, Remark
     from raterlens.inference.result import Result
     from raterlens.ratings.coded import Ratings
 
