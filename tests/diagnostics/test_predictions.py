@@ -10,8 +10,7 @@ from scipy import integrate, special, stats
 
 import raterlens as rl
 from raterlens.base.errors import InputError
-from raterlens.diagnostics.predictions import of_abilities, of_categories
-from raterlens.diagnostics.residuals import residuals
+from raterlens.diagnostics.residuals import of_abilities, of_categories, residuals
 from tests.support.facets_models import with_some_known
 from tests.support.latent_class_panels import panel
 

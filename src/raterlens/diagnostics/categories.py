@@ -18,7 +18,7 @@ from scipy import sparse, special
 
 from raterlens.base.arrays import Array
 from raterlens.base.text import distinct
-from raterlens.diagnostics.predictions import Expectation
+from raterlens.diagnostics.residuals import Expectation
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import IMPOSSIBLE
 from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD

@@ -1,5 +1,6 @@
 """Score tests for each rater: responsiveness, alternation, centrality, halo, and bias by level."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -115,29 +116,37 @@ _HARDLY = 0.05
 
 
 def effects(found: Residuals) -> pl.DataFrame:
-    """A row per rater: each effect with its standard error, not-a-number where it cannot be measured."""
-    own = _Own.of(found)
-    responsiveness, responsiveness_se = _responsiveness(found, own)
-    alternation, alternation_z = _alternation(found, own)
-    halo, halo_se = _halo(found)
-    centrality, centrality_se = _centrality(found)
+    """A row per rater: each effect with its standard error (alternation with its z), not-a-number where it cannot be
+    measured."""
+    own, nothing = _own_scores(found), np.full(found.ratings.n_raters, np.nan)
+    responsiveness = _responsiveness(found, own) or (nothing, nothing)
+    alternation = _alternation(found, own)
+    halo = centrality = (nothing, nothing)
+    # Ratings that repeat a question share the rater's reading of it, which is no halo.
+    if found.ratings.draw is None:
+        reach = np.bincount(found.pairs.rater, found.alone, len(nothing))
+        moment = rater_moment(found, found.together)
+        reach, sd = np.where(reach > 1e-9, reach, np.nan), np.where(moment.sd > 0, moment.sd, np.nan)
+        halo = moment.sum / reach, sd / reach
+    # Score test of gamma in log P(y) + gamma y (K - 1 - y), times its largest value; not where the model has each
+    # rater's own use of the scale.
+    if found.centrality is not None and not found.own_thresholds:
+        moment, k = rater_moment(found, found.pairs.sums(found.centrality)), found.model.response.n_categories
+        # The sampling variance of the score is also its information.
+        top = (k - 1) // 2 * (k // 2) / np.where(moment.sd > 0, moment.sd**2, np.nan)
+        centrality = top * moment.sum, top * moment.sd
     return pl.DataFrame(
         {
             "rater": found.ratings.raters,
-            "responsiveness": responsiveness,
-            "responsiveness_se": responsiveness_se,
-            "alternation": alternation,
-            "alternation_z": alternation_z,
-            "centrality": centrality,
-            "centrality_se": centrality_se,
-            "halo": halo,
-            "halo_se": halo_se,
+            **dict(zip(("responsiveness", "responsiveness_se"), responsiveness, strict=True)),
+            **dict(zip(("alternation", "alternation_z"), alternation, strict=True)),
+            **dict(zip(("centrality", "centrality_se"), centrality, strict=True)),
+            **dict(zip(("halo", "halo_se"), halo, strict=True)),
         }
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Own:
+class _Own(NamedTuple):
     """A rater's own scores, and what the other raters of their students say."""
 
     on_item: Array
@@ -145,113 +154,80 @@ class _Own:
     mean: Array
     """(raters,) mean score"""
     within: Array
-    """(raters,) squares of the scores, each less the rater's mean on its item"""
-    squares: Array
-    """(raters,) of the scores less the rater's mean"""
+    """(raters,) variance of the scores, each less the rater's mean on its item"""
+    variance: Array
+    """(raters,) of the scores"""
     n: Array
     """(raters,) ratings"""
     centre: Array
     """(raters,) mean ability of the students that they rated, a rating at a time"""
 
-    @staticmethod
-    def of(found: Residuals) -> "_Own":
-        contexts, pairs, n_raters = found.model.contexts, found.pairs, found.ratings.n_raters
-        score = np.arange(contexts.given.shape[1], dtype=np.float64)
-        cell, size = contexts.rater * contexts.n_items + contexts.item, n_raters * contexts.n_items
-        n, total, squares = (
-            np.bincount(cell, contexts.given @ power, size).reshape(n_raters, -1)
-            for power in (score**0, score, score**2)
-        )
-        on_item = total / np.maximum(n, 1)
-        of_rater = n.sum(axis=1)
-        mean = total.sum(axis=1) / of_rater
-        return _Own(
-            on_item.ravel(),
-            mean,
-            (squares - total * on_item).sum(axis=1),
-            squares.sum(axis=1) - total.sum(axis=1) * mean,
-            of_rater,
-            np.bincount(pairs.rater, pairs.size * found.rest, n_raters) / of_rater,
-        )
+
+def _own_scores(found: Residuals) -> _Own:
+    contexts, pairs, n_raters = found.model.contexts, found.pairs, found.ratings.n_raters
+    score = np.arange(contexts.given.shape[1], dtype=np.float64)
+    cell, size = contexts.rater * contexts.n_items + contexts.item, n_raters * contexts.n_items
+    n, total, squares = (
+        np.bincount(cell, contexts.given @ power, size).reshape(n_raters, -1)
+        for power in (score**0, score, score**2)
+    )
+    on_item, of_rater = total / np.maximum(n, 1), n.sum(axis=1)
+    mean = total.sum(axis=1) / of_rater
+    within = (squares - total * on_item).sum(axis=1) / of_rater
+    variance = squares.sum(axis=1) / of_rater - mean**2
+    centre = np.bincount(pairs.rater, pairs.size * found.rest, n_raters) / of_rater
+    return _Own(on_item.ravel(), mean, within, variance, of_rater, centre)
 
 
-def _responsiveness(found: Residuals, own: _Own) -> tuple[Array, Array]:
+def _responsiveness(found: Residuals, own: _Own) -> tuple[Array, Array] | None:
     """Slope of scores, each less the rater's mean on its item, on the ability that the other raters see, over the
     variance of these scores (a very severe rater has little of both), relative to the panel's median. That ability is
     a posterior mean, so its error does not flatten the slope (Berkson)."""
     pairs, n = found.pairs, found.ratings.n_raters
-    given, rated = pairs.sums(_less(found.ratings, own.on_item)), pairs.size
+    given, rated = pairs.sums(found.ratings.score - own.on_item[_cell(found.ratings)]), pairs.size
     away = found.rest - own.centre[pairs.rater]
     reach = np.bincount(pairs.rater, rated * away**2, n)
     students = np.bincount(pairs.rater, minlength=n)
-    known = (reach > 1e-6 * own.n) & (students >= FEWEST)
-    reach = np.where(known, reach, np.nan)
+    reach = np.where((reach > 1e-6 * own.n) & (students >= FEWEST), reach, np.nan)
     slope = np.bincount(pairs.rater, given * away, n) / reach
     left = given - slope[pairs.rater] * rated * away
     # HC3-like: few students with far abilities carry a slope, and their residuals are too small.
     leverage = np.minimum(rated * away**2 / reach[pairs.rater], 0.9)
     variance = np.bincount(pairs.rater, (left * away / (1 - leverage)) ** 2, n)
     varied = np.isfinite(slope) & (variance > 0)
-    if not varied.any():
-        return np.full(n, np.nan), np.full(n, np.nan)
-    unit = np.where(varied, own.within / own.n, np.nan)
-    typical = np.nanmedian(slope / unit)
-    if typical <= 0:
-        return np.full(n, np.nan), np.full(n, np.nan)
-    return slope / unit / typical, np.sqrt(variance) / reach / unit / typical
+    unit = np.where(varied, own.within, np.nan)
+    typical = np.nanmedian(slope / unit) if varied.any() else 0.0
+    return None if typical <= 0 else (slope / unit / typical, np.sqrt(variance) / reach / unit / typical)
 
 
 def _alternation(found: Residuals, own: _Own) -> tuple[Array, Array]:
     """The most negative of the correlations of successive ratings, in the order of the rows: of the scores
     themselves, and of whether they agree with the other raters ("one right, one wrong, in turn"); each among all
-    ratings and among those of the same item. With it, its z, already allowing for four looks."""
+    ratings and among those of the same item. With it, its z, already allowing for four looks (Bonferroni; 0 where that
+    is no tail any more)."""
     ratings = found.ratings
-    frozen = np.repeat(_frozen(own), ratings.n_items)
-    level = np.where(frozen, np.repeat(own.mean, ratings.n_items), own.on_item)
-    correlation, n = _successive(found, level, own.centre)
-    z = correlation * np.sqrt(n)
-    lowest = np.argmin(z, axis=0)[None]
-    pick = np.take_along_axis
-    return pick(correlation, lowest, 0)[0], _of_four(pick(z, lowest, 0)[0])
-
-
-def _frozen(own: _Own) -> NDArray[np.bool_]:
-    """(raters,) whose scores on an item hardly vary, as those of few others: pass, fail, pass, fail along an even
-    number of items is always the same score on each, and shows between the items only."""
-    share = np.where(own.squares > 0, own.within / np.maximum(own.squares, 1e-12), 1.0)
-    return np.asarray((share < _HARDLY) & (np.median(share) > 5 * _HARDLY))
-
-
-def _successive(found: Residuals, level: Array, centre: Array) -> tuple[Array, Array]:
-    """(looks, raters) correlations of successive ratings and how many there are, the looks being scores less their
-    level (rater x item) and the same with its sign turned for students below the rater's centre of abilities, each
-    among all ratings and among those of the same item."""
-    ratings = found.ratings
-    pair = found.pairs.of_rating
-    less = _less(ratings, level)
-    side = np.sign(found.rest[pair] - centre[ratings.rater])
+    cell, n_items = _cell(ratings), ratings.n_items
+    # Pass, fail, pass, fail along an even number of items is always the same score on each, and shows between the items
+    # only: where a rater's scores on an item hardly vary, as those of few others, all count from the rater's mean.
+    share = np.where(own.variance > 0, own.within / np.maximum(own.variance, 1e-12), 1.0)
+    frozen = (share < _HARDLY) & (np.median(share) > 5 * _HARDLY)
+    level = np.where(np.repeat(frozen, n_items), np.repeat(own.mean, n_items), own.on_item)
+    less = ratings.score - level[cell]
+    side = np.sign(found.rest[found.pairs.of_rating] - own.centre[ratings.rater])
     first = np.append(0, np.cumsum(np.bincount(ratings.rater, minlength=ratings.n_raters)))[:-1]
-    cell = _cell(ratings)
-    orders = [
-        (order, np.diff(group[order], append=-1) == 0)
-        for order, group in (
-            (order_of(ratings.rater, ratings.n_raters), ratings.rater),
-            (order_of(cell, len(level)), cell),
-        )
-    ]
-    looks = [
-        _lag(values[order], followed, first) for values in (less, less * side) for order, followed in orders
-    ]
+    looks = []
+    for group, size in ((ratings.rater, ratings.n_raters), (cell, len(level))):
+        order = order_of(group, size)
+        followed = np.diff(group[order], append=-1) == 0
+        looks += [_successive(values[order], followed, first) for values in (less, less * side)]
     correlation, n = (np.stack(part) for part in zip(*looks, strict=True))
-    return correlation, n
+    z = correlation * np.sqrt(n)
+    lowest, raters = np.argmin(z, axis=0), np.arange(ratings.n_raters)
+    of_four = special.ndtri(np.minimum(4 * special.ndtr(z[lowest, raters]), 0.5))
+    return correlation[lowest, raters], np.asarray(of_four)
 
 
-def _of_four(z: Array) -> Array:
-    """The z whose lower tail is four times as large (Bonferroni); 0 where that is no tail any more."""
-    return np.asarray(special.ndtri(np.minimum(4 * special.ndtr(z), 0.5)))
-
-
-def _lag(x: Array, followed: NDArray[np.bool_], first: Indices) -> tuple[Array, Array]:
+def _successive(x: Array, followed: NDArray[np.bool_], first: Indices) -> tuple[Array, Array]:
     """Correlation of each value with the next, where one follows, for every rater, and the number of such neighbours.
 
     Raters one after the other, each beginning at `first`.
@@ -265,37 +241,8 @@ def _lag(x: Array, followed: NDArray[np.bool_], first: Indices) -> tuple[Array, 
     return np.where(size > 0, product / np.maximum(size, 1e-12), 0.0), count
 
 
-def _halo(found: Residuals) -> tuple[Array, Array]:
-    """Score test of something that the ratings of a student by this rater share besides ability; NaN where some repeat
-    a question, since these share the rater's reading of it."""
-    pairs, n = found.pairs, found.ratings.n_raters
-    if found.ratings.draw is not None:
-        return np.full(n, np.nan), np.full(n, np.nan)
-    reach = np.bincount(pairs.rater, found.alone, n)
-    reach = np.where(reach > 1e-9, reach, np.nan)
-    moment = rater_moment(found, found.together)
-    return moment.sum / reach, np.where(moment.sd > 0, moment.sd, np.nan) / reach
-
-
-def _centrality(found: Residuals) -> tuple[Array, Array]:
-    """Score test of gamma in log P(y) + gamma y (K - 1 - y), times its largest value; not where the model has each
-    rater's own use of the scale."""
-    n = found.ratings.n_raters
-    if found.centrality is None or found.spread is None or found.own_thresholds:
-        return np.full(n, np.nan), np.full(n, np.nan)
-    moment = rater_moment(found, found.pairs.sums(found.centrality))
-    # The sampling variance of the score is also its information.
-    information = np.where(moment.sd > 0, moment.sd**2, np.nan)
-    top = (found.model.response.n_categories - 1) // 2 * (found.model.response.n_categories // 2)
-    return top * moment.sum / information, top * moment.sd / information
-
-
-def _less(ratings: Ratings, level: Array) -> Array:
-    """(ratings,) scores less their level, one per rater and item"""
-    return np.asarray(ratings.score - level[_cell(ratings)])
-
-
 def _cell(ratings: Ratings) -> Indices:
+    """(ratings,) rater and item in one"""
     return np.asarray(ratings.rater.astype(np.int64) * ratings.n_items + ratings.item)
 
 
@@ -320,26 +267,31 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
     `severity` is how much more severe than with other levels the rater is, beyond what holds for all raters;
     not-a-number where the ratings are too few to say.
     """
-    n_levels = len(labels)
-    of = _on_levels(found, level, n_levels)
-    rater, of_level = np.divmod(np.arange(len(of.n)), n_levels)
-    # What holds for all raters, such as a group of abler students, is no rater's bias.
-    score = of.score - of.own * common(of.score, of.own, of_level, n_levels)[of_level]
+    ratings, n_levels = found.ratings, len(labels)
+    cell, size = ratings.rater.astype(np.int64) * n_levels + level, ratings.n_raters * n_levels
 
-    kept = np.flatnonzero(of.n)
-    count, score = of.n[kept], score[kept]
-    information = np.where(of.information >= _LEAST_INFORMATION, of.information, np.nan)[kept]
-    deviation = np.sqrt(np.maximum(information, of.sampled[kept]))
-    z = -score / deviation
+    def on_cells(values: NDArray[np.generic] | None = None) -> Array:
+        """(raters x levels,)"""
+        return np.bincount(cell, values, size).astype(np.float64)
+
+    own, rest, sampled = _information_on_levels(found, cell, n_levels, on_cells)
+    every, score = np.arange(size) % n_levels, on_cells(found.score)
+    # What holds for all raters, such as a group of abler students, is no rater's bias.
+    score -= own * common(score, own, every, n_levels)[every]
+    n = on_cells()
+    kept = np.flatnonzero(n)
+    information = np.where(rest >= _LEAST_INFORMATION, rest, np.nan)[kept]
+    deviation = np.sqrt(np.maximum(information, sampled[kept]))
+    z = -score[kept] / deviation
     p = two_sided(z)
     return pl.DataFrame(
         {
-            "rater": found.ratings.raters.gather(rater[kept]),
-            name: labels.gather(of_level[kept]),
-            "n": count.astype(np.int64),
-            "mean_score": of.given[kept] / count,
-            "expected": of.expected[kept] / count,
-            "severity": -score / information,
+            "rater": ratings.raters.gather(kept // n_levels),
+            name: labels.gather(kept % n_levels),
+            "n": n[kept].astype(np.int64),
+            "mean_score": on_cells(ratings.score)[kept] / n[kept],
+            "expected": on_cells(found.expected)[kept] / n[kept],
+            "severity": -score[kept] / information,
             "severity_se": deviation / information,
             "z": z,
             "p": p,
@@ -348,55 +300,43 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
     )
 
 
-class _Levels(NamedTuple):
-    """The ratings of each rater on each level, (raters x levels,) each."""
-
-    n: Array
-    given: Array
-    """Sum of their scores"""
-    expected: Array
-    score: Array
-    """U of the level"""
-    own: Array
-    """Information of the level's effect, what abilities cost taken off"""
-    information: Array
-    """The same with severity and slope taken out"""
-    sampled: Array
-    """Variance of U as seen over students, severity taken out"""
-
-
-def _on_levels(found: Residuals, level: NDArray[np.integer], n_levels: int) -> _Levels:
-    ratings, pairs, whole = found.ratings, found.pairs, found.score_of_pair
-    n_raters, n_cells = ratings.n_raters, ratings.n_raters * n_levels
-    cell_of_rating = ratings.rater.astype(np.int64) * n_levels + level
+def _information_on_levels(
+    found: Residuals, cell: Indices, n_levels: int, on_cells: Callable[[Array], Array]
+) -> tuple[Array, Array, Array]:
+    """(raters x levels,) each: information of the level's effect, less what not knowing abilities costs; the same with
+    severity and slope taken out; and the variance of its score as seen over students, severity taken out."""
+    ratings, pairs, size = found.ratings, found.pairs, found.ratings.n_raters * n_levels
     info, theta, ability = found.information, found.theta, found.ability_of_pair
     # The ratings of a pair on one level, and their Cov(residual, ability) over the posterior; that of a whole pair.
-    part = grouped(pairs.of_rating, len(pairs), level, n_levels)
-    pair, cell = pairs.of_rating[part.example], cell_of_rating[part.example]
+    part = grouped(pairs.of_rating, len(pairs), cell % n_levels, n_levels)
+    pair, cell_of_part = pairs.of_rating[part.example], cell[part.example]
     lean_part, score_part = (
         np.bincount(part.of_row, values, len(part))
         for values in (found.tilt - theta * found.score, found.score)
     )
-    lean, width = found.lean_of_pair, found.width_of_pair
-    missing, lost = lean_part * lean[pair] / width[pair], lean**2 / width
+    lean, width, lost = found.lean_of_pair, found.width_of_pair, found.lost
 
-    def on_cells(of_rating: NDArray[np.generic] | None, of_part: Array | None = None) -> Array:
-        less = 0.0 if of_part is None else np.bincount(cell, of_part, n_cells)
-        return np.asarray(np.bincount(cell_of_rating, of_rating, n_cells) - less, np.float64)
+    def of_parts(values: Array) -> Array:
+        return np.bincount(cell_of_part, values, size).astype(np.float64)
 
     def of_rater(of_rating: Array, of_pair: Array) -> Array:
-        sums = np.bincount(ratings.rater, of_rating, n_raters) - np.bincount(pairs.rater, of_pair, n_raters)
-        return np.repeat(sums, n_levels)
+        sums = np.bincount(ratings.rater, of_rating, ratings.n_raters)
+        return np.repeat(sums - np.bincount(pairs.rater, of_pair, ratings.n_raters), n_levels)
 
-    own, score = on_cells(info, lean_part**2 / width[pair]), on_cells(found.score)
+    own = on_cells(info) - of_parts(lean_part**2 / width[pair])
+    missing = lean_part * lean[pair] / width[pair]
+    u, w = on_cells(info) - of_parts(missing), on_cells(info * theta) - of_parts(missing * ability[pair])
+    # [u w] [[a b] [b c]]^-1 [u w]': what severity, and the slope where it is the rater's own, have absorbed.
     a, b, c = (of_rater(info * theta**k, lost * ability**k) for k in range(3))
-    with_severity, with_slope = on_cells(info, missing), on_cells(info * theta, missing * ability[pair])
-    explained = _explained(with_severity, with_slope, a, b, c, found.model.own_slopes)
-    every = np.repeat(np.bincount(pairs.rater, whole**2, n_raters), n_levels)
-    shared = np.bincount(cell, score_part * whole[pair], n_cells)
-    sampled = np.bincount(cell, score_part**2, n_cells) - shared**2 / np.maximum(every, 1e-12)
-    given, expected = on_cells(ratings.score), on_cells(found.expected)
-    return _Levels(on_cells(None), given, expected, score, own, own - explained, sampled)
+    explained = u**2 / np.maximum(a, 1e-12)
+    if found.model.own_slopes:
+        determinant = a * c - b**2
+        both = (u**2 * c - 2 * u * w * b + w**2 * a) / np.maximum(determinant, 1e-12)
+        explained = np.where(determinant > 1e-9 * a * c, both, explained)
+    whole = found.score_of_pair
+    every = np.repeat(np.bincount(pairs.rater, whole**2, ratings.n_raters), n_levels)
+    shared = of_parts(score_part * whole[pair])
+    return own, own - explained, of_parts(score_part**2) - shared**2 / np.maximum(every, 1e-12)
 
 
 def common(score: Array, weight: Array, level: Indices, n_levels: int) -> Array:
@@ -414,12 +354,3 @@ def common(score: Array, weight: Array, level: Indices, n_levels: int) -> Array:
     middle[at[past]] = value[past]
     away = np.clip(value - middle[at], -2 / np.sqrt(w), 2 / np.sqrt(w))
     return np.asarray(middle + np.bincount(at, w * away, n_levels) / np.maximum(all_of, 1e-12))
-
-
-def _explained(u: Array, w: Array, a: Array, b: Array, c: Array, slopes: bool) -> Array:
-    """[u w] [[a b] [b c]]^-1 [u w]': what severity, and the slope where it is the rater's own, have absorbed."""
-    if not slopes:
-        return np.asarray(u**2 / np.maximum(a, 1e-12))
-    determinant = a * c - b**2
-    both = (u**2 * c - 2 * u * w * b + w**2 * a) / np.maximum(determinant, 1e-12)
-    return np.asarray(np.where(determinant > 1e-9 * a * c, both, u**2 / np.maximum(a, 1e-12)))

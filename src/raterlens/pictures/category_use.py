@@ -15,7 +15,7 @@ from raterlens.base.picture import Panel, Picture, plot
 from raterlens.base.style import Align, mark
 from raterlens.base.text import counted, printable
 from raterlens.diagnostics.categories import EVERY_ITEM, category_shares, score_names
-from raterlens.diagnostics.predictions import of_abilities
+from raterlens.diagnostics.residuals import of_abilities
 from raterlens.pictures.rater_pictures import ability_calibration, rater_names
 
 if TYPE_CHECKING:
