@@ -17,7 +17,7 @@ from numpy.random import Generator, default_rng
 from scipy.stats import norm
 
 import raterlens as rl
-from raterlens.diagnostics.monitoring import ALARM_LEVEL, Earlier, Stream, drift_alarms, evidence, threshold
+from raterlens.diagnostics.drift import ALARM_LEVEL, Earlier, Stream, drift_alarms, evidence, threshold
 from raterlens.diagnostics.residuals import residuals
 from raterlens.ratings.coded import Codes
 

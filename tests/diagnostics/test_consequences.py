@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 import raterlens as rl
-from raterlens.diagnostics.consequences import consequences, observed_agreement
+from raterlens.diagnostics.differences import consequences, observed_agreement
 from raterlens.inference import expected_scores
 from raterlens.inference.expected_scores import (
     _towards,
@@ -103,7 +103,9 @@ def test_ordered_scores(options):
     assert found.ordered
     assert 0 < found.agreement <= found.agreement_if_alike + 0.02 < 1
     assert "can expect a score of" in found.words()[1]
-    assert replace(found, most_lenient=("R1", 4.1), most_severe=("R2", 2.0)).extremes() == ("4.10", "2.00")
+    named = replace(found, most_lenient=("R1", 4.1), most_severe=("R2", 2.0))
+    assert named.extremes() == ("4.10", "2.00")
+    assert replace(named, equally_severe=True).extremes() is None
     assert replace(found, most_lenient=("R1", 62.14), most_severe=("R2", 7.0)).extremes() == ("62.1", "7.0")
     strict = consequences(
         rl.fit(ratings, standard_errors=False, **{"model": "gmf"} | options), ratings, cut=2.0

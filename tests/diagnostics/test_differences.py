@@ -103,7 +103,7 @@ def test_words_of_equal_raters():
     found = Differences(tests)
     assert found.equal
     assert found.words() == [
-        "Raters do not differ beyond chance: severity (p = 0.55) and sharpness (p = 0.12)."
+        "Raters do not differ beyond chance in severity (p = 0.55) or sharpness (p = 0.12)."
     ]
     assert not Differences(()).equal
 
@@ -118,7 +118,7 @@ def test_halo_and_drift_make_no_rank():
     found = Differences(tests)
     assert found.equal
     assert found.words()[1:] == [
-        "Some raters show halo (p = 0.001).",
+        "At least one rater shows halo (p = 0.001).",
         "There is no clear sign of drift (p = 0.40).",
     ]
 
@@ -138,7 +138,8 @@ def test_two_tests_share_the_level():
 
     assert found(0.03, 0.2).equal
     assert found(0.03, 0.2).words() == [
-        "Raters do not differ beyond chance: severity (p = 0.030) and sharpness (p = 0.20)."
+        "Raters do not differ beyond chance in severity (p = 0.030) or sharpness (p = 0.20); of two tests, one has to "
+        "be below 0.025."
     ]
     assert found(0.001, 0.03).words() == ["Raters differ in severity (p = 0.001) and sharpness (p = 0.030)."]
 
@@ -193,7 +194,8 @@ def test_raters_whose_severity_varies_from_item_to_item_differ() -> None:
     same, differs = severity_test(plain), severity_test(with_items)
     assert same is not None
     assert differs is not None
-    assert (differs.test, differs.df) == ("Simes", 2)
+    assert (differs.test, differs.df) == ("Simes, by item", 2)
+    assert Differences((differs,)).words() == ["Raters differ in severity from item to item (p < 0.001)."]
     assert differs.p < 0.001 < same.p
 
 

@@ -22,7 +22,6 @@ from raterlens.diagnostics.findings import (
     FEWEST,
     OFF,
     SHARP,
-    Alarm,
     Interval,
     halo_verdict,
     panel_findings,
@@ -117,7 +116,7 @@ def test_the_lines_of_the_standard_cost_what_their_comment_says():
 def test_one_reason_decides(sharpness, passes, halves, n, flag, alarmed):
     sharp = Interval(sharpness, max(sharpness - halves[0], -1), min(sharpness + halves[1], 1))
     standard = Interval(passes, max(passes - halves[2], 0), min(passes + halves[3], 1))
-    alarm = Alarm(Interval(0.5, 0.3, 0.7), "May", "logits") if alarmed else None
+    alarm = "0.50 logits more severe since May" if alarmed else ""
     flags = (Flag(flag, "what is seen", "what to do"),) if flag else ()
     it = record(sharp, standard, n=n, flags=flags, alarm=alarm)
     faulty = it.standard.startswith("too ") or it.sharpness_verdict in BLUNT
@@ -215,8 +214,6 @@ def test_with_ratings_everything_and_without_what_the_estimates_say():
     assert [test.of for test in whole.differences.tests] == ["severity", "sharpness", "halo"]
     assert alone.diagnosis is None
     assert alone.consequences.changed is None
-    assert [it.n_shared for it in alone.raters] == [None] * 4
-    assert [it.n_shared for it in whole.raters] == fit.raters["n"].to_list()
 
 
 def apart(*groups: str) -> rl.Ratings:
@@ -266,7 +263,7 @@ def test_drift_alarms_reach_the_rater():
     fit = rl.fit(ratings, model="gmf")
     found = panel_findings(fit, ratings, time=ratings.student)
     one = next(it for it in found.raters if it.rater == "R1")
-    assert one.alarm is not None
+    assert one.alarm.split("since")[0].endswith("logits more severe ")
     assert (one.status, one.reason) == ("attention", "alarm")
     assert "R1" in found.alarmed
     # The alarm says how much: the test of drift has a number of its own.

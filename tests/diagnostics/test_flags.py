@@ -113,6 +113,52 @@ def test_an_unusual_use_of_the_scale_that_the_model_has_comes_with_a_step():
     assert "3 less often" in found["evidence"][1]
 
 
+# ------------------------------------------------- raters who agree more than if each marked alone
+
+
+def four_scores(seed: int) -> rl.Ratings:
+    sizes = {"students": 300, "raters": 8, "items": 4, "raters_per_student": 3}
+    return rl.simulate(**sizes, thresholds=[-1, 0, 1], seed=seed).ratings
+
+
+def alike(ratings: rl.Ratings) -> tuple[pl.DataFrame, pl.DataFrame]:
+    fit = rl.fit(ratings, model="gmf", standard_errors=False)
+    found = fit.diagnose(ratings)
+    return found.flags.filter(effect="too alike"), found.table("shared flags").filter(effect="agreement")
+
+
+def test_a_rater_who_copies_from_another_is_named_with_the_other():
+    drawn, score = four_scores(104), None
+    table, first, second = drawn.table(), str(drawn.raters[0]), str(drawn.raters[1])
+    theirs = table.filter(rater=first).select("student", "item", seen="score")
+    score = pl.when(pl.col("rater") == second).then(pl.coalesce("seen", "score")).otherwise("score")
+    copied = table.join(theirs, on=["student", "item"], how="left").with_columns(score=score).drop("seen")
+    own, panel = alike(rl.read(copied))
+    assert set(own["rater"]) == {first, second}
+    assert (
+        f"gives the same score as '{second}' to 100 % of the work" in own.filter(rater=first)["evidence"][0]
+    )
+    assert "saw the other's scores" in own["next_step"][0]
+    assert panel.height == 0
+
+
+def test_raters_who_mark_alone_are_not_too_alike():
+    assert [table.height for table in alike(four_scores(3))] == [0, 0]
+
+
+def test_a_panel_that_confers_is_told_so():
+    """Everybody takes over the first score of the work, half of the time."""
+    drawn = four_scores(5)
+    work = drawn.student * drawn.n_items + drawn.item
+    _, first, of_work = np.unique(work, return_index=True, return_inverse=True)
+    coin = np.random.default_rng(0).random(drawn.n_ratings) < 0.5
+    own, panel = alike(replace(drawn, score=np.where(coin, drawn.score[first][of_work], drawn.score)))
+    assert own.height == 0
+    (evidence,) = panel["evidence"]
+    assert evidence.startswith("two raters agree on ")
+    assert "marked on their own" in panel["next_step"][0]
+
+
 # ---------------------------------------- items that follow ability less, or more, than the model says
 
 

@@ -6,15 +6,15 @@ import pytest
 from numpy.random import Generator, default_rng
 
 import raterlens as rl
-from raterlens.diagnostics.monitoring import (
+from raterlens.diagnostics.drift import (
     Earlier,
     Stream,
     _moments,
     changes,
     drift_alarms,
     evidence,
+    extends,
     in_words,
-    nested,
     streams,
     threshold,
 )
@@ -207,11 +207,11 @@ def test_an_earlier_fit_of_the_first_ratings_is_known_for_one(before):
     ratings = rl.simulate(students=200, raters=4, items=3, slope=[1.8] * 4, seed=1).ratings
     again = rl.simulate(students=200, raters=4, items=3, slope=[1.8] * 4, seed=2).ratings
     first = rl.fit(ratings.sample(ratings.n_ratings // 2), model="gmf", halo="none")
-    assert nested(rl.fit(ratings, model="gmf", halo="none"), first)
-    assert not nested(rl.fit(again, model="gmf", halo="none"), first)  # the same labels, other students
-    assert not nested(first, rl.fit(ratings, model="gmf", halo="none"))
+    assert extends(rl.fit(ratings, model="gmf", halo="none"), first)
+    assert not extends(rl.fit(again, model="gmf", halo="none"), first)  # the same labels, other students
+    assert not extends(first, rl.fit(ratings, model="gmf", halo="none"))
     wider = rl.simulate(students=200, raters=5, items=3, slope=[1.8] * 5, seed=2).ratings
-    assert not nested(
+    assert not extends(
         rl.fit(wider, model="gmf", halo="none"), before
     )  # more ratings of students of the same names
 

@@ -7,7 +7,7 @@ import pytest
 
 import raterlens as rl
 from raterlens.diagnostics.differences import Differences, Hypothesis
-from raterlens.diagnostics.findings import Alarm, Interval, PanelFindings, RaterFindings, panel_findings
+from raterlens.diagnostics.findings import Interval, PanelFindings, RaterFindings, panel_findings
 from raterlens.diagnostics.flags import Flag
 from raterlens.diagnostics.wording import (
     LABELS,
@@ -26,7 +26,7 @@ from raterlens.diagnostics.wording import (
 from tests.support.rater_records import record
 from tests.support.report_fits import made
 
-ALARM = Alarm(Interval(-0.5, -0.7, -0.3), "3 May", "logits")
+ALARM = "0.50 logits more lenient since 3 May (95 % interval 0.30 to 0.70)"
 SEVERE, LENIENT = Interval(0.2, 0.16, 0.25), Interval(0.8, 0.76, 0.85)
 FLAG = Flag("central", "favours the middle of the scale", "show work that deserves the ends")
 REVERSED = Flag("reversed", "scores fall where others see better work", "check the direction")

@@ -4,7 +4,6 @@ from typing import Any
 
 from raterlens.diagnostics.findings import (
     BLUNT,
-    Cause,
     Fault,
     Interval,
     RaterFindings,
@@ -34,8 +33,6 @@ def record(
         "discrimination": 0.1 * (sharp in BLUNT),
         "halo": 0.1 * (said in ("some", "strong")),
     }
-    costliest = max(losses, key=lambda fault: losses[fault])
-    cause: Cause = costliest if losses[costliest] else "nothing"
     given: dict[str, Any] = {
         "rater": "AM",
         "kappa": sharpness,
@@ -54,6 +51,5 @@ def record(
         sharpness_verdict=sharp,
         halo_verdict=said,
         losses=losses,
-        cause=cause,
         constant=constant,
     )

@@ -1,13 +1,14 @@
-"""Agreement on the same work: every two ratings, every two raters, and coefficients with intervals."""
+"""Agreement on the same work: every two ratings, every two raters, coefficients with intervals, and whether raters
+agree more than the model lets expect."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.random import Generator, default_rng
+from numpy.random import default_rng
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import sparse, special
 
 from raterlens.base.arrays import NORMAL_95, Array, Indices
 from raterlens.ratings.coded import Ratings
@@ -43,21 +44,41 @@ def paired_ratings(ratings: Ratings, units: Groups) -> PairedRatings | None:
     size, order = units.size, units.order
     if np.sum(size * (size - 1) / 2) > MOST_PAIRS:
         return None
-    found = []
+    found = [np.empty((2, 0), np.int64)]
     for lag in range(1, int(size.max())):
         long = np.flatnonzero(size > lag)
         # The places in a unit that have another rating `lag` places on.
         count = size[long] - lag
         start = np.repeat(units.first[long] - np.cumsum(count) + count, count) + np.arange(count.sum())
         found.append(np.stack([order[start], order[start + lag]]))
-    if not found:
-        nobody = np.empty(0, np.int64)
-        return PairedRatings(nobody, nobody, nobody, np.empty(0))
     first, second = np.concatenate(found, axis=1)
-    if len(found) > 1:
+    if len(found) > 2:
         together = order_of(units.of_row[first], len(units))
         first, second = first[together], second[together]
     return PairedRatings(first, second, ratings.student[first].astype(np.int64), np.empty(0))
+
+
+class _Meetings(NamedTuple):
+    """Pairs of ratings by two raters: the first by the first of them."""
+
+    pair: Groups
+    """Those of the same two raters"""
+    one: Indices
+    two: Indices
+    expected: Array | None
+    """How likely they were to be the same, where that is known"""
+
+
+def _meetings(ratings: Ratings, paired: PairedRatings | None) -> _Meetings:
+    if paired is None:
+        nobody = np.empty(0, np.int64)
+        return _Meetings(grouped(nobody, 1, nobody, 1), nobody, nobody, None)
+    apart = np.flatnonzero(ratings.rater[paired.first] != ratings.rater[paired.second])
+    first, second = paired.first[apart], paired.second[apart]
+    swap = ratings.rater[first] > ratings.rater[second]
+    one, two = np.where(swap, second, first), np.where(swap, first, second)
+    met = grouped(ratings.rater[one], ratings.n_raters, ratings.rater[two], ratings.n_raters)
+    return _Meetings(met, one, two, paired.expected[apart] if len(paired.expected) else None)
 
 
 def rater_pairs(ratings: Ratings, paired: PairedRatings | None) -> pl.DataFrame:
@@ -69,86 +90,54 @@ def rater_pairs(ratings: Ratings, paired: PairedRatings | None) -> pl.DataFrame:
     of agreement and Cohen's kappa. An empty table where there are too many pairs.
     """
     met, one, two, expected = _meetings(ratings, paired)
-    n = np.bincount(met.of_row, minlength=len(met))
+    n, size, k = met.size, len(met), ratings.n_categories
+    x, y = (ratings.score[some].astype(float) for some in (one, two))
+
+    def mean(values: Array) -> Array:
+        return np.bincount(met.of_row, values, size) / n
+
     columns: dict[str, object] = {
         "rater": ratings.raters.gather(ratings.rater[one[met.example]]),
         "other": ratings.raters.gather(ratings.rater[two[met.example]]),
         "n": n,
     }
-    x, y = (ratings.score[some].astype(float) for some in (one, two))
-
-    def mean(values: Array) -> Array:
-        return np.bincount(met.of_row, values, len(met)) / n
-
     if ratings.on_fine_scale:
-        columns |= {
-            "difference": ratings.score_step * mean(x - y),
-            "apart": ratings.score_step * mean(np.abs(x - y)),
-        }
-        return pl.DataFrame(
-            columns | _with_interval("weighted_kappa", *_quadratic(x, y, n, met.of_row, mean))
-        )
-    k = ratings.n_categories
-    cell = (met.of_row * k + ratings.score[one]) * k + ratings.score[two]
-    table = np.bincount(cell, minlength=len(met) * k * k).reshape(len(met), k, k)
-    columns["agreement"] = np.trace(table, axis1=1, axis2=2) / n
-    columns["agreement_low"], columns["agreement_high"] = _wilson(np.trace(table, axis1=1, axis2=2), n)
-    if expected is not None:
-        columns["agreement_expected"] = mean(expected)
-    columns |= _with_interval("kappa", *cohen(table / n[:, None, None], n, np.eye(k)))
+        step = ratings.score_step
+        columns |= {"difference": step * mean(x - y), "apart": step * mean(np.abs(x - y))}
+    else:
+        cell = (met.of_row * k + ratings.score[one]) * k + ratings.score[two]
+        table = np.bincount(cell, minlength=size * k * k).reshape(size, k, k) / n[:, None, None]
+        share = np.trace(table, axis1=1, axis2=2)
+        # Wilson's interval: sensible also where all or none agree.
+        z2 = NORMAL_95**2
+        centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+        half = NORMAL_95 * np.sqrt(share * (1 - share) / n + z2 / (4 * n**2)) / (1 + z2 / n)
+        columns |= {"agreement": share, "agreement_low": centre - half, "agreement_high": centre + half}
+        if expected is not None:
+            columns["agreement_expected"] = mean(expected)
+        columns |= _with_interval("kappa", *_cohen(table, n))
     if k > 2:
-        columns |= _with_interval("weighted_kappa", *_quadratic(x, y, n, met.of_row, mean))
+        # By the moments of both raters' scores: 1 - E(x - y)^2 / E(x - y')^2, y' of another student.
+        of_x, of_y, of_xx, of_yy = mean(x), mean(y), mean(x**2), mean(y**2)
+        chance, row = of_xx + of_yy - 2 * of_x * of_y, met.of_row
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rest = mean((x - y) ** 2) / chance
+            margins = x**2 - 2 * x * of_y[row] + of_yy[row] + y**2 - 2 * y * of_x[row] + of_xx[row]
+            off = (x - y) ** 2 - margins * rest[row]
+            variance = (mean(off**2) - mean(off) ** 2) / (n * chance**2)
+        kappa = np.where(chance > 0, 1 - rest, np.nan)
+        columns |= _with_interval("weighted_kappa", kappa, np.sqrt(np.maximum(variance, 0.0)))
     return pl.DataFrame(columns)
 
 
-def _meetings(
-    ratings: Ratings, paired: PairedRatings | None
-) -> tuple[Groups, Indices, Indices, Array | None]:
-    """Every two raters with common work: the pairs of ratings by which they meet, both ratings of each, the first by
-    the first rater, and how likely they were to agree."""
-    nobody = np.empty(0, np.int64)
-    first, second = (nobody, nobody) if paired is None else (paired.first, paired.second)
-    foreseen = paired.expected if paired is not None and len(paired.expected) == len(paired) else None
-    apart = np.flatnonzero(ratings.rater[first] != ratings.rater[second])
-    one, two = first[apart], second[apart]
-    swap = ratings.rater[one] > ratings.rater[two]
-    one, two = np.where(swap, two, one), np.where(swap, one, two)
-    met = grouped(ratings.rater[one], ratings.n_raters, ratings.rater[two], ratings.n_raters)
-    return met, one, two, None if foreseen is None else foreseen[apart]
-
-
-def _quadratic(
-    x: Array, y: Array, n: Indices, of_row: Indices, mean: Callable[[Array], Array]
-) -> tuple[Array, Array]:
-    """Kappa with quadratic weights and its standard error (Fleiss, Cohen and Everitt 1969), by the moments of both
-    raters' scores: 1 - E(x - y)^2 / E(x - y')^2, y' of another student."""
-    mean_x, mean_y, square_x, square_y = mean(x), mean(y), mean(x**2), mean(y**2)
-    chance = square_x + square_y - 2 * mean_x * mean_y
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rest = mean((x - y) ** 2) / chance
-        of_margins = (
-            x**2
-            - 2 * x * mean_y[of_row]
-            + square_y[of_row]
-            + y**2
-            - 2 * y * mean_x[of_row]
-            + square_x[of_row]
-        )
-        off = (x - y) ** 2 - of_margins * rest[of_row]
-        variance = (mean(off**2) - mean(off) ** 2) / (n * chance**2)
-    return np.where(chance > 0, 1 - rest, np.nan), np.sqrt(np.maximum(variance, 0.0))
-
-
-def cohen(p: Array, n: NDArray[np.int64], weights: Array) -> tuple[Array, Array]:
-    """Weighted kappa of tables of shares and its standard error (Fleiss, Cohen and Everitt 1969)."""
-    row, column = p.sum(axis=2), p.sum(axis=1)
-    seen = np.einsum("tij,ij->t", p, weights)
-    chance = np.einsum("ti,ij,tj->t", row, weights, column)
+def _cohen(p: Array, n: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Kappa of tables of shares and its standard error (Fleiss, Cohen and Everitt 1969)."""
+    row, column, same = p.sum(axis=2), p.sum(axis=1), np.eye(p.shape[1])
+    seen, chance = np.trace(p, axis1=1, axis2=2), np.einsum("ti,ti->t", row, column)
     with np.errstate(invalid="ignore", divide="ignore"):
         kappa = np.where(chance < 1, (seen - chance) / (1 - chance), np.nan)
-        rest = (1 - kappa)[:, None, None]
-        of_margins = (column @ weights.T)[:, :, None] + (row @ weights)[:, None, :]
-        spread = np.sum(p * (weights - of_margins * rest) ** 2, axis=(1, 2))
+        margins = column[:, :, None] + row[:, None, :]
+        spread = np.sum(p * (same - margins * (1 - kappa)[:, None, None]) ** 2, axis=(1, 2))
         variance = (spread - (kappa - chance * (1 - kappa)) ** 2) / (n * (1 - chance) ** 2)
     return kappa, np.sqrt(np.maximum(variance, 0.0))
 
@@ -158,15 +147,82 @@ def _with_interval(name: str, value: Array, se: Array) -> dict[str, Array]:
     return {name: value, f"{name}_se": se, f"{name}_low": low, f"{name}_high": high}
 
 
-def _wilson(hits: NDArray[np.int64], n: NDArray[np.int64]) -> tuple[Array, Array]:
-    """Wilson's interval of a share: sensible also where all or none agree."""
-    share, z2 = hits / n, NORMAL_95**2
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = NORMAL_95 * np.sqrt(share * (1 - share) / n + z2 / (4 * n**2)) / (1 + z2 / n)
-    return np.asarray(centre - half), np.asarray(centre + half)
+# ----------------------------------------------------------------------------------------- more than is expected
 
 
-# ----------------------------------------------------------------------------------------------------- agreement
+class PanelCloseness(NamedTuple):
+    """How often two raters of the panel give the same score, and how often the model expects it."""
+
+    agreement: float
+    expected: float
+    p: float
+    """The chance of an excess that large among raters who mark on their own"""
+
+    @property
+    def excess(self) -> float:
+        return self.agreement - self.expected
+
+
+class Closeness(NamedTuple):
+    """Whether raters agree more than they would if each marked alone."""
+
+    n_raters: int
+    panel: PanelCloseness
+    pairs: pl.DataFrame
+    """rater, other, n, agreement, excess (over what the model expects, and over the panel's excess), se, p"""
+
+
+_FEWEST_STUDENTS = 5
+"""Students whom two raters share, below which they are not compared."""
+
+
+def closeness(ratings: Ratings, paired: PairedRatings | None) -> Closeness | None:
+    """Compare agreement with what the model expects of the same pairs of ratings; None where no work has two raters,
+    and of marks on a fine scale, which are hardly ever the same.
+
+    Given their abilities students are independent, and a student's pairs are summed first. The variance is the larger
+    of what is seen over students and what the model says.
+    """
+    met, one, two, expected = _meetings(ratings, paired)
+    if expected is None or not len(one) or ratings.on_fine_scale:
+        return None
+    same, chance = (ratings.score[one] == ratings.score[two]).astype(float), expected * (1 - expected)
+    of_student = grouped(met.of_row, len(met), ratings.student[one], ratings.n_students)
+    pair, student = met.of_row[of_student.example], ratings.student[one][of_student.example]
+
+    def total(values: Array, of: Indices, n: int) -> Array:
+        return np.bincount(of, values, n).astype(np.float64)
+
+    def test(of: Indices, n: int, more: Array, chance: Array) -> tuple[Array, Array, Array]:
+        """Sum of the excess of students, its standard deviation, and p, allowing for few students."""
+        excess = total(more, of, n)
+        sd = np.sqrt(np.maximum(np.maximum(total(more**2, of, n), chance), 1e-12))
+        return excess, sd, special.stdtr(np.maximum(np.bincount(of, minlength=n) - 1, 1), -excess / sd)
+
+    more = total(same - expected, of_student.of_row, len(of_student))
+    marked, place = np.unique(student, return_inverse=True)
+    everybody = np.zeros(len(marked), np.int64)
+    *_, p = test(everybody, 1, total(more, place, len(marked)), chance.sum(keepdims=True))
+    panel = PanelCloseness(float(same.mean()), float(expected.mean()), float(p[0]))
+    # Where all agree more than expected, nobody copies from one other rater in particular.
+    more -= max(panel.excess, 0.0) * of_student.size
+    excess, sd, p = test(pair, len(met), more, total(chance, met.of_row, len(met)))
+    n, shared = met.size, np.bincount(pair, minlength=len(met))
+    table = pl.DataFrame(
+        {
+            "rater": ratings.raters.gather(ratings.rater[one[met.example]]).cast(pl.String),
+            "other": ratings.raters.gather(ratings.rater[two[met.example]]).cast(pl.String),
+            "n": n,
+            "agreement": total(same, met.of_row, len(met)) / n,
+            "excess": excess / n,
+            "se": sd / n,
+            "p": p,
+        }
+    )
+    return Closeness(ratings.n_raters, panel, table.filter(pl.Series(shared >= _FEWEST_STUDENTS)))
+
+
+# -------------------------------------------------------------------------------------------------- coefficients
 
 
 # Agreement of raters on the same work: compact forms of the usual coefficients, with intervals.
@@ -179,6 +235,12 @@ DRAWS = 400
 """Samples of students behind an interval."""
 MANY = 5_000
 """Students from which on sums over them are drawn from the normal distribution that they have by then."""
+_SUMS = (
+    *("units", "ratings", "squares", "pairs", "same", "share", "expected"),
+    *("total", "squared", "between", "within", "apart"),
+)
+_ORDERED = ("adjacent agreement", "Krippendorff's alpha (ordinal)")
+_OF_NUMBERS = ("Krippendorff's alpha (interval)", "ICC(1)", "ICC(1,k)")
 
 
 def agreement(ratings: Ratings, units: Groups, paired: PairedRatings | None = None) -> pl.DataFrame:
@@ -189,55 +251,23 @@ def agreement(ratings: Ratings, units: Groups, paired: PairedRatings | None = No
     numbers are of use for them.
     """
     k, fine = ratings.n_categories, ratings.on_fine_scale
-    wanted = [name for name in COEFFICIENTS if k > 2 or name not in ORDERED]
-    wanted = [name for name in wanted if paired is not None or name not in EXPECTED]
-    wanted = [name for name in wanted if not fine or name in OF_NUMBERS]
     of_student = _of_students(ratings, units, None if fine else paired, counted=not fine)
-    values = np.full((DRAWS + 1, len(wanted)), np.nan)
-    if of_student.any():
-        sums = Sums(_resampled(of_student, default_rng(20250212)), k)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            values = np.column_stack([COEFFICIENTS[name](sums) for name in wanted])
     rows = []
-    for name, column in zip(wanted, values.T, strict=True):
-        known = column[1:][np.isfinite(column[1:])]
+    for name, values in _coefficients(_resampled(of_student), k).items():
+        if (name in _ORDERED and k == 2) or (fine and name not in _OF_NUMBERS):
+            continue
+        if name == "expected agreement" and paired is None:
+            continue
+        known = values[1:][np.isfinite(values[1:])]
         low, high = np.quantile(known, [0.025, 0.975]) if len(known) else (np.nan, np.nan)
-        rows.append((name, float(column[0]), float(low), float(high)))
+        rows.append((name, float(values[0]), float(low), float(high)))
     schema = {"coefficient": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-_SUMS = (
-    *("units", "ratings", "squares", "pairs", "same", "share", "expected"),
-    *("total", "squared", "between", "within", "apart"),
-)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sums:
-    """Sums over units with several ratings, for samples of students, the first as they are."""
-
-    values: Array
-    """(samples, sums): `_SUMS`, ratings of each score, and pairs of scores of the same unit"""
-    n_categories: int
-
-    def __getitem__(self, name: str) -> Array:
-        return self.values[:, _SUMS.index(name)]
-
-    @property
-    def scores(self) -> Array:
-        """(samples, categories): ratings of each score"""
-        return self.values[:, len(_SUMS) : len(_SUMS) + self.n_categories]
-
-    @property
-    def coincidences(self) -> Array:
-        """(samples, categories, categories): pairs of scores of the same unit, each unit weighing as its ratings"""
-        k = self.n_categories
-        return self.values[:, len(_SUMS) + k :].reshape(-1, k, k)
-
-
 def _of_students(ratings: Ratings, units: Groups, paired: PairedRatings | None, *, counted: bool) -> Array:
-    """(students, sums): what `Sums` has, over the units of each student; `counted`: with ratings of each score."""
+    """(students, sums): over the units of each student with several ratings `_SUMS`; `counted`: also ratings of each
+    score, and pairs of scores of the same unit, each unit weighing as its ratings."""
     k, n_students, shared = ratings.n_categories, ratings.n_students, units.size > 1
     n = units.size[shared].astype(np.float64)
     c = np.zeros((len(n), 0))
@@ -261,9 +291,9 @@ def _of_students(ratings: Ratings, units: Groups, paired: PairedRatings | None, 
     return found
 
 
-def _resampled(of_student: Array, random: Generator) -> Array:
+def _resampled(of_student: Array) -> Array:
     """(samples + 1, sums): as they are, then for samples of as many students, drawn with replacement."""
-    n = len(of_student)
+    n, random = len(of_student), default_rng(20250212)
     total = of_student.sum(axis=0)
     if n <= MANY:
         drawn = [np.bincount(random.integers(n, size=n), minlength=n) @ of_student for _ in range(DRAWS)]
@@ -274,87 +304,38 @@ def _resampled(of_student: Array, random: Generator) -> Array:
     return np.vstack([total, total + noise @ vectors.T])
 
 
-# ------------------------------------------------------------------------------------------------ coefficients
+def _coefficients(sums: Array, k: int) -> dict[str, Array]:
+    """(samples,) by name; NaN where there is nothing to agree on."""
+    s = dict(zip(_SUMS, sums.T, strict=False))
+    counts = sums[:, len(_SUMS) :]
+    if counts.shape[1] == 0:  # marks on a fine scale
+        counts, k = np.zeros((len(sums), 2)), 1
+    scores, pairs = counts[:, :k], counts[:, k:].reshape(-1, k, k)  # ratings of each score; pairs of scores
+    n, near = s["ratings"], np.abs(np.subtract.outer(np.arange(k), np.arange(k))) <= 1
+    ranks = np.cumsum(scores, axis=1) - scores / 2  # distances between scores count the ratings in between
 
+    def alpha(distance: Array) -> Array:
+        seen = np.sum(pairs * distance, axis=(1, 2))
+        chance = np.sum(scores[:, :, None] * scores[:, None, :] * distance, axis=(1, 2))
+        return np.asarray(1 - (n - 1) * seen / chance)
 
-def exact(s: Sums) -> Array:
-    """Share of two ratings of the same unit that agree."""
-    return s["same"] / s["pairs"]
-
-
-def expected(s: Sums) -> Array:
-    """The same, as the model expects it of these raters and students."""
-    return s["expected"] / s["pairs"]
-
-
-def adjacent(s: Sums) -> Array:
-    """Share of two ratings of the same unit that differ by one score at most, units weighing as their ratings."""
-    k = np.arange(s.n_categories)
-    near = np.abs(k[:, None] - k) <= 1
-    return np.asarray(s.coincidences[:, near].sum(axis=1) / s["ratings"])
-
-
-def fleiss(s: Sums) -> Array:
-    """Fleiss' kappa; units may have different numbers of ratings."""
-    chance = np.sum((s.scores / s["ratings"][:, None]) ** 2, axis=1)
-    return np.asarray((s["share"] / s["units"] - chance) / (1 - chance))
-
-
-def alpha_nominal(s: Sums) -> Array:
-    """Krippendorff's alpha, scores as names."""
-    return _alpha(s, 1 - np.eye(s.n_categories)[None])
-
-
-def alpha_ordinal(s: Sums) -> Array:
-    """Krippendorff's alpha, scores as ranks: distances count the ratings in between."""
-    n = s.scores
-    below = np.cumsum(n, axis=1)
-    middle = below - n / 2
-    return _alpha(s, (middle[:, :, None] - middle[:, None, :]) ** 2)
-
-
-def alpha_interval(s: Sums) -> Array:
-    """Krippendorff's alpha, scores as numbers; for two raters nearly the kappa with quadratic weights."""
-    chance = 2 * (s["ratings"] * s["squared"] - s["total"] ** 2)
-    return np.asarray(1 - (s["ratings"] - 1) * s["apart"] / chance)
-
-
-def _alpha(s: Sums, distance: Array) -> Array:
-    n = s.scores
-    seen = np.sum(s.coincidences * distance, axis=(1, 2))
-    chance = np.sum(n[:, :, None] * n[:, None, :] * distance, axis=(1, 2))
-    return np.asarray(1 - (s["ratings"] - 1) * seen / chance)
-
-
-def icc(s: Sums) -> Array:
-    """ICC(1): reliability of one rating by any rater (one-way random effects)."""
-    between, within = _mean_squares(s)
-    size = (s["ratings"] - s["squares"] / s["ratings"]) / (s["units"] - 1)
-    return np.asarray((between - within) / (between + (size - 1) * within))
-
-
-def icc_mean(s: Sums) -> Array:
-    """ICC(1, k): reliability of the mean of as many ratings as units have."""
-    between, within = _mean_squares(s)
-    return np.asarray((between - within) / between)
-
-
-def _mean_squares(s: Sums) -> tuple[Array, Array]:
-    between = (s["between"] - s["total"] ** 2 / s["ratings"]) / (s["units"] - 1)
-    return between, s["within"] / (s["ratings"] - s["units"])
-
-
-COEFFICIENTS: dict[str, Callable[[Sums], Array]] = {
-    "exact agreement": exact,
-    "expected agreement": expected,
-    "adjacent agreement": adjacent,
-    "Fleiss' kappa": fleiss,
-    "Krippendorff's alpha (nominal)": alpha_nominal,
-    "Krippendorff's alpha (ordinal)": alpha_ordinal,
-    "Krippendorff's alpha (interval)": alpha_interval,
-    "ICC(1)": icc,
-    "ICC(1,k)": icc_mean,
-}
-ORDERED = ("adjacent agreement", "Krippendorff's alpha (ordinal)")
-EXPECTED = ("expected agreement",)
-OF_NUMBERS = ("Krippendorff's alpha (interval)", "ICC(1)", "ICC(1,k)")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        chance = np.sum((scores / n[:, None]) ** 2, axis=1)
+        between = (s["between"] - s["total"] ** 2 / n) / (s["units"] - 1)
+        within = s["within"] / (n - s["units"])
+        size = (n - s["squares"] / n) / (s["units"] - 1)
+        return {
+            "exact agreement": s["same"] / s["pairs"],
+            "expected agreement": s["expected"] / s["pairs"],
+            # Units weigh as their ratings.
+            "adjacent agreement": pairs[:, near].sum(axis=1) / n,
+            "Fleiss' kappa": (s["share"] / s["units"] - chance) / (1 - chance),
+            "Krippendorff's alpha (nominal)": alpha(1 - np.eye(k)),
+            "Krippendorff's alpha (ordinal)": alpha((ranks[:, :, None] - ranks[:, None, :]) ** 2),
+            # For two raters nearly the kappa with quadratic weights.
+            "Krippendorff's alpha (interval)": 1
+            - (n - 1) * s["apart"] / (2 * (n * s["squared"] - s["total"] ** 2)),
+            # The reliability of one rating by any rater, and of the mean of as many as units have (one-way random).
+            "ICC(1)": (between - within) / (between + (size - 1) * within),
+            "ICC(1,k)": (between - within) / between,
+        }

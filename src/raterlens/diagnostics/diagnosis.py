@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from raterlens.base.arrays import NORMAL_95, limit_blas_threads
@@ -12,11 +13,11 @@ from raterlens.base.errors import OptionError, choose
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_background
-from raterlens.diagnostics.agreement import agreement, rater_pairs
-from raterlens.diagnostics.categories import category_shares, category_statistics
+from raterlens.diagnostics.agreement import agreement, closeness, rater_pairs
 from raterlens.diagnostics.drift import Periods, change
 from raterlens.diagnostics.fit_statistics import (
-    Fair,
+    category_shares,
+    category_statistics,
     curves,
     fair_items,
     fair_raters,
@@ -27,14 +28,13 @@ from raterlens.diagnostics.fit_statistics import (
     student_fit,
     sums_of_contexts,
     unexpected,
+    with_fair,
 )
-from raterlens.diagnostics.flags import DRIFT, flags, item_flags, shared
-from raterlens.diagnostics.rater_effects import effects, interaction
+from raterlens.diagnostics.flags import DRIFT, flags, item_flags, shared, too_alike
+from raterlens.diagnostics.rater_effects import effects, interaction, unit_of
 from raterlens.diagnostics.residuals import Residuals, residuals
-from raterlens.diagnostics.what_if import unit_of
 from raterlens.estimation.scoring import places_of
 from raterlens.inference.expected_scores import FairResults, fair_results
-from raterlens.inference.result import Result
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.halo import HALO, IMPRESSION
 from raterlens.models.terms.rater_thresholds import uses_of_scale
@@ -112,12 +112,13 @@ class Diagnosis:
     def bias(self) -> pl.DataFrame:
         """Each rater's bias on every item, level of a facet and group, one below the other: rater, of, level, n,
         mean_score, expected, severity, severity_se, z, p, p_adjusted."""
-        names = [name for name in self.tables if name.startswith("bias ") and name != "bias period"]
+        names = [name.removeprefix("bias ") for name in self.tables if name.startswith("bias ")]
         parts = [
-            self.tables[name]
-            .rename({name.removeprefix("bias "): "level"})
-            .select("rater", pl.lit(name.removeprefix("bias ")).alias("of"), pl.exclude("rater"))
+            self.tables[f"bias {name}"]
+            .rename({name: "level"})
+            .select("rater", pl.lit(name).alias("of"), pl.exclude("rater"))
             for name in names
+            if name != "period"
         ]
         return pl.concat(parts) if parts else pl.DataFrame()
 
@@ -129,8 +130,7 @@ class Diagnosis:
 
     def shared(self) -> tuple[str, ...]:
         """Flags that most raters share, one sentence each, with what to fit instead."""
-        found = self.tables.get("shared flags")
-        rows = () if found is None else found.iter_rows(named=True)
+        rows = self.tables["shared flags"].iter_rows(named=True)
         return tuple(f"{row['effect']}: {row['evidence']}. Next: {row['next_step']}" for row in rows)
 
     def warnings(self, *, shared: bool = True, alarmed: Collection[str] = ()) -> tuple[str, ...]:
@@ -155,22 +155,16 @@ class Diagnosis:
 
     def summary(self) -> str:
         """The main findings, in a few lines."""
-        flagged = self.tables["flags"]["rater"].n_unique()
-        raters = "rater" if self.n_raters == 1 else "raters"
-        first = (
-            f"{flagged:,} of {self.n_raters:,} {raters} show{'s' * (flagged == 1)} unexpected patterns"
-            if flagged
-            else f"No unexpected patterns in the ratings of {counted(self.n_raters, 'rater')}"
-        )
+        flagged, raters = self.tables["flags"]["rater"].n_unique(), counted(self.n_raters, "rater")
+        first = f"No unexpected patterns in the ratings of {raters}"
+        if flagged:
+            first = f"{flagged:,} of {raters} show{'s' * (flagged == 1)} unexpected patterns"
         lines = [f"{first}. For severity and sharpness see fit.verdicts()."]
-        said = "{who}: {effect}; {evidence}. Next: {next_step}"
-        of_items = pl.format("item {}", "item")
-        lines += [said.format(who=row["rater"], **row) for row in self.tables["flags"].iter_rows(named=True)]
+        said = "{}: {effect}; {evidence}. Next: {next_step}"
+        lines += [said.format(row["rater"], **row) for row in self.tables["flags"].iter_rows(named=True)]
         lines += self.shared()
-        lines += [
-            said.format(**row)
-            for row in self.tables["item flags"].with_columns(who=of_items).iter_rows(named=True)
-        ]
+        items = self.tables["item flags"].iter_rows(named=True)
+        lines += [said.format(f"item {row['item']}", **row) for row in items]
         return "\n  ".join(lines)
 
     def __repr__(self) -> str:
@@ -204,70 +198,80 @@ def diagnose(
 
     `passed` and `results`: the residuals and the fair results, where they were computed.
     """
-    with limit_blas_threads(ratings):
-        passed = passed or residuals(fit, ratings, compared=True)
-        return _diagnose(fit, ratings, time, groups or {}, passed, results)
-
-
-def _diagnose(
-    fit: "Fit",
-    ratings: Ratings,
-    time: Any,
-    groups: GroupColumns,
-    found: Residuals,
-    results: FairResults | None,
-) -> Diagnosis:
-    levels = groups_of(groups, ratings)
-    moment = None if time is None else time_of(time, ratings)
-
-    labels = {"student": ratings.students, "rater": ratings.raters, "item": ratings.items}
+    levels, known = groups_of(groups or {}, ratings), fit.calibration
     biases = {"item": (ratings.item, ratings.items)} if ratings.n_items > 1 else {}
     biases |= {facet.name: (facet.codes, facet.labels) for facet in ratings.facets} | levels
-    with in_background(lambda: (effects(found), _biases(found, biases))) as beside:
-        sums = sums_of_contexts(found)
-        fair_rater, fair_student = _fair_averages(fit, found, ratings, results)
-        tables = {
-            "raters": fair_rater.beside(rater_fit(found, sums)),
-            "items": item_fit(found, sums),
-            "unexpected": _in_file(unexpected(found, labels), fit.calibration),
-        }
-        if fit.calibration is not None:
-            of_items = fair_items(fit.calibration, fit.table("items"), ratings.items)
-            tables["items"] = of_items.beside(tables["items"])
-        tables["effects"], interactions = beside()
-    interactions = {name: _in_file(table, fit.calibration) for name, table in interactions.items()}
-    changes = periods = None
-    if moment is not None:
-        changes = tables["change"] = _in_file(change(found, *moment), fit.calibration)
-        period, names = periods_of(*moment)
-        tables["bias period"] = _in_file(interaction(found, period, names, "period"), fit.calibration)
-        periods = Periods(fit, ratings, period, names)
-    for name, table in interactions.items():
-        tables[f"bias {name}"] = table
-    known = fit.calibration
+    moment = None if time is None else time_of(time, ratings)
+    with limit_blas_threads(ratings):
+        found = passed or residuals(fit, ratings, compared=True)
+
+        def by_rater() -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+            """Effects of the raters, and their bias for all that ratings differ in."""
+            return effects(found), {
+                name: _in_file(interaction(found, codes, labels.cast(pl.String), name), known)
+                for name, (codes, labels) in biases.items()
+            }
+
+        with in_background(by_rater) as beside:
+            tables, of_students = _statistics(fit, found, ratings, results)
+            tables["effects"], interactions = beside()
+        periods = None
+        if moment is not None:
+            tables["change"] = _in_file(change(found, *moment), known)
+            period, names = periods_of(*moment)
+            tables["bias period"] = _in_file(interaction(found, period, names, "period"), known)
+            periods = Periods(fit, ratings, period, names)
+        tables |= {f"bias {name}": table for name, table in interactions.items()}
+        tables |= _flags(fit, found, tables, interactions)
+        tables["item flags"] = item_flags(tables["items"], fit.table("items"))
+    later = TablesOnDemand({**_later(fit, ratings, found, of_students), **tables})
+    return Diagnosis(later, ratings.n_raters, tuple(levels), periods, fit.backend)
+
+
+def _statistics(
+    fit: "Fit", found: Residuals, ratings: Ratings, results: FairResults | None
+) -> tuple[dict[str, pl.DataFrame], tuple[np.ndarray, np.ndarray]]:
+    """Raters, items and unexpected ratings; and the fair averages of the students with their errors."""
+    known, raters, sums = fit.calibration, fit.table("raters"), sums_of_contexts(found)
+    of_raters, of_items = rater_fit(found, sums), item_fit(found, sums)
+    if known is None:
+        shares, of_students = fair_shares(found, raters)
+        of_raters = with_fair(of_raters, shares, np.full_like(shares, np.nan))
+    else:
+        results = results or fair_results(fit, ratings)
+        of_students = results.fair, results.fair_se
+        of_raters = with_fair(of_raters, *fair_raters(known, raters, ratings.raters))
+        of_items = with_fair(of_items, *fair_items(known, fit.table("items"), ratings.items))
+    unlikely = _in_file(unexpected(found), known)
+    return {"raters": of_raters, "items": of_items, "unexpected": unlikely}, of_students
+
+
+def _flags(
+    fit: "Fit", found: Residuals, tables: Mapping[str, pl.DataFrame], interactions: Mapping[str, pl.DataFrame]
+) -> dict[str, pl.DataFrame]:
+    """Flags of single raters, and those that many share."""
+    known, use = fit.calibration, []
     halo = known is not None and not {HALO, IMPRESSION}.isdisjoint(known.effects)
-    use: list[str] = []
     if known is not None:
         of_fit = uses_of_scale(known)
         use = [of_fit[place] for place in places_of(found.ratings.raters, known.labels["rater"], "raters")]
-    found_flags = flags(
-        *(tables["raters"], tables["effects"], interactions, changes, unit_of(fit.link)),
+    every = flags(
+        *(tables["raters"], tables["effects"], interactions, tables.get("change"), unit_of(fit.link)),
         marks=1.0 if known is None else known.unit,
         allowed_for=halo,
         use=use,
     )
-    tables["flags"], tables["shared flags"] = shared(found_flags, ratings.n_raters, allowed_for=halo)
-    tables["item flags"] = item_flags(tables["items"], fit.table("items"))
-    later = TablesOnDemand({**_later(fit, ratings, found, fair_student), **tables})
-    return Diagnosis(later, ratings.n_raters, tuple(levels), periods, fit.backend)
+    own, common = shared(every, found.ratings.n_raters, allowed_for=halo)
+    pairs, panel = too_alike(closeness(found.ratings, found.paired))
+    return {"flags": pl.concat([own, pairs]), "shared flags": pl.concat([panel, common])}
 
 
 def _later(
-    fit: "Fit", ratings: Ratings, found: Residuals, fair: Fair
+    fit: "Fit", ratings: Ratings, found: Residuals, of_students: tuple[np.ndarray, np.ndarray]
 ) -> dict[str, Callable[[], pl.DataFrame]]:
     """Tables that take time, and that a report does without."""
     later = {
-        "students": lambda: fair.beside(student_fit(found)),
+        "students": lambda: with_fair(student_fit(found), *of_students),
         "curves": lambda: _in_file(curves(found), fit.calibration),
         "reliability": lambda: reliability(
             *(fit.table(name) for name in ("students", "raters", "items")),
@@ -317,22 +321,3 @@ def _in_file(table: pl.DataFrame, known: Calibration | None) -> pl.DataFrame:
         *(pl.col(name) * known.score_step for name in spreads),
         *(pl.col(name) * known.unit for name in severities),
     )
-
-
-def _biases(found: Residuals, of: Mapping[str, tuple[Any, pl.Series]]) -> dict[str, pl.DataFrame]:
-    """Every rater's bias for what ratings differ in: its codes and labels by name."""
-    return {
-        name: interaction(found, codes, labels.cast(pl.String), name) for name, (codes, labels) in of.items()
-    }
-
-
-def _fair_averages(
-    fit: Result, found: Residuals, ratings: Ratings, results: FairResults | None
-) -> tuple[Fair, Fair]:
-    """Fair averages: what each rater would give, and each student would get, if all were rated alike."""
-    raters = fit.table("raters")
-    if fit.calibration is None:
-        return fair_shares(found, raters)
-    results = results or fair_results(fit, ratings)
-    of_raters = fair_raters(fit.calibration, raters, found.ratings.raters)
-    return of_raters, Fair(results.fair, results.fair_se)

@@ -12,19 +12,18 @@ cause. How often raters without a fault are called so is measured by `benchmarks
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import NORMAL_95, Array, limit_blas_threads
+from raterlens.base.arrays import NORMAL_95, limit_blas_threads
 from raterlens.base.threads import in_background
-from raterlens.diagnostics.consequences import Consequences, consequences
 from raterlens.diagnostics.diagnosis import Diagnosis, diagnose
-from raterlens.diagnostics.differences import Differences, differences
+from raterlens.diagnostics.differences import Consequences, Differences, consequences, differences
+from raterlens.diagnostics.drift import Monitoring, monitor
 from raterlens.diagnostics.flags import DRIFT, Flag
-from raterlens.diagnostics.monitoring import Monitoring, monitor
 from raterlens.diagnostics.residuals import residuals
 from raterlens.diagnostics.what_if import Levers, levers
 from raterlens.estimation.scoring import Placed
@@ -110,24 +109,12 @@ class Interval(NamedTuple):
     high: float
 
 
-class Alarm(NamedTuple):
-    """Drift that chance does not explain, however often one looked."""
-
-    shift: Interval
-    """How much more severe"""
-    since: str
-    """When, in words"""
-    unit: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaterFindings:
     """All that is said about a rater rests on this."""
 
     rater: str
     n: int
-    n_shared: int | None = None
-    """Ratings of students whom others marked too; None without the ratings."""
     kappa: Interval
     sharpness: Interval
     passes: Interval
@@ -138,8 +125,6 @@ class RaterFindings:
     halo_verdict: HaloVerdict
     losses: Mapping[Fault, float]
     """Capability without the fault less capability; 0 where there is none"""
-    cause: Cause
-    """The fault that costs most"""
     best_severity: float
     best_kappa: float
     constant: str
@@ -155,15 +140,26 @@ class RaterFindings:
     less: float = 0.0
     """Marks that an average student gets less than from the average rater, as the file counts; 0 for pass and fail"""
     flags: tuple[Flag, ...] = ()
-    alarm: Alarm | None = None
+    alarm: str = ""
+    """How much the severity drifted, and since when, where chance does not explain it however often one looked"""
     link: Link = "linked"
+
+    @property
+    def cause(self) -> Cause:
+        """The fault that costs most."""
+        costliest = max(self.losses, key=lambda fault: self.losses[fault])
+        return costliest if self.losses[costliest] > 0 else "nothing"
+
+    @property
+    def grave(self) -> Flag | None:
+        """A pattern that voids the scores."""
+        return next((flag for flag in self.flags if flag.effect in GRAVE_FLAGS), None)
 
     @property
     def status(self) -> Status:
         """Whether somebody should look at this rater."""
-        grave = any(flag.effect in GRAVE_FLAGS for flag in self.flags)
         off = self.standard.startswith("too ") or self.halo_verdict == "strong"
-        if off or self.sharpness_verdict in BLUNT or grave or self.alarm is not None:
+        if off or self.sharpness_verdict in BLUNT or self.grave or self.alarm:
             return "attention"
         if UNCLEAR in (self.standard, self.sharpness_verdict) or self.link != "linked":
             return "unclear"
@@ -175,19 +171,13 @@ class RaterFindings:
     def reason(self) -> Reason:
         """The deciding reason: a pattern that voids the scores, an alarm, the costliest fault, that nothing can be
         said, another pattern; in this order."""
-        if any(flag.effect in GRAVE_FLAGS for flag in self.flags):
-            return "flag"
-        if self.alarm is not None:
-            return "alarm"
+        if self.grave or self.alarm:
+            return "flag" if self.grave else "alarm"
         if self.cause != "nothing":
             return self.cause
         if self.link != "linked":
             return "unlinked"
-        others: dict[Status, Reason] = {
-            "unclear": "too few",
-            "borderline": "borderline",
-            "flagged": "flag",
-        }
+        others: dict[Status, Reason] = {"unclear": "too few", "borderline": "borderline", "flagged": "flag"}
         return others.get(self.status, "nothing")
 
 
@@ -221,7 +211,7 @@ class PanelFindings:
     @property
     def alarmed(self) -> tuple[str, ...]:
         """Raters with an alarm of drift."""
-        return tuple(rater.rater for rater in self.raters if rater.alarm is not None)
+        return tuple(rater.rater for rater in self.raters if rater.alarm)
 
     def cautions(self, *, shared: bool = True) -> tuple[str, ...]:
         """Patterns in the ratings that the model does not predict, one sentence each; `shared`: by most raters, too."""
@@ -232,11 +222,9 @@ class PanelFindings:
         """The fault that more than half of the raters share, and how many do."""
         if len(self.raters) < FEWEST_OF_A_PANEL:
             return None
-        counts: dict[Fault, int] = {
-            fault: sum(rater.cause == fault for rater in self.raters) for fault in ("discrimination", "halo")
-        }
-        fault = max(counts, key=lambda one: counts[one])
-        return (fault, counts[fault]) if counts[fault] > MOST * len(self.raters) else None
+        faults: tuple[Fault, ...] = ("discrimination", "halo")
+        n, fault = max((sum(rater.cause == fault for rater in self.raters), fault) for fault in faults)
+        return (fault, n) if n > MOST * len(self.raters) else None
 
 
 def panel_findings(
@@ -265,26 +253,23 @@ def panel_findings(
     placed
         The model on the ratings, if it is there.
     """
-    if ratings is None:
-        watched = None if previous is None else monitor(fit, None, previous=previous)
-        raters = rater_findings(fit, None, diagnosis, watched)
-        meant, differ = consequences(fit, None, cuts), differences(fit, None, diagnosis)
-        return PanelFindings(raters, meant, differ, diagnosis, watched)
-    with limit_blas_threads(fit), in_background(lambda: fair_results(fit, ratings)) as fair:
-        passed = residuals(fit, ratings, compared=True, placed=placed)
-        results = fair()
-    with (
-        limit_blas_threads(fit),
-        in_background(lambda: consequences(fit, ratings, cuts, passed=passed, results=results)) as meaning,
-    ):
-        if diagnosis is None:
-            diagnosis = diagnose(fit, ratings, time=time, **asked, passed=passed, results=results)
-        watched = None
-        if previous is not None or time is not None:
-            watched = monitor(fit, ratings, previous=previous, time=time, passed=passed)
-        raters, groups = rater_findings(fit, ratings, diagnosis, watched), connected_groups(ratings).n
-        differ = differences(fit, ratings, diagnosis)
-        return PanelFindings(raters, meaning(), differ, diagnosis, watched, groups)
+    passed = results = watched = None
+    with limit_blas_threads(fit):
+        if ratings is not None:
+            with in_background(lambda: fair_results(fit, ratings)) as fair:
+                passed = residuals(fit, ratings, compared=True, placed=placed)
+                results = fair()
+        with in_background(
+            lambda: consequences(fit, ratings, cuts, passed=passed, results=results)
+        ) as meaning:
+            if ratings is not None and diagnosis is None:
+                diagnosis = diagnose(fit, ratings, time=time, **asked, passed=passed, results=results)
+            if previous is not None or (ratings is not None and time is not None):
+                watched = monitor(fit, ratings, previous=previous, time=time, passed=passed)
+            raters = rater_findings(fit, ratings, diagnosis, watched)
+            groups = 1 if ratings is None else connected_groups(ratings).n
+            differ = differences(fit, ratings, diagnosis)
+            return PanelFindings(raters, meaning(), differ, diagnosis, watched, groups)
 
 
 def rater_findings(
@@ -294,58 +279,56 @@ def rater_findings(
     monitoring: Monitoring | None = None,
 ) -> tuple[RaterFindings, ...]:
     """Findings in the order of the fit's table; from the estimates alone where nothing else is given."""
-    table = fit.table("raters")
-    columns = {name: _intervals(table, name) for name in ("kappa", "sharpness", "passes")}
-    halos: Sequence[Interval | None] = [None] * table.height
+    table, at, single = fit.table("raters"), levers(fit), fit.n_raters == 1
+    kappa, sharpness, passes = (_intervals(table, name) for name in ("kappa", "sharpness", "passes"))
+    halo: Sequence[Interval | None] = [None] * table.height
     if "halo" in table.columns and table["halo"].n_unique() > 1:  # one that is common to all is the panel's
-        halos = _intervals(table, "halo")
-    at = levers(fit)
-    known = "sensitivity" in table.columns
+        halo = _intervals(table, "halo")
     use, lost = _category_use(fit, at)
     less = marks_less(fit.calibration) if fit.calibration and fit.ordered else np.zeros(table.height)
-    links: Mapping[str, tuple[Link, int | None]] = {} if ratings is None else _links(fit, ratings)
-    flags, alarms = _flags(diagnosis), _alarms(monitoring)
-    single = fit.n_raters == 1
-    found = []
-    for r, row in enumerate(table.iter_rows(named=True)):
-        rater, n = str(row["rater"]), row["n"]
-        sharpness, passes = columns["sharpness"][r], columns["passes"][r]
-        among, n_shared = links.get(rater, ("linked", None))
-        link: Link = "alone" if single else among
-        found.append(
-            RaterFindings(
-                rater=rater,
-                n=n,
-                n_shared=n_shared,
-                kappa=columns["kappa"][r],
-                sharpness=sharpness,
-                passes=passes,
-                halo=halos[r],
-                # Who shares no students has a severity by assumption: that groups of students are equally able.
-                standard=standard_verdict(n, passes) if link == "linked" else UNCLEAR,
-                sharpness_verdict=UNCLEAR
-                if link == "alone" and not single
-                else sharpness_verdict(n, sharpness, row["flag"]),
-                halo_verdict=halo_verdict(n, halos[r]),
-                losses=dict.fromkeys(FAULTS, 0.0),
-                cause="nothing",
-                best_severity=float(at.best_severity[r]),
-                best_kappa=float(at.best_kappa[r]),
-                constant=row["flag"] if row["flag"] in CONSTANT_SCORES else "",
-                accuracy=(row["sensitivity"], row["specificity"]) if known else None,
-                ordered=fit.ordered,
-                less=float(less[r]),
-                category_use=use[r],
-                lost_to_categories=lost[r],
-                # An alarm says that a rater drifts, and by how much.
-                flags=tuple(
-                    flag for flag in flags.get(rater, ()) if flag.effect != DRIFT or rater not in alarms
-                ),
-                alarm=alarms.get(rater),
-                link=link,
-            )
+    names, ns, marked = (table[name].to_list() for name in ("rater", "n", "flag"))
+    linked = {} if ratings is None else _links(fit, ratings)
+    links: list[Link] = ["alone" if single else linked.get(str(name), "linked") for name in names]
+    # Who shares no students has a severity by assumption: that groups of students are equally able.
+    standards = [
+        standard_verdict(*one) if link == "linked" else UNCLEAR
+        for *one, link in zip(ns, passes, links, strict=True)
+    ]
+    sharp = [
+        UNCLEAR if link == "alone" and not single else sharpness_verdict(*one)
+        for *one, link in zip(ns, sharpness, marked, links, strict=True)
+    ]
+    halos = [halo_verdict(*one) for one in zip(ns, halo, strict=True)]
+    losses = _losses(at, list(zip(standards, sharp, halos, strict=True)))
+    known = table.select(pl.col("^(sensitivity|specificity)$")).rows() or [()] * table.height
+    alarms = {} if monitoring is None else monitoring.drifting()
+    flags = _flags(diagnosis, alarms)
+    return tuple(
+        RaterFindings(
+            rater=name,
+            n=ns[r],
+            kappa=kappa[r],
+            sharpness=sharpness[r],
+            passes=passes[r],
+            halo=halo[r],
+            standard=standards[r],
+            sharpness_verdict=sharp[r],
+            halo_verdict=halos[r],
+            losses=losses[r],
+            best_severity=float(at.best_severity[r]),
+            best_kappa=float(at.best_kappa[r]),
+            constant=marked[r] if marked[r] in CONSTANT_SCORES else "",
+            accuracy=known[r] or None,
+            ordered=fit.ordered,
+            less=float(less[r]),
+            category_use=use[r],
+            lost_to_categories=lost[r],
+            flags=tuple(flags.get(name, ())),
+            alarm=alarms.get(name, ""),
+            link=links[r],
         )
-    return _with_losses(found, at)
+        for r, name in enumerate(map(str, names))
+    )
 
 
 def needing_attention(fit: Result) -> tuple[str, ...]:
@@ -360,20 +343,16 @@ def _category_use(fit: Result, at: Levers) -> tuple[list[str], list[Interval | N
     if known is None or where is None or where.index.own is None:
         return [""] * n, [None] * n
     lost, error = where.index.lost_to_curves(at.slope, at.severity, where.on.sigmas, at.halo)
-    error = np.where(np.isfinite(error), error, 0.0)
-    ends = zip(
-        lost.tolist(), (lost - NORMAL_95 * error).tolist(), (lost + NORMAL_95 * error).tolist(), strict=True
-    )
-    return uses_of_scale(known), [Interval(*row) for row in ends]
+    reach = NORMAL_95 * np.where(np.isfinite(error), error, 0.0)
+    ends = np.column_stack([lost, lost - reach, lost + reach])
+    return uses_of_scale(known), [Interval(*row) for row in ends.tolist()]
 
 
 def _intervals(table: pl.DataFrame, column: str) -> list[Interval]:
-    value = table[column].cast(pl.Float64).to_numpy()
-    ends = []
-    for name in (f"{column}_low", f"{column}_high"):
-        end = table[name].cast(pl.Float64).to_numpy() if name in table.columns else value
-        ends.append(np.where(np.isfinite(end), end, value).tolist())
-    return [Interval(*row) for row in zip(value.tolist(), *ends, strict=True)]
+    names = [name if name in table.columns else column for name in (f"{column}_low", f"{column}_high")]
+    value, *ends = (table[name].cast(pl.Float64).to_numpy() for name in (column, *names))
+    known = [np.where(np.isfinite(end), end, value) for end in ends]
+    return [Interval(*row) for row in np.column_stack([value, *known]).tolist()]
 
 
 # ------------------------------------------------------------------------------------------------- verdicts
@@ -430,70 +409,47 @@ _LEAST = 1e-6
 """A fault costs something, however little."""
 
 
-def _with_losses(raters: list[RaterFindings], at: Levers) -> tuple[RaterFindings, ...]:
-    """Each rater with what their faults cost, and which costs most."""
-    gains: dict[Fault, Array] = {"severity": at.best_kappa - at.kappa}
-    faults = [_faults(rater) for rater in raters]
-    if any("discrimination" in own for own in faults):
+def _losses(
+    at: Levers, verdicts: Sequence[tuple[StandardVerdict, SharpnessVerdict, HaloVerdict]]
+) -> list[dict[Fault, float]]:
+    """Cost of each rater's faults; 0 where there is none."""
+    severe = np.array([standard not in (UNCLEAR, "typical") for standard, _, _ in verdicts])
+    blunt = np.array([sharp in BLUNT for _, sharp, _ in verdicts])
+    halo = np.array([impression in ("some", "strong") for *_, impression in verdicts])
+    lost = {"severity": np.where(severe, np.maximum(at.best_kappa - at.kappa, _LEAST), 0.0)}
+    lost["discrimination"] = lost["halo"] = np.zeros_like(at.kappa)
+    if blunt.any():
         just_fair = np.maximum(at.slope_of_sharpness(FAIR), at.slope)
-        gains["discrimination"] = at.kappa_at(just_fair, at.severity, at.halo) - at.kappa
-    if any("halo" in own for own in faults):
-        gains["halo"] = at.kappa_at(at.slope, at.severity, np.zeros_like(at.halo)) - at.kappa
-    found = []
-    for r, (rater, own) in enumerate(zip(raters, faults, strict=True)):
-        losses = {fault: max(float(gains[fault][r]), _LEAST) if fault in own else 0.0 for fault in FAULTS}
-        costliest = max(losses, key=lambda fault: losses[fault])
-        cause: Cause = costliest if own else "nothing"
-        found.append(replace(rater, losses=losses, cause=cause))
-    return tuple(found)
+        gained = at.kappa_at(just_fair, at.severity, at.halo) - at.kappa
+        lost["discrimination"] = np.where(blunt, np.maximum(gained, _LEAST), 0.0)
+    if halo.any():
+        gained = at.kappa_at(at.slope, at.severity, np.zeros_like(at.halo)) - at.kappa
+        lost["halo"] = np.where(halo, np.maximum(gained, _LEAST), 0.0)
+    return [dict(zip(FAULTS, row, strict=True)) for row in np.column_stack(list(lost.values())).tolist()]
 
 
-def _faults(rater: RaterFindings) -> set[Fault]:
-    found: set[Fault] = set()
-    if rater.standard not in (UNCLEAR, "typical"):
-        found.add("severity")
-    if rater.sharpness_verdict in BLUNT:
-        found.add("discrimination")
-    if rater.halo_verdict not in ("", "none"):
-        found.add("halo")
-    return found
+# -------------------------------------------------------------------------------------------- links and flags
 
 
-# ----------------------------------------------------------------------------------- links, flags and alarms
-
-
-def _links(fit: Result, ratings: "Ratings") -> dict[str, tuple[Link, int | None]]:
-    """Whether each rater can be compared, and how many of their ratings are of shared students."""
+def _links(fit: Result, ratings: "Ratings") -> dict[str, Link]:
+    """Raters who cannot be compared with the rest of the panel."""
+    groups = connected_groups(ratings)
+    anchored = fit.calibration is not None and fit.calibration.anchored
+    if groups.n == 1 or ratings.known is not None or anchored:
+        return {}
     student = ratings.marked_pairs() // ratings.n_raters
     shared = np.bincount(student, minlength=ratings.n_students) > 1
-    n_shared = np.bincount(ratings.rater[shared[ratings.student]], minlength=ratings.n_raters).tolist()
-    groups = connected_groups(ratings)
-    apart = np.zeros(ratings.n_raters, bool)
-    anchored = fit.calibration is not None and fit.calibration.anchored
-    if groups.n > 1 and ratings.known is None and not anchored:
-        small = in_small_group(groups)
-        several = len(np.unique(groups.rater[~small])) > 1
-        apart = np.full(ratings.n_raters, True) if several else small
-    links: list[Link] = [
-        ("unlinked" if n else "alone") if one else "linked" for one, n in zip(apart, n_shared, strict=True)
-    ]
-    return dict(zip(map(str, ratings.raters), zip(links, n_shared, strict=True), strict=True))
+    with_others = np.bincount(ratings.rater[shared[ratings.student]], minlength=ratings.n_raters) > 0
+    small = in_small_group(groups)
+    apart = small if len(np.unique(groups.rater[~small])) <= 1 else np.ones(ratings.n_raters, bool)
+    each = zip(ratings.raters, apart.tolist(), with_others.tolist(), strict=True)
+    return {str(rater): "unlinked" if others else "alone" for rater, one, others in each if one}
 
 
-def _flags(diagnosis: Diagnosis | None) -> dict[str, list[Flag]]:
+def _flags(diagnosis: Diagnosis | None, alarms: Mapping[str, str]) -> dict[str, list[Flag]]:
+    """Flags of each rater; an alarm says already that a rater drifts, and by how much."""
     found: dict[str, list[Flag]] = {}
-    if diagnosis is not None:
-        for row in diagnosis.tables["flags"].iter_rows(named=True):
+    for row in () if diagnosis is None else diagnosis.tables["flags"].iter_rows(named=True):
+        if row["effect"] != DRIFT or row["rater"] not in alarms:
             found.setdefault(row["rater"], []).append(Flag(**row))
-    return found
-
-
-def _alarms(monitoring: Monitoring | None) -> dict[str, Alarm]:
-    if monitoring is None or monitoring.alarms is None:
-        return {}
-    found = {}
-    for row in monitoring.alarms.filter("alarm").iter_rows(named=True):
-        shift, reach = row["shift"], NORMAL_95 * row["shift_se"]
-        size = Interval(shift, shift - reach, shift + reach)
-        found[str(row["rater"])] = Alarm(size, monitoring.since(row["since"]), monitoring.unit)
     return found

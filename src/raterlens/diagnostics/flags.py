@@ -1,4 +1,9 @@
-"""From measured effects to flags, of raters, of items and of the whole panel."""
+"""From measured effects to flags: who does what, how clearly, how much, and what to do next.
+
+A flag needs two things: that chance is ruled out (Benjamini-Hochberg among all raters, 5 % of flags false) and that
+the effect is large enough to matter. What follows from a graver fault is not flagged again. What many raters share is
+reported once, about the panel or the model.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,17 +15,10 @@ from scipy import special
 
 from raterlens.base.arrays import NORMAL_95, Array
 from raterlens.base.text import shortened
+from raterlens.diagnostics.agreement import Closeness
 from raterlens.diagnostics.drift import GRADUAL, SUDDEN
 from raterlens.diagnostics.rater_effects import LEVEL, adjusted, two_sided
 from raterlens.ratings.groupings import moment_words
-
-# --------------------------------------------------------------------------------------------------------- flags
-
-
-# From measured effects to flags: who does what, how clearly, how much, and what to do next.
-#
-# A flag needs two things: that chance is ruled out (Benjamini-Hochberg among all raters, 5 % of flags false) and that
-# the effect is large enough to matter. What follows from a graver fault is not flagged again.
 
 MATTERS = {
     "random": 0.67,
@@ -31,17 +29,21 @@ MATTERS = {
     "bias": 0.5,
     "drift": 0.4,
     "drift in discrimination": 0.4,
+    "too alike": 0.1,
+    "agreement": 0.05,
 }
 """From which size on an effect is worth a word: at most two thirds of the typical responsiveness; a correlation of
 -0.2 of successive ratings; odds of middle scores that are exp(0.4) = 1.5 times those of others; a residual correlation
 of 0.05 between items; an infit of 1.15; 0.5 of severity, in the units of the link, on one level (12 points of pass rate
-for the logit); 0.4 over time, or 40 % of the typical rater's discrimination."""
+for the logit); 0.4 over time, or 40 % of the typical rater's discrimination; 10 points of agreement of two raters
+beyond what is expected, as if a fifth of the scores were copied where half agree anyway; 5 points of the whole
+panel."""
 
 _CLEARLY_POSITIVE = 2.33
 """A rater whose responsiveness is above 0 at 1 % is no random rater."""
 
 
-DRIFT = "drift"
+DRIFT, TOO_ALIKE = "drift", "too alike"
 
 
 class Flag(NamedTuple):
@@ -114,40 +116,6 @@ _SAID = {
     ),
 }
 """Evidence and next step of each effect that is measured by one number."""
-_ALLOW = {True: "allow", False: "do not allow"}
-
-
-class _Measured(NamedTuple):
-    """One effect of each rater or item: its size with the standard error, and p, adjusted where many are looked at."""
-
-    labels: pl.Series
-    size: Array
-    se: Array
-    p: Array
-
-    def flags(self, effect: str, chosen: NDArray[np.bool_], *, allowed_for: bool = False) -> Iterator[Flag]:
-        """Flags of those chosen, as `_SAID` words them. `allowed_for`: intervals allow for halo."""
-        evidence, step = _SAID[effect]
-        for one in np.flatnonzero(chosen).tolist():
-            size, low, high = _interval(self.size[one], self.se[one])
-            said = evidence.format(
-                size=size,
-                percent=100 * size,
-                positive=100 * max(size, 0.0),
-                top=100 * high,
-                off=100 * abs(size - 1),
-                odds=_times(abs(size)),
-            )
-            yield Flag(
-                effect,
-                said,
-                step.format(allow=_ALLOW[allowed_for]),
-                self.labels[one],
-                size,
-                low,
-                high,
-                float(self.p[one]),
-            )
 
 
 def flags(
@@ -173,7 +141,7 @@ def flags(
         *_usual(labels, measured, allowed_for),
         *_using(labels, use),
         *(flag for name, table in interactions.items() for flag in _biased(name, table, unit, marks)),
-        *(() if changes is None else (*_drifting(changes, unit, marks), *_changing(changes))),
+        *(() if changes is None else _drifting(changes, unit, marks)),
     ]
     return _table([*found.values(), *(flag for flag in others if flag.rater not in found)])
 
@@ -182,31 +150,67 @@ def _table(rows: Sequence[Flag]) -> pl.DataFrame:
     return pl.DataFrame([flag._asdict() for flag in rows], schema=_SCHEMA)
 
 
+def _measured(
+    effect: str,
+    labels: pl.Series,
+    numbers: tuple[Array, Array, Array],
+    chosen: NDArray[np.bool_],
+    halo: str = "",
+) -> Iterator[Flag]:
+    """Flags of those chosen, as `_SAID` words them, by the size of an effect, its standard error and p. `halo`: whether
+    intervals allow for it."""
+    evidence, step = _SAID[effect]
+    for one in np.flatnonzero(chosen).tolist():
+        size, se, p = (float(values[one]) for values in numbers)
+        low, high = size - NORMAL_95 * se, size + NORMAL_95 * se
+        times = "more than 1,000" if abs(size) > np.log(1_000) else f"{np.exp(abs(size)):.1f}"
+        said = evidence.format(
+            size=size,
+            percent=100 * size,
+            positive=100 * max(size, 0.0),
+            top=100 * high,
+            off=100 * abs(size - 1),
+            odds=f"{times} times",
+        )
+        yield Flag(effect, said, step.format(allow=halo), labels[one], size, low, high, p)
+
+
 def _grave(labels: pl.Series, measured: pl.DataFrame) -> Iterator[Flag]:
     """Patterns that void a rater's scores, the one that says most first."""
     size, z = _columns(measured, "alternation", "alternation_z")
-    found = _Measured(labels, size, np.full_like(size, np.nan), adjusted(special.ndtr(z)))
-    yield from found.flags("alternating", (found.p <= LEVEL) & (size <= -MATTERS["alternating"]))
+    p, no_error = adjusted(special.ndtr(z)), np.full_like(size, np.nan)
+    chosen = (p <= LEVEL) & (size <= -MATTERS["alternating"])
+    yield from _measured("alternating", labels, (size, no_error, p), chosen)
     size, se = _columns(measured, "responsiveness", "responsiveness_se")
-    found = _Measured(labels, size, se, adjusted(special.ndtr(size / se)))
-    yield from found.flags("reversed", (found.p <= LEVEL) & (size < 0))
+    p = adjusted(special.ndtr(size / se))
+    yield from _measured("reversed", labels, (size, se, p), (p <= LEVEL) & (size < 0))
     # Against two thirds of the typical response, from which an average rater is far: no need to adjust.
-    found = found._replace(p=special.ndtr((size - MATTERS["random"]) / se))
-    yield from found.flags("random", (found.p <= LEVEL / 2) & (size / se < _CLEARLY_POSITIVE))
+    p = special.ndtr((size - MATTERS["random"]) / se)
+    chosen = (p <= LEVEL / 2) & (size / se < _CLEARLY_POSITIVE)
+    yield from _measured("random", labels, (size, se, p), chosen)
 
 
 def _usual(labels: pl.Series, measured: pl.DataFrame, allowed_for: bool) -> Iterator[Flag]:
     size, z = _columns(measured, "infit", "infit_z")
-    found = _Measured(labels, size, _ratio(size - 1, z), adjusted(special.ndtr(-z)))
-    yield from found.flags("inconsistent", (found.p <= LEVEL) & (size >= 1 + MATTERS["inconsistent"]))
+    numbers = size, _ratio(size - 1, z), adjusted(special.ndtr(-z))
+    chosen = (numbers[2] <= LEVEL) & (size >= 1 + MATTERS["inconsistent"])
+    yield from _measured("inconsistent", labels, numbers, chosen)
     size, se = _columns(measured, "centrality", "centrality_se")
-    found = _Measured(labels, size, se, adjusted(two_sided(_ratio(size, se))))
-    yield from found.flags("central", (found.p <= LEVEL) & (size >= MATTERS["central"]))
-    yield from found.flags("extreme", (found.p <= LEVEL) & (size <= -MATTERS["central"]))
+    numbers = size, se, adjusted(two_sided(_ratio(size, se)))
+    for effect, sign in (("central", 1), ("extreme", -1)):
+        chosen = (numbers[2] <= LEVEL) & (sign * size >= MATTERS["central"])
+        yield from _measured(effect, labels, numbers, chosen)
     size, se = _columns(measured, "halo", "halo_se")
-    found = _Measured(labels, size, se, adjusted(special.ndtr(-_ratio(size, se))))
-    chosen = (found.p <= LEVEL) & (size >= MATTERS["halo"])
-    yield from found.flags("halo", chosen, allowed_for=allowed_for)
+    numbers = size, se, adjusted(special.ndtr(-_ratio(size, se)))
+    chosen = (numbers[2] <= LEVEL) & (size >= MATTERS["halo"])
+    yield from _measured("halo", labels, numbers, chosen, _ALLOW[allowed_for])
+
+
+_ALLOW = {True: "allow", False: "do not allow"}
+_USES = {
+    "keeps to the middle": ("central", "middle scores more often", _SAID["central"][1]),
+    "uses the ends": ("extreme", "the highest and the lowest scores more often", _SAID["extreme"][1]),
+}
 
 
 def _using(labels: pl.Series, use: Sequence[str]) -> Iterator[Flag]:
@@ -217,20 +221,6 @@ def _using(labels: pl.Series, use: Sequence[str]) -> Iterator[Flag]:
             less = (own, f"{score} less often", f"agree on what deserves a {score}")
             effect, often, step = _USES.get(own, less)
             yield Flag(effect, f"gives {often} than the panel does for the same work", step, rater)
-
-
-_USES = {
-    "keeps to the middle": ("central", "middle scores more often", _SAID["central"][1]),
-    "uses the ends": ("extreme", "the highest and the lowest scores more often", _SAID["extreme"][1]),
-}
-
-
-def _times(log_odds: float) -> str:
-    """
-    >>> _times(0.42), _times(700.0)
-    ('1.5 times', 'more than 1,000 times')
-    """
-    return "more than 1,000 times" if log_odds > np.log(1_000) else f"{np.exp(log_odds):.1f} times"
 
 
 def _biased(name: str, table: pl.DataFrame, unit: str, marks: float) -> Iterator[Flag]:
@@ -244,48 +234,38 @@ def _biased(name: str, table: pl.DataFrame, unit: str, marks: float) -> Iterator
             f"{abs(row['severity']):.1f} {unit} more {side} on {level} than elsewhere: a mean "
             f"score of {row['mean_score']:.2f} where {row['expected']:.2f} was expected ({row['n']} ratings)",
             f"compare this rater's view of {level} with a colleague's on the same work",
-            str(row["rater"]),
-            *_interval(row["severity"], row["severity_se"]),
+            *_estimate(row, "severity"),
             row["p_adjusted"],
         )
 
 
 def _drifting(changes: pl.DataFrame, unit: str, marks: float) -> Iterator[Flag]:
-    for row in _clear(changes, "", marks * MATTERS["drift"]):
-        size = f"{abs(row['shift']):.1f} {unit} more {'severe' if row['shift'] > 0 else 'lenient'}"
-        yield Flag(
-            DRIFT,
-            f"gradually about {size} than at first"
-            if row["course"] == GRADUAL
-            else f"{'suddenly ' * (row['course'] == SUDDEN)}{size} since {_moment(row, '')}",
-            "have this rater re-mark some earlier work, and review the benchmarks before going on",
-            str(row["rater"]),
-            *_interval(row["shift"], row["shift_se"]),
-            row["p_adjusted"],
-        )
-
-
-def _changing(changes: pl.DataFrame) -> Iterator[Flag]:
-    for row in _clear(changes, "slope_", MATTERS["drift in discrimination"]):
-        before, after = (f"{100 * max(row[f'slope_{name}'], 0.0):.0f} %" for name in ("before", "after"))
-        fell = row["slope_shift"] < 0
-        yield Flag(
-            "drift in discrimination",
-            f"has told students apart {'less' if fell else 'more'} clearly since {_moment(row, 'slope_')}: {before} of "
-            f"the typical rater's discrimination before, {after} after",
-            "ask what changed then (workload, haste, fatigue), and have a second rater check what was marked since"
-            if fell
-            else "ask what helped, and have a second rater check what was marked before",
-            str(row["rater"]),
-            *_interval(row["slope_shift"], row["slope_shift_se"]),
-            row["slope_p_adjusted"],
-        )
-
-
-def _clear(changes: pl.DataFrame, prefix: str, least: float) -> Iterator[dict[str, Any]]:
-    """Changes that chance does not explain and that matter."""
-    sure, large = pl.col(f"{prefix}p_adjusted") <= LEVEL, pl.col(f"{prefix}shift").abs() >= least
-    return changes.filter(sure, large).iter_rows(named=True)
+    """Changes of severity and of discrimination that chance does not explain and that matter."""
+    for row in changes.iter_rows(named=True):
+        if row["p_adjusted"] <= LEVEL and abs(row["shift"]) >= marks * MATTERS["drift"]:
+            size = f"{abs(row['shift']):.1f} {unit} more {'severe' if row['shift'] > 0 else 'lenient'}"
+            yield Flag(
+                DRIFT,
+                f"gradually about {size} than at first"
+                if row["course"] == GRADUAL
+                else f"{'suddenly ' * (row['course'] == SUDDEN)}{size} since {_moment(row, '')}",
+                "have this rater re-mark some earlier work, and review the benchmarks before going on",
+                *_estimate(row, "shift"),
+                row["p_adjusted"],
+            )
+        if row["slope_p_adjusted"] <= LEVEL and abs(row["slope_shift"]) >= MATTERS["drift in discrimination"]:
+            before, after = (f"{100 * max(row[f'slope_{name}'], 0.0):.0f} %" for name in ("before", "after"))
+            fell = row["slope_shift"] < 0
+            yield Flag(
+                "drift in discrimination",
+                f"has told students apart {'less' if fell else 'more'} clearly since {_moment(row, 'slope_')}: "
+                f"{before} of the typical rater's discrimination before, {after} after",
+                "ask what changed then (workload, haste, fatigue), and have a second rater check what was marked since"
+                if fell
+                else "ask what helped, and have a second rater check what was marked before",
+                *_estimate(row, "slope_shift"),
+                row["slope_p_adjusted"],
+            )
 
 
 def _moment(row: Mapping[str, Any], prefix: str) -> str:
@@ -293,7 +273,10 @@ def _moment(row: Mapping[str, Any], prefix: str) -> str:
     return f"about {since}" if low == high else f"about {since} (95 % sure: between {low} and {high})"
 
 
-# ------------------------------------------------------------------------------------------------- helpers
+def _estimate(row: Mapping[str, Any], name: str) -> tuple[str, float, float, float]:
+    """The rater, the size, and its 95 % interval."""
+    size, reach = row[name], NORMAL_95 * row[f"{name}_se"]
+    return str(row["rater"]), size, size - reach, size + reach
 
 
 def _columns(table: pl.DataFrame, *names: str) -> list[Array]:
@@ -305,14 +288,49 @@ def _ratio(one: Array, other: Array) -> Array:
     return np.divide(one, other, out=np.full_like(one, np.nan), where=other != 0)
 
 
-def _interval(size: Any, se: Any) -> tuple[float, float, float]:
-    return float(size), float(size - NORMAL_95 * se), float(size + NORMAL_95 * se)
+# ---------------------------------------------------------------------------------------------------- agreement
+
+
+_INDEPENDENT = (
+    "check that raters marked on their own (copying, conferring, one shared sheet); capability and reliability take "
+    "their scores for independent. If they did, work has something in common for all raters besides ability"
+)
+
+
+def too_alike(close: Closeness | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Flags of two raters who agree far more than the model and the rest of the panel let expect, one for each of them;
+    and what is to be said where the whole panel does, as a row of shared flags, if so."""
+    own, panel = _table([]), pl.DataFrame(schema=_SHARED_SCHEMA)
+    if close is None:
+        return own, panel
+    every, pairs = close.panel, close.pairs
+    if every.excess >= MATTERS["agreement"] and every.p <= LEVEL / 5:
+        said = f"{100 * every.agreement:.0f} % of the work that both marked"
+        evidence = f"two raters agree on {said}, where the model expects {100 * every.expected:.0f} %"
+        panel = pl.DataFrame(
+            [("agreement", close.n_raters, evidence, _INDEPENDENT)], schema=_SHARED_SCHEMA, orient="row"
+        )
+    p = adjusted(pairs["p"].to_numpy())
+    found = []
+    chosen = pairs.with_columns(p_adjusted=p).filter(
+        pl.col("p_adjusted") <= LEVEL, pl.col("excess") >= MATTERS[TOO_ALIKE]
+    )
+    for row in chosen.sort("p_adjusted").iter_rows(named=True):
+        for one, other in (("rater", "other"), ("other", "rater")):
+            evidence = (
+                f"gives the same score as {shortened(row[other])} to {100 * row['agreement']:.0f} % of the work that "
+                f"both marked ({row['n']} scores), where {100 * (row['agreement'] - row['excess']):.0f} % was expected"
+            )
+            step = "find out whether one of them saw the other's scores; if so, count the scores of one only"
+            size = row["excess"], row["excess"] - NORMAL_95 * row["se"], row["excess"] + NORMAL_95 * row["se"]
+            found.append(Flag(TOO_ALIKE, evidence, step, str(row[one]), *size, row["p_adjusted"]))
+    return _table(found), panel
 
 
 # ---------------------------------------------------------------------------------------------------- item flags
 
 
-# Items judged: those whose scores follow ability less, or more, than the model says, and what to do about it.
+# Items: those whose scores follow ability less, or more, than the model says, and what to do about it.
 #
 # As with raters, a flag needs two things: that chance is ruled out (Benjamini-Hochberg among all items, 5 % of flags
 # false), and a size that matters: a mean square of 1.1 and more, or 0.9 and less (items have many ratings, and pull
@@ -336,31 +354,29 @@ def item_flags(statistics: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
     found: list[Flag] = []
     if statistics.height > 1:
         infit, z = _columns(statistics, "infit", "infit_z")
-        nothing, p = np.full_like(infit, np.nan), adjusted(two_sided(z))
-        by_fit = _Measured(statistics["item"].cast(pl.String), infit, nothing, p)
-        found += by_fit.flags("noisy", (p <= LEVEL) & (infit >= 1 + MISFIT))
-        found += by_fit.flags("predictable", (p <= LEVEL) & (infit <= 1 - MISFIT))
+        labels, p = statistics["item"].cast(pl.String), adjusted(two_sided(z))
+        numbers = infit, np.full_like(infit, np.nan), p
+        found += _measured("noisy", labels, numbers, (p <= LEVEL) & (infit >= 1 + MISFIT))
+        found += _measured("predictable", labels, numbers, (p <= LEVEL) & (infit <= 1 - MISFIT))
     if "slope_se" in items.columns:
         slope, se = _columns(items, "slope", "slope_se")
         # On the log scale, against the others' geometric mean of 1.
         p = adjusted(two_sided(_ratio(np.log(slope) * slope, se)))
-        by_slope = _Measured(items["item"].cast(pl.String), slope, se, p)
-        found += by_slope.flags("flat", (p <= LEVEL) & (slope <= FLAT))
-        found += by_slope.flags("steep", (p <= LEVEL) & (slope >= STEEP))
+        labels, numbers = items["item"].cast(pl.String), (slope, se, p)
+        found += _measured("flat", labels, numbers, (p <= LEVEL) & (slope <= FLAT))
+        found += _measured("steep", labels, numbers, (p <= LEVEL) & (slope >= STEEP))
     return _table(found).rename({"rater": "item"}).drop("low", "high")
 
 
 # -------------------------------------------------------------------------------------------------- shared flags
 
 
-# Flags that most raters share: reported once, about the panel or the model, with what to fit instead.
-#
 # Where half of all raters are noisier than the model expects, it is the model that misfits.
 
 MOST = 0.4
 """A fault that more than this share of at least `FEWEST` raters have is none of theirs."""
 FEWEST = 5
-_OWN = ("reversed", "random", "alternating")
+_OWN = ("reversed", "random", "alternating", TOO_ALIKE)
 """Faults of single raters, however many have them."""
 _STEPS = {
     "inconsistent": "the model misfits, not the raters: fit with item slopes, another scale ('partial credit', "
@@ -380,41 +396,27 @@ def shared(
 
     `allowed_for`: intervals allow for halo.
     """
-    kinds = flags.with_columns(kind=_kind(flags["effect"]))
+    # Severe or lenient on a level: one kind of each grouping.
+    kinds = flags.with_columns(kind=flags["effect"].str.replace("^(severe|lenient) on ", "bias on "))
     # Who drifts makes those who share students with them seem to drift the other way: that is nothing they share.
-    way = pl.when(pl.col("kind").is_in(["drift", "drift in discrimination"])).then(pl.col("size").sign())
-    counts = (
-        kinds.group_by("kind", way.alias("way"), maintain_order=True)
-        .agg(pl.col("rater").n_unique().alias("n"))
-        .group_by("kind", maintain_order=True)
+    way = pl.when(pl.col("kind").str.starts_with(DRIFT)).then(pl.col("size").sign())
+    counts = kinds.group_by("kind", way.alias("way"), maintain_order=True).agg(n=pl.col("rater").n_unique())
+    common = (
+        counts.group_by("kind", maintain_order=True)
         .agg(pl.max("n"))
+        .filter(pl.col("n") > MOST * n_raters, ~pl.col("kind").is_in(_OWN), pl.lit(n_raters >= FEWEST))
     )
-    common = counts.filter((pl.col("n") > MOST * n_raters) & ~pl.col("kind").is_in(_OWN))
-    if n_raters < FEWEST or not common.height:
-        return flags, pl.DataFrame(schema=_SHARED_SCHEMA)
+    halo = _SAID["halo"][1].format(allow=_ALLOW[allowed_for])
+    steps = {**_STEPS, "halo": halo if allowed_for else f"{halo}: fit with a common halo"}
+    bias = "agree with all raters on what each {} asks for, and train on it together"
     rows = [
         (
             kind,
             n,
             f"{n:,} of {n_raters:,} raters show it, so single raters are not the cause",
-            _step(kind, allowed_for),
+            steps.get(kind) or bias.format(kind.removeprefix("bias on ")),
         )
         for kind, n in common.iter_rows()
     ]
-    left = kinds.filter(~pl.col("kind").is_in(common["kind"].implode())).drop("kind")
+    left = kinds.join(common, on="kind", how="anti", maintain_order="left").drop("kind")
     return left, pl.DataFrame(rows, schema=_SHARED_SCHEMA, orient="row")
-
-
-def _kind(effects: pl.Series) -> pl.Series:
-    """Severe or lenient on a level: one kind of each grouping."""
-    return effects.str.replace("^(severe|lenient) on ", "bias on ")
-
-
-def _step(kind: str, allowed_for: bool) -> str:
-    if kind in _STEPS:
-        return _STEPS[kind]
-    if kind == "halo":
-        fit = "" if allowed_for else ": fit with a common halo"
-        return _SAID["halo"][1].format(allow=_ALLOW[allowed_for]) + fit
-    name = kind.removeprefix("bias on ")
-    return f"agree with all raters on what each {name} asks for, and train on it together"

@@ -76,6 +76,20 @@ def _solve(matrix: Array, right: Array) -> Array:
     return np.asarray(np.einsum("rij,rj->ri", np.linalg.pinv(matrix, rcond=1e-10, hermitian=True), right))
 
 
+_UNITS = {"logit": "logits", "probit": "probits", "identity": "marks"}
+
+
+def unit_of(link: str) -> str:
+    """The unit of severities.
+
+    Examples
+    --------
+    >>> unit_of("logit"), unit_of("cloglog")
+    ('logits', 'units of the cloglog link')
+    """
+    return _UNITS.get(link, f"units of the {link} link")
+
+
 def two_sided(z: Array) -> Array:
     """Probability of a standard normal number as far from 0."""
     return np.asarray(2 * special.ndtr(-np.abs(z)))
@@ -227,7 +241,7 @@ def _alternation(found: Residuals, own: _Own) -> tuple[Array, Array]:
     return correlation[lowest, raters], np.asarray(of_four)
 
 
-def _successive(x: Array, followed: NDArray[np.bool_], first: Indices) -> tuple[Array, Array]:
+def _successive(x: NDArray[np.number], followed: NDArray[np.bool_], first: Indices) -> tuple[Array, Array]:
     """Correlation of each value with the next, where one follows, for every rater, and the number of such neighbours.
 
     Raters one after the other, each beginning at `first`.
@@ -316,7 +330,7 @@ def _information_on_levels(
     )
     lean, width, lost = found.lean_of_pair, found.width_of_pair, found.lost
 
-    def of_parts(values: Array) -> Array:
+    def of_parts(values: NDArray[np.number]) -> Array:
         return np.bincount(cell_of_part, values, size).astype(np.float64)
 
     def of_rater(of_rating: Array, of_pair: Array) -> Array:

@@ -373,7 +373,7 @@ class _Pass:
         self.agreeing = np.empty(len(self.of_two))
 
     def found(self) -> dict[str, Array]:
-        """What is found of ratings and pairs, by name."""
+        """Averages of ratings and pairs, by name."""
         found = dict(zip((*OF_RATING, *OF_PAIR), (*self.of_rating, *self.of_pair), strict=True))
         if self.tables.surprise is not self.tables.prob:
             found["probability"] = 2 * np.minimum(found["probability"], 1 - found["probability"])

@@ -28,22 +28,10 @@ if TYPE_CHECKING:
     from raterlens.inference.result import Result
 
 
-_UNITS = {"logit": "logits", "probit": "probits", "identity": "marks"}
 _HALF_SLOPE: dict[str, Callable[[Array], Array]] = {
     "logit": lambda rho: special.logit((1 + rho) / 2),
     "probit": lambda rho: special.ndtri((1 + rho) / 2),
 }
-
-
-def unit_of(link: str) -> str:
-    """The unit of severities.
-
-    Examples
-    --------
-    >>> unit_of("logit"), unit_of("cloglog")
-    ('logits', 'units of the cloglog link')
-    """
-    return _UNITS.get(link, f"units of the {link} link")
 
 
 def capability_of_categories(link: str, rho: ArrayLike, eta: ArrayLike) -> Array:

@@ -1,15 +1,14 @@
 """Findings in words: label, sentence, next step, letter, headline. Pure functions of the records in `findings`."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from raterlens.base.text import Message, Option, counted, sentence
+from raterlens.diagnostics.drift import REVIEW_SINCE
 from raterlens.diagnostics.findings import (
-    FAULTS,
-    GRAVE_FLAGS,
     OFF,
     UNCLEAR,
     Interval,
@@ -18,7 +17,7 @@ from raterlens.diagnostics.findings import (
     Status,
     rater_findings,
 )
-from raterlens.diagnostics.flags import Flag
+from raterlens.diagnostics.flags import TOO_ALIKE
 from raterlens.diagnostics.what_if import levers
 from raterlens.inference.result import Result
 from raterlens.models.terms.group_means import GROUP_MEAN
@@ -49,143 +48,128 @@ _APART = {
 # --------------------------------------------------------------------------------------------- one rater
 
 
+class Said(NamedTuple):
+    """The words about a rater."""
+
+    label: str
+    """The verdict in a word or two"""
+    explanation: str
+    """The finding, in a sentence or two"""
+    next_step: str
+    """One thing to do, about what decides"""
+
+
+def said(it: RaterFindings) -> Said:
+    """Say what decides, why, and what to do about it."""
+    found = _decided(it)
+    if not it.category_use or it.reason in ("unlinked", "too few", "alarm"):
+        return found
+    # How the rater uses the scale, if unusually, and whether that costs capability.
+    use, lost = f"{it.category_use[0].upper()}{it.category_use[1:]}", it.lost_to_categories
+    use += "" if it.category_use.startswith("avoids") else " of the scale"
+    cost = "" if lost is None or lost.low <= 0 else f", which costs {lost.value:.2f} of capability"
+    return found._replace(explanation=f"{found.explanation} {use}{cost}.")
+
+
+def _decided(it: RaterFindings) -> Said:
+    if it.grave:
+        return Said(it.grave.effect, sentence(it.grave.evidence), sentence(it.grave.next_step))
+    match it.reason:
+        case "alarm":
+            return Said(DRIFTS, f"{it.alarm}.", sentence(REVIEW_SINCE))
+        case "severity":
+            return Said(it.standard, *_on_severity(it))
+        case "discrimination":
+            return Said(it.sharpness_verdict, *_on_discrimination(it))
+        case "halo":
+            spread = 0.0 if it.halo is None else it.halo.value
+            said = (
+                f"One impression colours all scores of a student: it varies by {spread:.1f} besides ability."
+            )
+            step = "Mark each item across all students before the next, so that one impression does not carry over."
+            return Said("halo", said, step)
+        case "unlinked":
+            return Said(NOT_COMPARABLE, *_not_comparable(it))
+        case "too few":
+            return Said(TOO_FEW, _too_few(it), "Assign more double-marked work.")
+        case "borderline":
+            said = f"{_compared(it)}, but that may be chance."
+            if it.sharpness_verdict == "probably blunt":
+                value, _, high = it.sharpness
+                said = f"Probably blunt: sharpness {value:.2f}, but up to {high:.2f} is possible."
+            return Said("borderline", said, "Assign more double-marked work to settle it.")
+    step = sentence(it.flags[0].next_step) if it.flags else "Nothing to do."
+    usual = it.passes.low >= 0.5 - OFF and it.passes.high <= 0.5 + OFF
+    standard = ", with the usual standard." if usual else f". {_compared(it)}, which may be chance."
+    return Said(it.sharpness_verdict, f"{_APART[it.sharpness_verdict]}{standard}", step)
+
+
 def label(it: RaterFindings) -> str:
     """The verdict in a word or two."""
-    if it.reason == "flag" and it.status == "attention":
-        return _first_flag(it).effect
-    if it.reason == "alarm":
-        return DRIFTS
-    if it.cause == "severity":
-        return it.standard
-    if it.cause == "halo":
-        return "halo"
-    if it.cause == "discrimination":
-        return it.sharpness_verdict
-    if it.reason == "unlinked":
-        return NOT_COMPARABLE
-    if it.sharpness_verdict == UNCLEAR or it.status == "unclear":
-        return TOO_FEW
-    return "borderline" if it.status == "borderline" else it.sharpness_verdict
+    return said(it).label
 
 
 def explanation(it: RaterFindings) -> str:
     """The finding, in a sentence or two."""
-    return f"{_explained(it)}{_on_categories(it)}"
-
-
-def _on_categories(it: RaterFindings) -> str:
-    """Say how the rater uses the scale, if unusually, and whether that costs capability."""
-    if not it.category_use or it.reason in ("unlinked", "too few", "alarm"):
-        return ""
-    use = f"{it.category_use[0].upper()}{it.category_use[1:]}"
-    lost = it.lost_to_categories
-    cost = "" if lost is None or lost.low <= 0 else f", which costs {lost.value:.2f} of capability"
-    return f" {use}{'' if it.category_use.startswith('avoids') else ' of the scale'}{cost}."
-
-
-def _explained(it: RaterFindings) -> str:
-    if it.reason == "flag" and it.status == "attention":
-        return sentence(_first_flag(it).evidence)
-    if it.reason == "alarm" and it.alarm is not None:
-        return f"{_drift(it)}."
-    if it.cause == "severity":
-        return _on_severity(it)
-    if it.cause == "discrimination":
-        return _on_discrimination(it)
-    if it.cause == "halo" and it.halo is not None:
-        return f"One impression colours all scores of a student: it varies by {it.halo.value:.1f} besides ability."
-    if it.reason == "unlinked":
-        return _not_comparable(it)
-    if it.status == "unclear":
-        return _too_few(it)
-    if it.status == "borderline":
-        return _borderline(it)
-    if it.passes.low >= 0.5 - OFF and it.passes.high <= 0.5 + OFF:
-        return f"{_APART[it.sharpness_verdict]}, with the usual standard."
-    return f"{_APART[it.sharpness_verdict]}. {_compared(it)}, which may be chance."
+    return said(it).explanation
 
 
 def next_step(it: RaterFindings) -> str:
     """One thing to do, about what decides."""
-    if it.reason == "flag":
-        return sentence(_first_flag(it).next_step)
-    return {
-        "alarm": "Review what was marked since then, and talk to the rater before more is marked.",
-        "severity": _about_severity(it),
-        "discrimination": _STEPS.get(it.sharpness_verdict, ""),
-        "halo": "Mark each item across all students before the next, so that one impression does not carry over.",
-        "unlinked": f"Let {'another rater' if it.link == 'alone' else 'raters of different groups'} mark some of the "
-        "same students.",
-        "too few": "Assign more double-marked work.",
-        "borderline": "Assign more double-marked work to settle it.",
-        "nothing": "Nothing to do.",
-    }[it.reason]
+    return said(it).next_step
 
 
-_STEPS = {
-    "reversed": "Check that the scores were recorded the right way round.",
-    "blunt": "Review the criteria with benchmark work, and agree on why each piece gets its score.",
-    "cannot tell students apart": "Check that the scores belong to the right students; then train on benchmark work.",
-}
-
-
-def _first_flag(it: RaterFindings) -> Flag:
-    return next((flag for flag in it.flags if flag.effect in GRAVE_FLAGS), it.flags[0])
-
-
-def _about_severity(it: RaterFindings) -> str:
+def _on_severity(it: RaterFindings) -> tuple[str, str]:
     if it.constant:
-        return f"Ask which standard was applied, and assign some {_SCORES[it.constant][1]} work."
-    if not it.standard.startswith("too "):
-        return "Discuss the standard at the next briefing; students' results already allow for it."
-    other = "more lenient" if it.standard.endswith("severe") else "stricter"
-    return f"Review borderline work with a {other} colleague, and agree on the standard."
-
-
-def _on_severity(it: RaterFindings) -> str:
-    if it.constant:
+        score, needed = _SCORES[it.constant]
         return (
-            f"Each of the {it.n:,} ratings is {_SCORES[it.constant][0]}, so they do not tell students apart."
+            f"Each of the {it.n:,} ratings is {score}, so they do not tell students apart.",
+            f"Ask which standard was applied, and assign some {needed} work.",
         )
     also = f" {_APART[it.sharpness_verdict]}." if it.sharpness_verdict in _APART else ""
-    return f"{_compared(it)}.{also}"
+    other = "more lenient" if it.standard.endswith("severe") else "stricter"
+    step = f"Review borderline work with a {other} colleague, and agree on the standard."
+    if not it.standard.startswith("too "):
+        step = "Discuss the standard at the next briefing; students' results already allow for it."
+    return f"{_compared(it)}.{also}", step
 
 
-def _on_discrimination(it: RaterFindings) -> str:
-    also = f" {_compared(it)}." if it.standard not in ("typical", UNCLEAR) else ""
+def _on_discrimination(it: RaterFindings) -> tuple[str, str]:
     seen = f"sharpness {it.sharpness.value:.2f}, at most {it.sharpness.high:.2f}"
-    return {
-        "reversed": f"Abler students get lower scores from this rater.{also}",
-        "blunt": f"Scores follow ability only loosely: {seen}.{also}",
-    }.get(it.sharpness_verdict, f"No sign that scores follow ability: {seen}.{also}")
-
-
-def _borderline(it: RaterFindings) -> str:
-    if it.sharpness_verdict == "probably blunt":
-        return f"Probably blunt: sharpness {it.sharpness.value:.2f}, but up to {it.sharpness.high:.2f} is possible."
-    return f"{_compared(it)}, but that may be chance."
+    also = f" {_compared(it)}." if it.standard not in ("typical", UNCLEAR) else ""
+    if it.sharpness_verdict == "reversed":
+        said = "Abler students get lower scores from this rater"
+        step = "Check that the scores were recorded the right way round."
+    elif it.sharpness_verdict == "blunt":
+        said = f"Scores follow ability only loosely: {seen}"
+        step = "Review the criteria with benchmark work, and agree on why each piece gets its score."
+    else:
+        said = f"No sign that scores follow ability: {seen}"
+        step = "Check that the scores belong to the right students; then train on benchmark work."
+    return f"{said}.{also}", step
 
 
 def _too_few(it: RaterFindings) -> str:
-    ratings = "1 rating is" if it.n == 1 else f"{it.n:,} ratings are"
     known = not it.constant and it.sharpness.low < it.sharpness.high
     span = (
         f": sharpness could be anywhere from {it.sharpness.low:.2f} to {it.sharpness.high:.2f}"
         if known
         else ""
     )
-    return f"{ratings} not enough to tell{span}."
+    return f"{counted(it.n, 'rating is', 'ratings are')} not enough to tell{span}."
 
 
-def _not_comparable(it: RaterFindings) -> str:
+def _not_comparable(it: RaterFindings) -> tuple[str, str]:
     if it.link == "alone":
         return (
             "Nobody else marked these students: severity cannot be compared, and capability rests on how well this "
-            "rater's own scores agree with each other."
+            "rater's own scores agree with each other.",
+            "Let another rater mark some of the same students.",
         )
     return (
         "Shares no students with the other groups of raters: severity rests on the assumption that all groups of "
-        "students are equally able."
+        "students are equally able.",
+        "Let raters of different groups mark some of the same students.",
     )
 
 
@@ -210,16 +194,6 @@ def _marks(it: RaterFindings, end: str) -> str:
 _FEW_MARKS = 0.01
 
 
-def _drift(it: RaterFindings) -> str:
-    assert it.alarm is not None
-    size = sorted(abs(end) for end in (it.alarm.shift.low, it.alarm.shift.high))
-    way = "more severe" if it.alarm.shift.value > 0 else "more lenient"
-    return (
-        f"{abs(it.alarm.shift.value):.2f} {it.alarm.unit} {way} since {it.alarm.since} (95 % interval {size[0]:.2f} to "
-        f"{size[1]:.2f})"
-    )
-
-
 # ---------------------------------------------------------------------------------------------- letters
 
 
@@ -237,23 +211,25 @@ _IN_LINE = "So far they are in line with those of your colleagues."
 
 
 def letter(it: RaterFindings, low: float, high: float) -> str:
-    """Thanks, what is seen, and what would help; nothing that chance could have done.
+    """Thanks, what is seen, and what would help; nothing that chance could have done, and no suspicion of copying.
 
     `low`, `high`: the abilities that this rater judges best, where known.
     """
-    lines = [f"Dear {it.rater}, thank you for your {counted(it.n, 'rating')}."]
+    thanks, step = f"Dear {it.rater}, thank you for your {counted(it.n, 'rating')}.", next_step(it)
     if it.reason == "unlinked":
-        return f"{lines[0]} Nobody has marked the same students yet, so they cannot be compared with others'."
+        return f"{thanks} Nobody has marked the same students yet, so they cannot be compared with others'."
     if it.reason == "too few":
-        return f"{lines[0]} They are too few to say how you rate yet."
-    if it.reason == "flag" and (flag := _first_flag(it)).effect in GRAVE_FLAGS:
-        return f"{lines[0]} One thing to look into together: {flag.evidence}. Suggested next step: {next_step(it)}"
-    if it.reason == "alarm":
-        return f"{lines[0]} Your standard has changed: {_drift(it)}. Suggested next step: {next_step(it)}"
-    lines.append(_OPENINGS.get(it.cause) or _letter_opening(it))
+        return f"{thanks} They are too few to say how you rate yet."
+    if it.grave:
+        return f"{thanks} One thing to look into together: {it.grave.evidence}. Suggested next step: {step}"
+    if it.alarm:
+        return f"{thanks} Your standard has changed: {it.alarm}. Suggested next step: {step}"
+    fine = it.status in ("fine", "flagged")
+    opening = _GOOD.get(it.sharpness_verdict, _IN_LINE) if fine else _IN_LINE
+    lines = [thanks, _OPENINGS.get(it.cause, opening)]
     if it.cause == "severity":
         lines.append(_letter_standard(it))
-    elif it.cause == "discrimination" and it.sharpness_verdict == "reversed":
+    elif it.sharpness_verdict == "reversed":
         lines.append("They are lower where other raters see better work.")
     if it.accuracy is not None:
         right, wrong = it.accuracy
@@ -264,15 +240,12 @@ def letter(it: RaterFindings, low: float, high: float) -> str:
     if np.isfinite(low) and it.cause != "discrimination":
         where = next(word for limit, word in _WHERE if (low + high) / 2 < limit)
         lines.append(f"You are best at separating {where} work.")
+    to_discuss = [flag.evidence for flag in it.flags if flag.effect != TOO_ALIKE]
     if it.cause != "nothing":
-        lines.append(f"Suggested next step: {next_step(it)}")
-    elif it.reason == "flag":
-        lines.append(f"One point to discuss: {it.flags[0].evidence}.")
+        lines.append(f"Suggested next step: {step}")
+    elif it.reason == "flag" and to_discuss:
+        lines.append(f"One point to discuss: {to_discuss[0]}.")
     return " ".join(lines)
-
-
-def _letter_opening(it: RaterFindings) -> str:
-    return _GOOD.get(it.sharpness_verdict, _IN_LINE) if it.status in ("fine", "flagged") else _IN_LINE
 
 
 def _letter_standard(it: RaterFindings) -> str:
@@ -324,15 +297,13 @@ def on_results(panel: PanelFindings) -> str:
     """Whose results raters' differences change; empty where that is not known."""
     meaning, students = panel.consequences, counted(panel.consequences.students, "student")
     if meaning.changed is not None:
-        if not meaning.changed:
-            return "Nobody would pass or fail differently with an average rater"
-        return f"{meaning.changed:,} of {students} would pass or fail differently with an average rater"
-    if meaning.moved is not None:
-        many, so_far = meaning.moved[1], f"would move by {meaning.so_far()} with an average rater"
-        return (
-            f"The mean scores of {many:,} of {students} {so_far}" if many else f"Nobody's mean score {so_far}"
-        )
-    return ""
+        who = f"{meaning.changed:,} of {students}" if meaning.changed else "Nobody"
+        return f"{who} would pass or fail differently with an average rater"
+    if meaning.moved is None:
+        return ""
+    many = meaning.moved[1]
+    whose = f"The mean scores of {many:,} of {students}" if many else "Nobody's mean score"
+    return f"{whose} would move by {meaning.so_far()} with an average rater"
 
 
 def meaning(panel: PanelFindings) -> list[str]:
@@ -429,43 +400,36 @@ def caveats(fit: Result) -> tuple[str, ...]:
 # -------------------------------------------------------------------------------------------- as a table
 
 
-_COLUMNS: dict[str, Callable[[RaterFindings], str | float]] = {
-    "standard": lambda it: it.standard,
-    "sharpness_verdict": lambda it: it.sharpness_verdict,
-    "halo_verdict": lambda it: it.halo_verdict,
-    "costs_most": lambda it: it.cause,
-    "label": label,
-    "sentence": explanation,
-    "next_step": next_step,
-    "status": lambda it: it.status,
-    "lost_to_severity": lambda it: it.losses["severity"],
-    "lost_to_discrimination": lambda it: it.losses["discrimination"],
-    "lost_to_halo": lambda it: it.losses["halo"],
-    "category_use": lambda it: it.category_use,
-    "lost_to_categories": lambda it: _cost(it).value,
-    "lost_to_categories_low": lambda it: _cost(it).low,
-    "lost_to_categories_high": lambda it: _cost(it).high,
-    "best_severity": lambda it: it.best_severity,
-    "best_kappa": lambda it: it.best_kappa,
-}
-_OF_CATEGORIES = [name for name in _COLUMNS if "categor" in name]
-"""Columns about the use of the scale, where raters have thresholds of their own."""
+_OF_CATEGORIES = [f"lost_to_categories{end}" for end in ("", "_low", "_high")]
+"""Columns about the use of the scale, where raters have thresholds of their own; besides `category_use`."""
 
 
-def _cost(it: RaterFindings) -> Interval:
-    return it.lost_to_categories or Interval(0.0, 0.0, 0.0)
+def _row(it: RaterFindings) -> dict[str, Any]:
+    """All that is said of a rater, as columns."""
+    lost = {f"lost_to_{fault}": loss for fault, loss in it.losses.items()}
+    costs = it.lost_to_categories or Interval(0.0, 0.0, 0.0)
+    words = dict(zip(("label", "sentence", "next_step"), said(it), strict=True))
+    return {
+        **{
+            "standard": it.standard,
+            "sharpness_verdict": it.sharpness_verdict,
+            "halo_verdict": it.halo_verdict,
+        },
+        **{"costs_most": it.cause, **words, "status": it.status, **lost, "category_use": it.category_use},
+        **dict(zip(_OF_CATEGORIES, costs, strict=True)),
+        **{"best_severity": it.best_severity, "best_kappa": it.best_kappa},
+    }
 
 
-def _columns(raters: Sequence[RaterFindings], names: Iterable[str]) -> list[pl.Series]:
-    return [pl.Series(name, [_COLUMNS[name](it) for it in raters]) for name in names]
+def _columns(raters: Iterable[RaterFindings]) -> pl.DataFrame:
+    return pl.DataFrame([_row(it) for it in raters], infer_schema_length=None)
 
 
 def rater_table(fit: Result, raters: Iterable[RaterFindings] | None = None) -> pl.DataFrame:
     """The fit's raters, the most capable first, with their verdicts: what tables, files, charts and the app select
     from. `raters` are those of a `PanelFindings`; what the estimates alone say where left out."""
-    found = list(rater_findings(fit) if raters is None else raters)
-    names = [name for name in _COLUMNS if name not in ("category_use", *_OF_CATEGORIES[2:])]
-    table = fit.table("raters").with_columns(_columns(found, names))
+    found = _columns(rater_findings(fit) if raters is None else raters)
+    table = fit.table("raters").with_columns(found.drop("category_use", *_OF_CATEGORIES[1:]))
     return table.sort("kappa", descending=True, nulls_last=True, maintain_order=True)
 
 
@@ -483,26 +447,27 @@ def advice(fit: Result, raters: Sequence[RaterFindings] | None = None) -> pl.Dat
     costs most (a halo that is common to all is no rater's own), the best severity and kappa there, the abilities
     judged best (`from` - `to`: where sensitivity is at least half of the rater's highest), and `feedback`, a paragraph
     to send. Under latent classes a rater sees a true category and no ability, so there is no range."""
-    found = list(rater_findings(fit) if raters is None else raters)
-    at = levers(fit)
+    found, at = rater_findings(fit) if raters is None else raters, levers(fit)
     low, high = at.ability_range()
-    of_use = _OF_CATEGORIES if found[0].lost_to_categories is not None else []
-    losses, best = [f"lost_to_{fault}" for fault in FAULTS], ("best_severity", "best_kappa")
-    return fit.table("raters").select(
-        "rater",
-        pl.Series("kappa", at.kappa),
-        *_columns(found, [*losses, *of_use, "costs_most", *best]),
-        pl.Series("from", low),
-        pl.Series("to", high),
-        pl.Series("feedback", [letter(it, float(low[r]), float(high[r])) for r, it in enumerate(found)]),
+    of_use = [] if found[0].lost_to_categories is None else ["category_use", *_OF_CATEGORIES]
+    losses = [f"lost_to_{fault}" for fault in found[0].losses]
+    return pl.DataFrame({"rater": fit.table("raters")["rater"], "kappa": at.kappa}).hstack(
+        _columns(found)
+        .select(*losses, *of_use, "costs_most", "best_severity", "best_kappa")
+        .with_columns(
+            pl.Series("from", low),
+            pl.Series("to", high),
+            pl.Series("feedback", [letter(it, float(low[r]), float(high[r])) for r, it in enumerate(found)]),
+        )
     )
 
 
 def with_verdicts(fit: Result, raters: Sequence[RaterFindings] | None = None) -> pl.DataFrame:
     """The fit's raters in its order, with `verdict`, `standard`, `sharpness_verdict`, `costs_most` (and `halo_verdict`
     where each rater's halo was estimated): what raters.csv holds."""
-    found = list(rater_findings(fit) if raters is None else raters)
-    names = ["label", "standard", "sharpness_verdict", "halo_verdict", "costs_most", "next_step"]
-    names += _OF_CATEGORIES if found[0].lost_to_categories is not None else []
-    kept = [name for name in names if name != "halo_verdict" or any(it.halo_verdict for it in found)]
-    return fit.table("raters").with_columns(_columns(found, kept)).rename({"label": "verdict"})
+    found = rater_findings(fit) if raters is None else raters
+    halo = ["halo_verdict"] if any(it.halo_verdict for it in found) else []
+    of_use = [] if found[0].lost_to_categories is None else ["category_use", *_OF_CATEGORIES]
+    names = ["standard", "sharpness_verdict", *halo, "costs_most", "next_step", *of_use]
+    verdict = pl.col("label").alias("verdict")
+    return fit.table("raters").with_columns(_columns(found).select(verdict, *names))

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
     from raterlens.base.processes import OnDone
     from raterlens.charts import Plots
-    from raterlens.diagnostics.consequences import Consequences
     from raterlens.diagnostics.diagnosis import Diagnosis
-    from raterlens.diagnostics.differences import Differences
-    from raterlens.diagnostics.monitoring import Monitoring
+    from raterlens.diagnostics.differences import Consequences, Differences
+    from raterlens.diagnostics.drift import Monitoring
     from raterlens.diagnostics.what_if import WhatIf
     from raterlens.grading.decisions import Decisions, Remark
     from raterlens.grading.grades import Cut, On
@@ -242,7 +241,7 @@ class Fit(Result):
         >>> rl.fit(ratings, model="gmf").monitor(time=ratings.student).words()
         ['No drift alarm (4 raters; valid however often you look).']
         """
-        from raterlens.diagnostics.monitoring import monitor  # a fit alone does without
+        from raterlens.diagnostics.drift import monitor  # a fit alone does without
 
         return monitor(self, self._of(ratings, "monitor"), previous=_loaded(previous), time=time)
 
@@ -269,7 +268,7 @@ class Fit(Result):
         >>> found.students, found.changed
         (363, 10)
         """
-        from raterlens.diagnostics.consequences import consequences  # a fit alone does without
+        from raterlens.diagnostics.differences import consequences  # a fit alone does without
 
         return consequences(self, self.ratings if ratings is None else ratings, cut)
 

@@ -164,14 +164,14 @@ def decisions(
         theta, error = students["theta"].to_numpy(), students["theta_se"].to_numpy()
         ends = np.concatenate([[-np.inf], cuts.ability, [np.inf]])
         p = np.diff(special.ndtr((ends - theta[:, None]) / error[:, None]), axis=1)
-        columns = {name: students[name] for name in ("student", "n", "theta", "theta_se")}
-        table = _table(columns, cuts, p, students["mean_score"].to_numpy(), None, safe)
+        own = {name: students[name] for name in ("student", "n", "theta", "theta_se")}
+        table = _table(own, cuts, p, students["mean_score"].to_numpy(), None, safe)
         rows = [("fair", "posterior", float(p.max(axis=1).mean()), None, len(p))]
         return Decisions(cuts, table, pl.DataFrame(rows, schema=_QUALITY, orient="row"), safe, fit.backend)
     basis = _basis(fit, known, ratings, cuts)
     raw = ratings.mean_scores("student")
     again = repeat_chances(known, ratings, basis.grid, cuts, cuts.grade_of(raw))
-    columns = {"student": ratings.students, "n": ratings.tally("student").n}
+    columns: dict[str, Any] = {"student": ratings.students, "n": ratings.tally("student").n}
     columns |= {"theta": basis.theta, "theta_se": basis.theta_se}
     results = results_at(known, ratings, basis.theta, basis.theta_se)
     table = _table(columns, cuts, graded(basis.grid, basis.extra), raw, results, safe)

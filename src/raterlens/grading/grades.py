@@ -458,8 +458,8 @@ def repeat_chances(known: Calibration, ratings: Ratings, grid: Grid, cuts: Cuts,
     ):
         sets = [tuple(sorted(reading.items)) for reading in readings]
         for one in set(sets) - own.keys():
-            rows = [known.rows(some, int(items[item])) for item in one]
-            own[one] = reading_totals(known, rows, grid.abilities).mean(axis=0)
+            on_items = [known.rows(some, int(items[item])) for item in one]
+            own[one] = reading_totals(known, on_items, grid.abilities).mean(axis=0)
         chances[which] = grade_chances(known, convolved(own[one] for one in sets), sum(map(len, sets)), cuts)
     found = np.full(len(grade), np.nan)
     for rows, posterior in grid.posteriors():

@@ -270,20 +270,24 @@ def differences(spread: PanelSpread, unit: float = 1.0) -> str:
     'Raters differ by 0.40 (0.20 to 0.70) in slope around 1.50, and by 0.80 (0.50 to 1.20) in severity'
     >>> differences(PanelSpread(1.5, None, None, None, 0.8, 0.5, 1.2), unit=10)
     'Raters differ by 8.00 (5.00 to 12.00) marks in severity'
+    >>> differences(PanelSpread(1.5, None, None, None, 0.1, 0.1, 0.2, severity_p=0.6))
+    'Raters differ by at most 0.20 in severity, if at all (p = 0.60)'
     """
+
+    def size(value: float, low: float | None, high: float | None, p: float | None, of: str) -> str:
+        if low is None or high is None:
+            return f"{unit * value:.2f}{marks} in {of}"
+        if p is not None and p >= 0.05:  # the interval of a spread never has 0 in it
+            return f"at most {unit * high:.2f}{marks} in {of}, if at all (p = {p:.2f})"
+        return f"{unit * value:.2f} ({unit * low:.2f} to {unit * high:.2f}){marks} in {of}"
+
     parts, marks = [], "" if unit == 1.0 else " marks"
     if spread.slope is not None:
-        size = _between(unit, spread.slope, spread.slope_low, spread.slope_high)
-        parts.append(f"{size}{marks} in slope around {unit * spread.mean_slope:.2f}")
-    size = _between(unit, spread.severity, spread.severity_low, spread.severity_high)
-    parts.append(f"{size}{marks} in severity")
+        around = f"slope around {unit * spread.mean_slope:.2f}"
+        parts.append(size(spread.slope, spread.slope_low, spread.slope_high, spread.slope_p, around))
+    of = spread.severity, spread.severity_low, spread.severity_high, spread.severity_p
+    parts.append(size(*of, "severity"))
     return f"Raters differ by {', and by '.join(parts)}"
-
-
-def _between(unit: float, value: float, low: float | None, high: float | None) -> str:
-    if low is None or high is None:
-        return f"{unit * value:.2f}"
-    return f"{unit * value:.2f} ({unit * low:.2f} to {unit * high:.2f})"
 
 
 def convergence(record: Optimiser) -> str:

@@ -13,8 +13,8 @@ from raterlens.base.arrays import NORMAL_95, Array, Indices, Mask
 from raterlens.base.errors import OptionError, choose
 from raterlens.base.notebook import MOST, lines, shown
 from raterlens.base.text import MISSING, Message, Option, counted, number, printable
+from raterlens.diagnostics.drift import COMPARED, changes, in_words
 from raterlens.diagnostics.fit_statistics import rater_fit
-from raterlens.diagnostics.monitoring import COMPARED, changes, in_words
 from raterlens.diagnostics.residuals import residuals
 from raterlens.inference.result import Result
 from raterlens.judging import Bounds

@@ -8,7 +8,7 @@ import polars as pl
 
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.diagnostics.categories import EVERY_ITEM
+from raterlens.diagnostics.fit_statistics import EVERY_ITEM
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from raterlens.base.layers import ROLES, Axis, Bars, Layer, Line, Marks, Segment
 from raterlens.base.picture import Panel, Picture, plot
 from raterlens.base.style import Align, mark
 from raterlens.base.text import counted, printable
-from raterlens.diagnostics.categories import EVERY_ITEM, category_shares, score_names
+from raterlens.diagnostics.fit_statistics import EVERY_ITEM, category_shares, score_names
 from raterlens.diagnostics.residuals import of_abilities
 from raterlens.pictures.rater_pictures import ability_calibration, rater_names
 

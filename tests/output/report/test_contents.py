@@ -19,7 +19,7 @@ import raterlens
 import raterlens as rl
 from raterlens.base.style import PALETTE
 from raterlens.config import CovarianceKind, LinkName, Method
-from raterlens.diagnostics.findings import Alarm, Interval, panel_findings
+from raterlens.diagnostics.findings import panel_findings
 from raterlens.models.registry import MODELS
 from raterlens.output.report import assets, english
 from raterlens.output.report.assets import FOLDER, SCRIPTS, environment, script, style
@@ -265,7 +265,7 @@ def test_pass_and_fail_has_none(make_fit: MakeFit) -> None:
 def test_pictures_show_the_status_that_the_table_shows(make_fit: MakeFit) -> None:
     fit = make_fit(3)
     found = panel_findings(fit)
-    drifting = replace(found.raters[0], alarm=Alarm(Interval(0.9, 0.5, 1.3), "since Monday", "logits"))
+    drifting = replace(found.raters[0], alarm="0.90 logits more severe since Monday")
     data = capability_data(fit, rater_rows(fit, [drifting, *found.raters[1:]]))
     assert data.filter(rater=drifting.rater)["status"].item() == drifting.status
     assert drifting.status != found.raters[0].status

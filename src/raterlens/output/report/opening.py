@@ -9,13 +9,13 @@ import polars as pl
 from raterlens.base.style import MARKS, mark_of_verdict
 from raterlens.base.text import counted, number, sentence
 from raterlens.diagnostics import wording
+from raterlens.diagnostics.drift import moved
 from raterlens.diagnostics.findings import Interval, RaterFindings, Status, rater_findings
 from raterlens.diagnostics.flags import Flag
-from raterlens.diagnostics.monitoring import moved
 from raterlens.output.report import english as words
 
 if TYPE_CHECKING:
-    from raterlens.diagnostics.consequences import Consequences
+    from raterlens.diagnostics.differences import Consequences
     from raterlens.diagnostics.findings import PanelFindings
     from raterlens.inference.result import Result
 
@@ -96,8 +96,8 @@ def facts(found: "Consequences") -> list[tuple[str, str, str]]:
                 alike(value=f"{found.reliability_if_alike:.2f}"),
             )
         )
-    lenient, severe = found.extremes()
-    if lenient != severe:
+    if (extremes := found.extremes()) is not None:
+        lenient, severe = extremes
         what = words.FACTS["marks" if found.ordered else "passes"]
         ends = words.FACTS["ends"].format(severe=found.most_severe[0], lenient=found.most_lenient[0])
         rows.append((what, words.FACTS["range"].format(low=severe.removesuffix(" %"), high=lenient), ends))
