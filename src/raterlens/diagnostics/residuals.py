@@ -106,7 +106,10 @@ def of_abilities(calibration: Calibration, ratings: Ratings, placed: Placed | No
         )
         predictor, nodes = model.predictor(parameters), problem.own_nodes(parameters)
         if nodes is not None:
-            response, predictor = problem.response.on(nodes.points, nodes.z), problem.model.predictor(parameters)
+            response, predictor = (
+                problem.response.on(nodes.points, nodes.z),
+                problem.model.predictor(parameters),
+            )
         else:
             widest = _WIDEST_STEP if known is None else min(_WIDEST_STEP, 1 / known)
             nodes = _nodes(placed.abilities(), widest)
