@@ -15,13 +15,14 @@ from raterlens.reading.facets_control import (
     RatingScale,
     fields,
     lines_of,
-    name_of,
     numbers,
     parse_control,
-    read_facet,
+    read_labels,
     read_model,
     read_scale,
     span,
+    specification,
+    specifications,
     values,
 )
 from raterlens.reading.facets_study import control_table, write_facets
@@ -50,9 +51,9 @@ def test_lines_keep_their_numbers_and_lose_comments() -> None:
     ],
 )
 def test_names_are_known_by_their_first_letters(text: str, known: str, value: str) -> None:
-    found = name_of(Line(1, text, "x"))
+    found = specification(Line(1, text, "x"))
     assert found is not None
-    assert (found[0], found[2]) == (known, value)
+    assert (found.keyword, found.value) == (known, value)
 
 
 def test_fields_and_values() -> None:
@@ -80,8 +81,8 @@ def test_numbers_of_facets() -> None:
 
 
 def facet_of(text: str) -> FacetLabels:
-    lines = lines_of(text, "x")
-    return read_facet(next(lines), lines)[0]
+    (facet,) = read_labels(lines_of(text, "x"))
+    return facet
 
 
 def test_elements_with_labels_measures_and_ranges() -> None:
@@ -166,15 +167,14 @@ def test_a_model_names_a_scale() -> None:
         InputError, match=r"'Grade' is not a scale; use D, R3 or the name of a Rating scale: \['mark'\]"
     ):
         Model(("?", "?"), "Grade", LINE).scored(scales)
-    with pytest.raises(InputError, match="the model has 2 facets where the data have 3"):
-        Model(("?", "?"), "Mark", LINE).check(scales, 3)
 
 
 def test_thresholds_of_a_scale_that_are_held() -> None:
-    lines = lines_of("0 = low, 0, A\n1 = mid, -1.1, A\n2 = top, 1.1\n*\nData =", "x")
-    scale = read_scale(LINE, "Mark, R2, S", lines)
-    assert (scale.name, scale.code, scale.own, scale.thresholds) == ("Mark", "R2", True, {0: 0.0, 1: -1.1})
-    assert next(lines).text == "Data ="
+    text = "Rating scale = Mark, R2, S\n0 = low, 0, A\n1 = mid, -1.1, A\n2 = top, 1.1\n*\nData ="
+    given, data = specifications(lines_of(text, "x"))
+    scale = read_scale(given)
+    assert (scale.name, scale.code, scale.thresholds) == ("Mark", "R2", {0: 0.0, 1: -1.1})
+    assert data.keyword == "data"
 
 
 def test_a_whole_file(tmp_path: Path) -> None:

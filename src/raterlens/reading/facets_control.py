@@ -1,11 +1,11 @@
-"""A FACETS control file: syntax, labels, models and specifications."""
+"""A FACETS control file: its specifications by keyword, each with the lines that belong to it."""
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import compress, takewhile
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,15 +16,11 @@ from raterlens.reading.formats.table import read_text
 END = "*"
 MOST = 1_000_000
 """The longest range of elements that Labels= may name: a longer one is a slip of the pen."""
-_COMMENT = re.compile(r'"[^"]*"|(;)')
-_QUOTED = re.compile(r'"[^"]*"')
-_BLANKS = re.compile(r'"([^"]*)"|(\S+)')
-_NAME = re.compile(r"\s*([A-Za-z][A-Za-z0-9 ()\-_/.]*?)\s*[=,]")
-_FIELD = re.compile(r'\s*"([^"]*)"\s*|([^=,\t]*)')
-_RANGE = re.compile(r"(\d+)(?:\s*[-_]\s*(\d+))?")
+LARGEST_ELEMENT = 10**15
+HIGHEST = 9
+"""The highest score of a plain R."""
 
-# How few letters tell the specifications apart that matter here; FACETS itself looks at one or two.
-NAMES = {
+KEYWORDS = {
     "title": ("ti", "t"),
     "facets": ("fac", "f"),
     "positive": ("po", "p"),
@@ -44,6 +40,9 @@ NAMES = {
     "unit": ("us",),
     "mean": ("um",),
 }
+"""How few letters tell the specifications apart that matter here; FACETS itself looks at one or two."""
+LISTS = ("models", "labels", "data", "rating scale", "dvalues")
+"""Specifications with lines of their own below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,39 +67,71 @@ class Line:
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """`Non-centered = 1`: its keyword ("" if it is not known here), as written, its value and the lines below it."""
+
+    line: Line
+    keyword: str
+    written: str
+    value: str
+    body: list[Line] = field(default_factory=list)
+
+
+_NAME = re.compile(r"\s*([A-Za-z][A-Za-z0-9 ()\-_/.]*?)\s*[=,]")
+
+
+def specification(line: Line) -> Specification | None:
+    """The specification that a line begins."""
+    found = _NAME.match(line.text)
+    if found is None:
+        return None
+    letters = re.sub(r"[^a-z0-9]", "", found[1].lower())
+    fits = (
+        any(letters.startswith(start) if len(start) > 1 else letters == start for start in starts)
+        for starts in KEYWORDS.values()
+    )
+    keyword = next(compress(KEYWORDS, fits), "")
+    return Specification(line, keyword, found[1].strip(), line.text[found.end() :].strip())
+
+
+def specifications(lines: Iterable[Line]) -> list[Specification]:
+    """All specifications, each with the lines below it: up to the next one, or to a star where it has one list."""
+    found: list[Specification] = []
+    listing = ""
+    for line in lines:
+        text = line.text.strip()
+        begun = specification(line)
+        if listing == "data" or (listing == "models" and "?" in text.partition("=")[0]):
+            begun = None
+        if begun is not None:
+            found.append(begun)
+            listing = begun.keyword if begun.keyword in LISTS else ""
+            if listing == "dvalues" and begun.value:
+                listing = ""
+        elif text == END and listing not in ("data", "labels"):
+            listing = ""
+        elif not listing or (listing == "labels" and text != END and not text[0].isdigit()):
+            line.refuse(f"{text[:60]!r} is not a specification", "write it as Name = value")
+        else:
+            found[-1].body.append(line)
+    return found
+
+
+_COMMENT = re.compile(r'"[^"]*"|(;)')
+_QUOTED = re.compile(r'"[^"]*"')
+_BLANKS = re.compile(r'"([^"]*)"|(\S+)')
+_FIELD = re.compile(r'\s*"([^"]*)"\s*|([^=,\t]*)')
+_RANGE = re.compile(r"(\d+)(?:\s*[-_]\s*(\d+))?")
+
+
 def lines_of(text: str, file: str) -> Iterator[Line]:
-    """The lines that say something."""
+    """The lines that say something, up to the first semicolon that is not between quotes."""
     for number, line in enumerate(text.splitlines(), 1):
-        plain = _without_comment(line).replace("\xa0", " ").rstrip()
+        semicolon = next((found.start() for found in _COMMENT.finditer(line) if found[1]), None)
+        plain = line[:semicolon].replace("\xa0", " ").rstrip()
         if plain.strip():
             yield Line(number, plain, file)
-
-
-def _without_comment(line: str) -> str:
-    """The line up to the first semicolon that is not between quotes."""
-    if '"' not in line:
-        return line.partition(";")[0]
-    semicolon = next((found.start() for found in _COMMENT.finditer(line) if found[1]), None)
-    return line[:semicolon]
-
-
-def name_of(line: Line) -> tuple[str, str, str] | None:
-    """Split `Non-centered = 1`: the name as known here ("" if it is not), as written, and the value."""
-    found = _NAME.match(line.text)
-    if not found:
-        return None
-    written = found[1].strip()
-    letters = re.sub(r"[^a-z0-9]", "", written.lower())
-    known = next(
-        (
-            name
-            for name, starts in NAMES.items()
-            for start in starts
-            if (letters.startswith(start) if len(start) > 1 else letters == start)
-        ),
-        "",
-    )
-    return known, written, line.text[found.end() :].strip()
 
 
 def fields(text: str) -> list[str]:
@@ -116,16 +147,10 @@ def fields(text: str) -> list[str]:
 
 def values(text: str) -> list[str]:
     """The fields of a line of data: commas or tabs separate; where there are none, blanks do."""
-    if '"' in text:
-        outside = _QUOTED.sub("", text)
-        blanks = "," not in outside and "\t" not in outside
-        return [quoted or plain for quoted, plain in _BLANKS.findall(text)] if blanks else fields(text)
-    if "," in text or "\t" in text:
-        return [part.strip() for part in text.replace("\t", ",").split(",")]
-    return text.split()
-
-
-LARGEST_ELEMENT = 10**15
+    outside = _QUOTED.sub("", text) if '"' in text else text
+    if "," not in outside and "\t" not in outside:
+        return [quoted or plain for quoted, plain in _BLANKS.findall(text)] if '"' in text else text.split()
+    return fields(text) if '"' in text else [part.strip() for part in text.replace("\t", ",").split(",")]
 
 
 def span(field: str) -> range | None:
@@ -136,14 +161,17 @@ def span(field: str) -> range | None:
     return range(int(found[1]), int(found[2] or found[1]) + 1)
 
 
-def numbers(line: Line, value: str) -> list[int]:
-    """Facet numbers, such as those of `Positive = 1,3`."""
+def numbers(line: Line, value: str, most: int | None = None) -> list[int]:
+    """Facet numbers, such as those of `Positive = 1,3`, up to the number of facets."""
     found = [field for field in re.split(r"[,=\s]+", value) if field]
     if not all(field.isdigit() for field in found):
         line.refuse(
             f"{shortened(value)} should be numbers of facets", "write them with commas, for example 1,3"
         )
-    return [int(field) for field in found]
+    facets = [int(field) for field in found]
+    if most is not None and max(facets, default=0) > most:
+        line.refuse(f"facet {max(facets)} where Facets = {most}", "correct one of them")
+    return facets
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +180,6 @@ class Element:
 
     label: str
     measure: float | None
-    line: Line | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +209,20 @@ class FacetLabels:
         }
 
 
-def read_facet(line: Line, lines: Iterator[Line]) -> tuple[FacetLabels, Line | None]:
-    """One facet, up to its `*`; or to a line that is no element, which is handed back."""
+def read_labels(lines: Iterable[Line]) -> Iterator[FacetLabels]:
+    """Facets (`2, Raters, A`), each followed by its elements and a star."""
+    facet: FacetLabels | None = None
+    for line in lines:
+        if line.text.strip() == END:
+            facet = None
+        elif facet is None:
+            facet = _facet(line)
+            yield facet
+        else:
+            _add_elements(facet, line)
+
+
+def _facet(line: Line) -> FacetLabels:
     number, name, code, *_ = [*fields(line.text), "", "", ""]
     if not number.isdigit():
         line.refuse(f"{shortened(number)} is not the number of a facet", "begin a facet as in: 2, Raters")
@@ -198,18 +237,10 @@ def read_facet(line: Line, lines: Iterator[Line]) -> tuple[FacetLabels, Line | N
             f"facet {number} has the code {shortened(code)}",
             "Raterlens knows A (anchored) and D (dummy): take it out",
         )
-    facet = FacetLabels(int(number), name or f"facet {number}", code.strip().upper(), {}, line)
-    for element in lines:
-        text = element.text.strip()
-        if text == END:
-            return facet, None
-        if not text[0].isdigit():
-            return facet, element
-        _elements(facet, element)
-    return facet, None
+    return FacetLabels(int(number), name or f"facet {number}", code.strip().upper(), {}, line)
 
 
-def _elements(facet: FacetLabels, line: Line) -> None:
+def _add_elements(facet: FacetLabels, line: Line) -> None:
     """`7 = Ann, 0.5, 2`: number or range, label, measure, group, weight, target."""
     numbers, label, measure, _, weight, target, *_ = [*fields(line.text), *[""] * 6]
     covered = span(numbers)
@@ -224,17 +255,13 @@ def _elements(facet: FacetLabels, line: Line) -> None:
         )
     for number in covered:
         name = label if label and len(covered) == 1 else f"{label} {number}".strip()
-        before = facet.elements.get(number)
-        if before is None:
-            facet.elements[number] = Element(name, value, line)
-        else:  # Named twice: what the second line leaves out stays.
-            kept = before.measure if value is None else value
-            facet.elements[number] = Element(name if label else before.label, kept, line)
+        # Where an element is named twice, what the second line leaves out stays.
+        before = facet.elements.get(number, Element(name, None))
+        kept = before.measure if value is None else value
+        facet.elements[number] = Element(name if label else before.label, kept)
 
 
 _CODE = re.compile(r"([DRBPM])(\d*)(K?)", re.IGNORECASE)
-HIGHEST = 9
-"""The highest score of a plain R."""
 _REFUSED = {"B": "binomial trials", "P": "Poisson counts"}
 
 
@@ -245,8 +272,6 @@ class RatingScale:
     name: str
     code: str
     line: Line
-    own: bool = False
-    """Each model that names it has thresholds of its own."""
     thresholds: dict[int, float] = field(default_factory=dict)
 
 
@@ -257,14 +282,6 @@ class Model:
     places: tuple[str, ...]
     scale: str
     line: Line
-
-    def check(self, scales: Mapping[str, RatingScale], n_facets: int) -> None:
-        if len(self.places) != n_facets:
-            self.line.refuse(
-                f"the model has {len(self.places)} facets where the data have {n_facets}",
-                "give one ? for each facet, then the scale",
-            )
-        self.scored(scales)
 
     def scored(self, scales: Mapping[str, RatingScale]) -> tuple[str, int]:
         """The kind of scale, D, R or M, and its number: the cut of D, the highest score of R."""
@@ -294,15 +311,14 @@ class Model:
 
     def bounds(self) -> list[tuple[int, range]]:
         """The places of facets of which the model takes some elements only, and these."""
-        limited = ((place, re.sub(r"[#BbKk]", "", control)) for place, control in enumerate(self.places))
-        found = ((place, span(text)) for place, text in limited)
+        found = ((place, span(re.sub(r"[#BbKk]", "", control))) for place, control in enumerate(self.places))
         return [(place, covered) for place, covered in found if covered is not None]
 
 
 def read_model(line: Line, text: str) -> Model:
     """`?,?,#,R3`: a sign for each facet, the scale, and a weight that must be 1."""
     parts = fields(text)
-    places = tuple(takewhile(_is_place, parts))
+    places = tuple(takewhile(_PLACE.fullmatch, parts))
     scale, weight, *_ = [*parts[len(places) :], "", ""]
     if not places or not scale:
         line.refuse(
@@ -318,61 +334,47 @@ def read_model(line: Line, text: str) -> Model:
     return Model(places, scale, line)
 
 
-def read_scale(line: Line, value: str, lines: Iterator[Line]) -> RatingScale:
+_PLACE = re.compile(r"-?(\?|#|\$|X|0|\d+(\s*[-_]\s*\d+)?)[?#BKX]*|-?[?#]B?|", re.IGNORECASE)
+
+
+def read_scale(given: Specification) -> RatingScale:
     """`Rating scale = Style, R3` and its categories: `2 = good, 0.4, A`."""
-    name, code, *more = [*fields(value), "", ""]
-    scale = RatingScale(name, code or "R", line, own=any(part.upper() == "S" for part in more))
-    for row in lines:
-        if row.text.strip() == END:
-            break
+    name, code, *_ = [*fields(given.value), "", ""]
+    thresholds = {}
+    for row in given.body:
         number, _, threshold, anchored, recoded, *_ = [*fields(row.text), *[""] * 5]
         if recoded:
             row.refuse(f"scores are recoded ({recoded})", "recode the data themselves")
         if not number.isdigit():
             row.refuse(f"{shortened(number)} is not a category", "write it as in: 2 = good")
         if anchored.upper().startswith("A") and threshold:
-            held = row.real(threshold, "the threshold", "write it as in: 2 = good, 0.4, A")
-            scale.thresholds[int(number)] = held
-    return scale
+            thresholds[int(number)] = row.real(threshold, "the threshold", "write it as in: 2 = good, 0.4, A")
+    return RatingScale(name, code or "R", given.line, thresholds)
 
 
-def _is_place(part: str) -> bool:
-    return bool(re.fullmatch(r"-?(\?|#|\$|X|0|\d+(\s*[-_]\s*\d+)?)[?#BKX]*|-?[?#]B?|", part, re.IGNORECASE))
-
-
-_FACETS = re.compile(r"^[ \t]*fac[a-z ]*=\s*\d", re.IGNORECASE | re.MULTILINE)
-_REST = re.compile(r"^[ \t]*(data|models?|labels?)[a-z ]*[=,]", re.IGNORECASE | re.MULTILINE)
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
-    """State of a control file that is being read."""
+    """A control file with the data in it or beside it."""
 
     path: Path
-    title: str = ""
-    n_facets: int = 0
-    facets: dict[int, FacetLabels] = field(default_factory=dict)
-    positive: tuple[int, ...] = (1,)
-    noncentered: tuple[int, ...] = (1,)
-    inter_rater: int | None = None
-    entered: tuple[int, ...] | None = None
-    missing: frozenset[str] = frozenset()
-    models: list[Model] = field(default_factory=list)
-    scales: dict[str, RatingScale] = field(default_factory=dict)
-    fixed: dict[int, str] = field(default_factory=dict)
+    title: str
+    facets: dict[int, FacetLabels]
+    positive: Sequence[int]
+    inter_rater: int | None
+    order: Sequence[int]
+    """The facets in the order of a line of data."""
+    fixed: dict[int, str]
     """Facets whose elements are the same on every line of data (`Dvalues`)."""
-    by_label: bool = False
-    replication: str = "R"
-    null: int = 0
-    data: list[Line] = field(default_factory=list)
-    ignored: list[str] = field(default_factory=list)
-    scaled: Line | None = None
+    missing: frozenset[str]
+    models: list[Model]
+    scales: dict[str, RatingScale]
+    by_label: bool
+    replication: str
+    null: int
+    data: list[Line]
+    ignored: list[str]
+    scaled: Line | None
     """A line that asks for other units than logits."""
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        """The facets in the order of a line of data."""
-        return self.entered or tuple(range(1, self.n_facets + 1))
 
     @property
     def places(self) -> tuple[int, ...]:
@@ -390,8 +392,9 @@ class Control:
             facet for facet in self.facets.values() if column in (facet.name, f"{facet.number} {facet.name}")
         )
 
-    def name(self, number: int) -> str:
-        return self.facets[number].name if number in self.facets else f"facet {number}"
+
+_FACETS = re.compile(r"^[ \t]*fac[a-z ]*=\s*\d", re.IGNORECASE | re.MULTILINE)
+_REST = re.compile(r"^[ \t]*(data|models?|labels?)[a-z ]*[=,]", re.IGNORECASE | re.MULTILINE)
 
 
 def is_control(path: Path, encoding: str) -> bool:
@@ -404,169 +407,130 @@ def is_control(path: Path, encoding: str) -> bool:
 
 def parse_control(path: Path, encoding: str = "utf-8") -> Control:
     """Read a control file and the data in it or beside it."""
-    control = Control(path)
-    lines = lines_of(read_text(path, encoding), path.name)
-    for line in lines:
-        _specification(control, line, lines, encoding)
-    if not control.n_facets:
+    given: dict[str, list[Specification]] = {keyword: [] for keyword in (*KEYWORDS, "")}
+    for one in specifications(lines_of(read_text(path, encoding), path.name)):
+        given[one.keyword].append(one)
+
+    def value(keyword: str, default: str = "") -> str:
+        return given[keyword][-1].value if given[keyword] else default
+
+    def facets_of(keyword: str, most: int | None = None) -> list[int]:
+        return numbers(given[keyword][-1].line, value(keyword), most) if given[keyword] else []
+
+    n_facets = next(iter(facets_of("facets")), 0)
+    if not n_facets:
+        for one in given["facets"]:
+            one.line.refuse(
+                f"{shortened(one.value)} facets", "write how many there are, for example Facets = 3"
+            )
         raise InputError(
             f"{path.name!r} does not say how many facets there are", "add a line such as Facets = 3"
         )
+    everything = range(1, n_facets + 1)
+    negative = facets_of("negative", n_facets)
+    facets = {number: FacetLabels(number, f"facet {number}") for number in everything}
+    for one in given["labels"]:
+        for facet in read_labels(one.body):
+            assert facet.line is not None
+            numbers(facet.line, str(facet.number), n_facets)
+            facets[facet.number] = facet
+    order = _entered(given["entered"], n_facets) or everything
     # Dvalues= counts places in the data, which Entered= gives to facets.
-    facet_at = dict(enumerate(control.order, 1))
-    control.fixed = {facet_at.get(place, place): text for place, text in control.fixed.items()}
-    for number in range(1, control.n_facets + 1):
-        control.facets.setdefault(number, FacetLabels(number, f"facet {number}"))
-    if not control.models:
-        raise InputError(
-            f"{path.name!r} has no Models=",
-            f"for scores from 0 to 3 add the line Models = {'?,' * control.n_facets}R3",
-        )
-    for model in control.models:
-        model.check(control.scales, len(control.places))
-    if not control.data:
-        raise InputError(f"{path.name!r} has no data", "end it with Data= and the ratings, or Data = FILE")
+    facet_at = dict(enumerate(order, 1))
+    control = Control(
+        path=path,
+        title=value("title"),
+        facets=facets,
+        positive=facets_of("positive", n_facets)
+        or [n for n in everything if negative and n not in negative]
+        or [1],
+        inter_rater=next(iter(facets_of("interrater", n_facets)), 0) or None,
+        order=order,
+        fixed={facet_at.get(place, place): text for place, text in _dvalues(given["dvalues"], n_facets)},
+        missing=frozenset(part.strip(" \"'") for part in fields(value("missing"))) - {""},
+        models=[read_model(*each) for one in given["models"] for each in _with_body(one)],
+        scales={scale.name.lower(): scale for scale in map(read_scale, given["rating scale"])},
+        by_label="L" in value("delements").upper(),
+        replication=value("replication")[:1] or "R",
+        null=next(iter(facets_of("null")), 0),
+        data=[line for one in given["data"] for line in _data(path, one, encoding)],
+        ignored=[f"{one.written} (line {one.line.number})" for one in given[""]],
+        scaled=next((one.line for keyword in ("unit", "mean") for one in given[keyword]), None),
+    )
+    facets_of("noncentered", n_facets)
+    _check_models(control)
     return control
 
 
-def _specification(control: Control, line: Line, lines: Iterator[Line], encoding: str) -> None:
-    """Take in one specification, with the lines that belong to it."""
-    found = name_of(line)
-    if found is None:
-        if line.text.strip() == END:
-            return
-        line.refuse(f"{line.text.strip()[:60]!r} is not a specification", "write it as Name = value")
-    known, written, value = found
-    match known:
-        case "title":
-            control.title = value
-        case "facets":
-            control.n_facets = next(iter(numbers(line, value)), 0)
-            if not control.n_facets:
-                line.refuse(f"{shortened(value)} facets", "write how many there are, for example Facets = 3")
-        case "positive":
-            control.positive = tuple(_facets(control, line, value))
-        case "negative":
-            negative = _facets(control, line, value)
-            control.positive = tuple(n for n in range(1, control.n_facets + 1) if n not in negative)
-        case "noncentered":
-            control.noncentered = tuple(_facets(control, line, value))
-        case "interrater":
-            control.inter_rater = next(iter(_facets(control, line, value)), 0) or None
-        case "entered":
-            _entered(control, line, _facets(control, line, value))
-        case "missing":
-            control.missing = frozenset(filter(None, (part.strip(" \"'") for part in fields(value))))
-        case "labels":
-            _labels(control, lines, encoding)
-        case "models":
-            _models(control, line, value, lines, encoding)
-        case "rating scale":
-            scale = read_scale(line, value, lines)
-            control.scales[scale.name.lower()] = scale
-        case "delements":
-            control.by_label = "L" in value.upper()
-        case "dvalues":
-            _dvalues(control, line, value, lines)
-        case "replication":
-            control.replication = value[:1] or "R"
-        case "null":
-            control.null = next(iter(numbers(line, value)), 0)
-        case "unit" | "mean":
-            control.scaled = line
-        case "data":
-            _data(control, line, value, lines, encoding)
-        case _:
-            control.ignored.append(f"{written} (line {line.number})")
-
-
-def _facets(control: Control, line: Line, value: str) -> list[int]:
-    """Numbers of facets that there are."""
-    found = numbers(line, value)
-    beyond = [number for number in found if number > control.n_facets]
-    if beyond:
-        line.refuse(
-            f"facet {beyond[0]} where Facets = {control.n_facets}",
-            "correct one of them" if control.n_facets else "put Facets = first",
+def _check_models(control: Control) -> None:
+    name, due = control.path.name, len(control.places)
+    if not control.models:
+        raise InputError(
+            f"{name!r} has no Models=", f"for scores from 0 to 3 add the line Models = {'?,' * due}R3"
         )
-    return found
+    for model in control.models:
+        if len(model.places) != due:
+            model.line.refuse(
+                f"the model has {len(model.places)} facets where the data have {due}",
+                "give one ? for each facet, then the scale",
+            )
+        model.scored(control.scales)
+    if not control.data:
+        raise InputError(f"{name!r} has no data", "end it with Data= and the ratings, or Data = FILE")
 
 
-def _labels(control: Control, lines: Iterator[Line], encoding: str) -> None:
-    """Facets, each with its elements, up to a line that is no facet."""
-    for line in lines:
-        if line.text.strip() == END:
-            continue
-        if not line.text.lstrip()[:1].isdigit():
-            _specification(control, line, lines, encoding)
-            return
-        facet, following = read_facet(line, lines)
-        _facets(control, line, str(facet.number))
-        control.facets[facet.number] = facet
-        if following is not None:
-            _specification(control, following, lines, encoding)
-            return
+def _with_body(given: Specification) -> list[tuple[Line, str]]:
+    """The value of a specification, if it has one, and the lines below it."""
+    own = [(given.line, given.value)] if given.value else []
+    return [*own, *((line, line.text.strip()) for line in given.body)]
 
 
-def _models(control: Control, line: Line, value: str, lines: Iterator[Line], encoding: str) -> None:
-    if value:
-        control.models.append(read_model(line, value))
-    for line in lines:
-        text = line.text.strip()
-        if text == END:
-            return
-        if name_of(line) is not None and "?" not in text.partition("=")[0]:
-            _specification(control, line, lines, encoding)
-            return
-        control.models.append(read_model(line, text))
+def _entered(given: Sequence[Specification], n_facets: int) -> list[int]:
+    """The order of facets on a line of data, where it is not their own."""
+    order: list[int] = []
+    for one in given:
+        order = numbers(one.line, one.value, n_facets)
+        if len(set(order)) < len(order):
+            one.line.refuse(
+                "a facet is entered twice, as in paired comparisons", "Raterlens has no such model"
+            )
+        if 0 in order:
+            one.line.refuse("a facet 0 is to be skipped in the data", "take that column out of the data")
+    return order
 
 
-def _entered(control: Control, line: Line, order: list[int]) -> None:
-    if len(set(order)) < len(order):
-        line.refuse("a facet is entered twice, as in paired comparisons", "Raterlens has no such model")
-    if 0 in order:
-        line.refuse("a facet 0 is to be skipped in the data", "take that column out of the data")
-    control.entered = tuple(order)
-
-
-def _dvalues(control: Control, line: Line, value: str, lines: Iterator[Line]) -> None:
+def _dvalues(given: Sequence[Specification], n_facets: int) -> Iterator[tuple[int, str]]:
     """`Dvalues = 3, 1-5`, or a list of such lines."""
-    rows = [(line, value)] if value else []
-    if not value:
-        for row in lines:
-            if row.text.strip() == END:
-                break
-            rows.append((row, row.text))
-    for row, text in rows:
+    for row, text in (each for one in given for each in _with_body(one)):
         parts = [part for part in fields(text) if part]
         if len(parts) != 2 or not parts[0].isdigit() or parts[1].startswith("$"):
             row.refuse(
                 f"Dvalues of the form {shortened(text.strip())} are not supported",
                 "write a facet and its elements: 3, 1-5",
             )
-        _facets(control, row, parts[0])
-        control.fixed[int(parts[0])] = parts[1]
+        yield numbers(row, parts[0], n_facets)[0], parts[1]
 
 
-def _data(control: Control, line: Line, value: str, lines: Iterator[Line], encoding: str) -> None:
-    if value:
-        for name in value.split("+"):
-            control.data += _data_file(control, line, name.strip(" \"'"), encoding)
-    for row in lines:
-        if row.text.lstrip().startswith("%"):
-            control.data += _data_file(control, row, row.text.strip(" %\"'"), encoding)
-        elif row.text.strip() != END:
-            control.data.append(row)
+def _data(control: Path, given: Specification, encoding: str) -> Iterator[Line]:
+    """The lines of data below a specification, and those of the files that it or they name."""
+    named = [(given.line, name) for name in given.value.split("+") if given.value]
+    for line, name in named:
+        yield from _data_file(control, line, name.strip(" \"'"), encoding)
+    for line in given.body:
+        if line.text.lstrip().startswith("%"):
+            yield from _data_file(control, line, line.text.strip(" %\"'"), encoding)
+        elif line.text.strip() != END:
+            yield line
 
 
-def _data_file(control: Control, line: Line, name: str, encoding: str) -> list[Line]:
-    path = control.path.parent / name.replace("\\", "/")
+def _data_file(control: Path, line: Line, name: str, encoding: str) -> Iterator[Line]:
+    path = control.parent / name.replace("\\", "/")
     if path.suffix.lower() not in ("", ".txt", ".csv", ".tsv", ".dat", ".prn"):
         line.refuse(
             f"data in {name!r} are not supported", "save them as a text file with commas, and name that"
         )
     if not path.is_file():
-        here = sorted(other.name for other in control.path.parent.glob("*") if other.is_file())
+        here = sorted(other.name for other in control.parent.glob("*") if other.is_file())
         advice = f"write Data = {path.name}" if path.name in here else f"there are {listed(here, 6)}"
-        line.refuse(f"no file {name!r} beside {control.path.name!r}", advice)
-    return list(lines_of(read_text(path, encoding), path.name))
+        line.refuse(f"no file {name!r} beside {control.name!r}", advice)
+    return lines_of(read_text(path, encoding), path.name)

@@ -1,7 +1,7 @@
 """FACETS studies: the data of a control file as a table; `rl.read_facets` and `rl.write_facets`."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -38,31 +38,34 @@ class Observations:
 def observe(control: Control) -> Observations:
     """Every rating with the first model that it fits."""
     found = Observations({number: [] for number in control.places})
-    columns = [found.elements[number] for number in control.places]
     facets = [_Facet(control, number) for number in control.places]
     known = [(place, facet.elements) for place, facet in enumerate(facets) if facet.elements]
-    entered = len(control.in_data)
     bounds = [model.bounds() for model in control.models]
     scored = [model.scored(control.scales) for model in control.models]
     for line in control.data:
         times, fields = _replicated(control, line, values(line.text))
-        references, scores = _taken_apart(line, fields, facets, entered)
+        references, scores = _taken_apart(line, fields, facets, len(control.in_data))
         for elements, score in _spread(line, references, scores, facets):
             if not all(elements[place] in labelled for place, labelled in known):
                 found.left_out["with an element that Labels= does not have"] += times
                 continue
-            chosen = _first(bounds, elements)
+            fits = (all(elements[place] in held for place, held in limits) for limits in bounds)
+            chosen = next((model for model, fit in enumerate(fits) if fit), None)
             if chosen is None or scored[chosen][0] == "M":
                 found.left_out["of no model" if chosen is None else "of model M (missing)"] += times
                 continue
-            value = _score(score, *scored[chosen], control.missing)
             found.used[chosen] += times
-            for _ in range(times):
-                for column, element in zip(columns, elements, strict=True):
-                    column.append(element)
-                found.scores.append(value)
-                found.lines.append(line)
-    _check_one_scale(control, found, scored)
+            for facet, element in zip(facets, elements, strict=True):
+                found.elements[facet.number] += [element] * times
+            found.scores += [_score(score, *scored[chosen], control.missing)] * times
+            found.lines += [line] * times
+    highest = {place: 1 if scored[place][0] == "D" else scored[place][1] for place in sorted(found.used)}
+    for place, top in highest.items():
+        if top != (first := next(iter(highest.values()))):
+            control.models[place].line.refuse(
+                f"scores up to {top} beside those up to {first} of another model",
+                "Raterlens takes one range of scores per fit: fit the items of each range on their own",
+            )
     return found
 
 
@@ -70,41 +73,28 @@ class _Facet(dict[str, range]):
     """Texts in the data for elements of a facet -> the elements, each text parsed once."""
 
     def __init__(self, control: Control, number: int) -> None:
-        entered = control.in_data
+        entered, facet = control.in_data, control.facets[number]
         self.at = entered.index(number) if number in entered else None
         self.everywhere = control.fixed.get(number, "")
-        self.number, self.name = number, control.name(number)
-        self.elements = control.facets[number].elements
-        self.null = None if control.null in self.elements else control.null
-        labels = control.facets[number].labels() if control.by_label else {}
+        self.number, self.name, self.elements = number, facet.name, facet.elements
+        self.null = None if control.null in facet.elements else control.null
+        labels = facet.labels() if control.by_label else {}
         self.labels = {label.lower(): element for element, label in labels.items()}
 
     def __missing__(self, text: str) -> range:
         element = self.labels.get(text.lower())
-        covered = span(text) if element is None else range(element, element + 1)
-        self[text] = covered or range(0)
+        self[text] = (span(text) if element is None else range(element, element + 1)) or range(0)
         return self[text]
-
-
-def _check_one_scale(control: Control, found: Observations, scored: list[tuple[str, int]]) -> None:
-    """All ratings have the same categories; with a cut (D3) every one is 0 or 1."""
-    highest = {place: 1 if scored[place][0] == "D" else scored[place][1] for place in sorted(found.used)}
-    for place in highest:
-        if highest[place] != highest[min(highest)]:
-            control.models[place].line.refuse(
-                f"scores up to {highest[place]} beside those up to {highest[min(highest)]} of another model",
-                "Raterlens takes one range of scores per fit: fit the items of each range on their own",
-            )
 
 
 def _replicated(control: Control, line: Line, fields: list[str]) -> tuple[int, list[str]]:
     """`R3,1,2,0` is the rating three times over."""
-    first = fields[0]
-    if first[:1].upper() != control.replication.upper() or not first[1:]:
+    sign, weight = fields[0][:1], fields[0][1:]
+    if sign.upper() != control.replication.upper() or not weight:
         return 1, fields
-    if control.by_label and not first[1:].replace(".", "").isdigit():
+    if control.by_label and not weight.replace(".", "").isdigit():
         return 1, fields
-    times = line.real(first[1:], "the weight", "write R3 before a rating that counts three times")
+    times = line.real(weight, "the weight", "write R3 before a rating that counts three times")
     if not times.is_integer() or times < 0:
         line.refuse(
             f"the weight {times:g} is not supported",
@@ -156,19 +146,8 @@ def _spread(
             f"{counted(len(scores), 'score')} where the elements call for {due}",
             "check the range, or split the line",
         )
-    elements = [covered[0] for covered in references]
     for step, score in enumerate(scores):
-        if ranges:
-            elements[ranges[0]] = references[ranges[0]][step]
-        yield tuple(elements), score
-
-
-def _first(bounds: list[list[tuple[int, range]]], elements: tuple[int, ...]) -> int | None:
-    """The first model all of whose bounds hold the elements."""
-    for model, limits in enumerate(bounds):
-        if all(elements[place] in covered for place, covered in limits):
-            return model
-    return None
+        yield tuple(covered[step if len(covered) > 1 else 0] for covered in references), score
 
 
 def _score(text: str, kind: str, size: int, missing: frozenset[str]) -> int | None:
@@ -182,22 +161,28 @@ def _score(text: str, kind: str, size: int, missing: frozenset[str]) -> int | No
 
 
 SCORE = "score"
-RATINGS_ONLY = (
-    "the control file anchors measures, which are not part of the ratings: rl.read_facets has them, and raterlens fit "
-    "uses them"
-)
-TERMS_ONLY = (
-    "the control file asks for interactions (B in Models=), which are not part of the ratings: rl.read_facets has "
-    "them, and raterlens fit uses them"
-)
 
 
 def read_control(path: Path, config: ReadConfig) -> Table:
     """Open a control file: which facet is which is told by `Inter-rater=`, names and `Positive=`."""
-    return control_table(parse_control(path, config.codec))
+    control = parse_control(path, config.codec)
+    table = control_table(control)
+    unused = {
+        "asks for interactions (B in Models=)": any(model.signed("B") for model in control.models),
+        "anchors measures": any(facet.anchored for facet in control.facets.values())
+        or any(scale.thresholds for scale in control.scales.values()),
+    }
+    notes = (
+        f"the control file {what}, which are not part of the ratings: rl.read_facets has them, and raterlens fit "
+        "uses them"
+        for what, so in unused.items()
+        if so
+    )
+    return replace(table, notes=(*table.notes, *notes))
 
 
 def control_table(control: Control) -> Table:
+    """The data of a control file as a table."""
     found = observe(control)
     if not found.scores:
         raise InputError(
@@ -205,35 +190,27 @@ def control_table(control: Control) -> Table:
             f"({listed(f'{n} {why}' for why, n in found.left_out.items())})",
             "compare the numbers in them with the data",
         )
-    names = {number: control.name(number) for number in used_facets(control, found)}
+    # Facets that say something: no dummies, and none that every model leaves out.
+    unused = [{control.places[place] for place in control.models[used].unused} for used in found.used]
+    left_out = set.intersection(*unused) | {n for n, facet in control.facets.items() if facet.dummy}
+    names = {number: control.facets[number].name for number in sorted({*control.places} - left_out)}
     if len({name.lower() for name in names.values()}) < len(names) or SCORE in names.values():
         names = {number: f"{number} {name}" for number, name in names.items()}
+    labels = {number: control.facets[number].labels() for number in names}
     columns = {
-        name: pl.Series(name, _labelled(control, number, found.elements[number]), dtype=pl.String)
+        name: pl.Series(
+            name, [labels[number].get(one, str(one)) for one in found.elements[number]], pl.String
+        )
         for number, name in names.items()
     }
-    scores = pl.Series(SCORE, found.scores, dtype=pl.Int64)
+    columns[SCORE] = pl.Series(SCORE, found.scores, dtype=pl.Int64)
 
     def take(wanted: Sequence[str]) -> Rows:
-        frame = pl.DataFrame([scores if name == SCORE else columns[name] for name in wanted])
+        frame = pl.DataFrame([columns[name] for name in wanted])
         return Rows(frame, lambda row: f"line {found.lines[row].number:,} of {found.lines[row].file!r}")
 
-    return Table(
-        control.path.name,
-        (*names.values(), SCORE),
-        take,
-        notes=_notes(control, found),
-        roles=roles_of(control, names),
-    )
-
-
-def used_facets(control: Control, found: Observations) -> list[int]:
-    """The facets that say something: no dummies, and none that every model leaves out."""
-    unused = [{control.places[place] for place in control.models[used].unused} for used in found.used]
-    out = set.intersection(*unused) if unused else set()
-    return [
-        number for number in sorted(control.places) if number not in out and not control.facets[number].dummy
-    ]
+    roles = roles_of(control, names)
+    return Table(control.path.name, tuple(columns), take, notes=_notes(control, found), roles=roles)
 
 
 def roles_of(control: Control, names: dict[int, str]) -> dict[str, str | list[str]]:
@@ -241,30 +218,21 @@ def roles_of(control: Control, names: dict[int, str]) -> dict[str, str | list[st
     free = dict(names)
     roles: dict[str, str | list[str]] = {}
 
-    def give(role: str, number: int | None) -> None:
-        if number in free and role not in roles:
-            roles[role] = free.pop(number)
+    def give(role: str, numbers: Sequence[int | None]) -> None:
+        if len(numbers) == 1 and numbers[0] in free and role not in roles:
+            roles[role] = free.pop(numbers[0])
 
-    give("rater", control.inter_rater)
+    give("rater", [control.inter_rater])
     for role in ("student", "rater", "item"):
-        alike = [number for number, name in free.items() if usual_role(name) == role]
-        give(role, alike[0] if len(alike) == 1 else None)
-    positive = [number for number in control.positive if number in free]
-    give("student", positive[0] if len(positive) == 1 else None)
+        give(role, [number for number, name in free.items() if usual_role(name) == role])
+    give("student", [number for number in control.positive if number in free])
     for role in ("rater", "item"):
-        # What is left over when all the others are known.
-        others = {"student", "rater", "item"} - {role}
-        give(role, next(iter(free)) if len(free) == 1 and others <= roles.keys() else None)
-    if len(names) == 2 and roles.keys() == {"student"}:
-        give("rater", next(iter(free)))
+        # The one left over when all the others are known, or beside the students.
+        if {"student", "rater", "item"} - {role} <= roles.keys() or len(names) == 2:
+            give(role, [*free])
     if {"student", "rater", "item"} <= roles.keys() and free:
         roles["facets"] = list(free.values())
     return roles
-
-
-def _labelled(control: Control, number: int, elements: list[int]) -> list[str]:
-    labels = control.facets[number].labels()
-    return [labels.get(element, str(element)) for element in elements]
 
 
 def _notes(control: Control, found: Observations) -> tuple[str, ...]:
@@ -273,16 +241,9 @@ def _notes(control: Control, found: Observations) -> tuple[str, ...]:
         notes.append(
             f"not used, as they concern how FACETS iterates and reports: {listed(control.ignored, 6)}"
         )
-    if any(model.signed("B") for model in control.models):
-        notes.append(TERMS_ONLY)
-    dummies = [facet.name for facet in control.facets.values() if facet.dummy]
-    if dummies:
+    if dummies := [facet.name for facet in control.facets.values() if facet.dummy]:
         notes.append(f"dummy facets left out: {listed(dummies)}")
-    held = any(facet.anchored for facet in control.facets.values())
-    if held or any(scale.thresholds for scale in control.scales.values()):
-        notes.append(RATINGS_ONLY)
-    notes += [f"{counted(times, 'rating')} left out: {why}" for why, times in found.left_out.items()]
-    return tuple(notes)
+    return (*notes, *(f"{counted(times, 'rating')} left out: {why}" for why, times in found.left_out.items()))
 
 
 COMMON_SLOPE = "tfm"
@@ -379,20 +340,18 @@ def read_facets(
     ratings, plan = assemble(table, roles, plan)
     plan.raise_questions()
     ratings = checked(ratings, config.cut)
-    if _held_measures(control, roles.student):
-        line = control.named(roles.student[0]).line
-        assert line is not None
+    if _anchors(control, roles.student) and (line := control.named(roles.student[0]).line) is not None:
         line.refuse(
             "students are anchored", "Raterlens estimates them: take the A away, or anchor raters or items"
         )
-    further = {facet.name: _measures(control, facet.name) for facet in ratings.facets}
+    further = {facet.name: _anchors(control, (facet.name,)) for facet in ratings.facets}
     terms, left_out = _interactions(control, roles)
     study = Study(
         ratings,
         control.title,
         _scale(control, roles, ratings),
-        _present(_held_measures(control, roles.rater), ratings.raters.to_list()),
-        _present(_held_measures(control, roles.item), ratings.items.to_list()),
+        _anchors(control, roles.rater, {*ratings.raters}),
+        _anchors(control, roles.item, {*ratings.items}),
         {name: values for name, values in further.items() if values},
         _thresholds(control),
         terms,
@@ -401,44 +360,28 @@ def read_facets(
         control.scaled.refuse(
             "anchors are in other units than logits", "write them in logits and take this line out"
         )
-    notes = tuple(note for note in ratings.notes if note not in (RATINGS_ONLY, TERMS_ONLY))
-    ratings = replace(ratings, notes=(*notes, *left_out, *_held(study)))
+    held = {"raters": study.severities, "items": study.difficulties, **study.facets}
+    counts = [f"{len(values)} {name}" for name, values in held.items() if values]
+    counts += [f"{len(study.thresholds)} thresholds"] if study.thresholds else []
+    note = [f"held at the anchors of the control file: {', '.join(counts)}"] if counts else []
+    ratings = replace(ratings, notes=(*ratings.notes, *left_out, *note))
     return replace(study, ratings=set_aside(ratings, names))
 
 
-def _held(study: Study) -> list[str]:
-    parts = {
-        "raters": study.severities,
-        "items": study.difficulties,
-        **study.facets,
-        "thresholds": study.thresholds or (),
-    }
-    found = [f"{len(values)} {name}" for name, values in parts.items() if values]
-    return [f"held at the anchors of the control file: {', '.join(found)}"] if found else []
-
-
-def _held_measures(control: Control, columns: tuple[str, ...]) -> dict[str, float]:
-    """Anchored measures of a role that one facet plays."""
-    return _measures(control, columns[0]) if len(columns) == 1 else {}
-
-
-def _measures(control: Control, name: str) -> dict[str, float]:
-    """The anchored measures of a facet in the direction of difficulty: those of a positive facet are turned round."""
-    facet = control.named(name)
-    if not facet.anchored:
+def _anchors(
+    control: Control, columns: Sequence[str], present: Collection[object] | None = None
+) -> dict[str, float]:
+    """The anchored measures of a role that one facet plays, of elements with a rating, in the direction of difficulty:
+    those of a positive facet are turned round."""
+    facet = control.named(columns[0]) if len(columns) == 1 else None
+    if facet is None or not facet.anchored:
         return {}
-    sign = -1.0 if facet.number in control.positive else 1.0
-    labels = facet.labels()
+    sign, labels = -1.0 if facet.number in control.positive else 1.0, facet.labels()
     return {
         labels[number]: sign * element.measure
         for number, element in facet.elements.items()
-        if element.measure is not None
+        if element.measure is not None and (present is None or labels[number] in present)
     }
-
-
-def _present(values: Mapping[str, float], labels: list[str]) -> dict[str, float]:
-    """Elements without a rating have nothing to hold."""
-    return {label: value for label, value in values.items() if label in set(labels)}
 
 
 def _scale(control: Control, roles: Roles, ratings: Ratings) -> str:
@@ -453,7 +396,7 @@ def _scale(control: Control, roles: Roles, ratings: Ratings) -> str:
         for facet in (control.places[place] for place in model.signed("#")):
             if facet not in known:
                 model.line.refuse(
-                    f"each element of facet {facet} ({control.name(facet)}) has its own thresholds (#)",
+                    f"each element of facet {facet} ({control.facets[facet].name}) has its own thresholds (#)",
                     "only items and raters can have their own thresholds: put ? at this facet",
                 )
             own.add(known[facet])
@@ -475,7 +418,7 @@ def _interactions(control: Control, roles: Roles) -> tuple[tuple[str, ...], tupl
         if len(pair) == 2 and pair[0] == "rater" and pair[1]:
             terms.append(":".join(pair))
         elif numbers:
-            names = listed(control.name(number) for number in numbers)
+            names = listed(control.facets[number].name for number in numbers)
             notes.append(
                 f"an interaction of {names} (B in Models=) is left out: Raterlens knows those of raters"
             )
