@@ -9,7 +9,7 @@ import rdata
 from pyreadstat import write_sav
 
 from raterlens.base.errors import InputError
-from raterlens.reading.formats.other_programs import whole
+from raterlens.reading.formats.table import whole
 from raterlens.reading.read import read
 from tests.support.reading_files import FILES
 

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,6 +36,7 @@ from raterlens.reading.formats.table import (
     series_of,
     suffix_of,
     unfold,
+    whole,
 )
 
 END_OF_STATA = b"</stata_dta>"
@@ -49,27 +51,22 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
     pyreadstat = require("pyreadstat", "stats", path.name)
     read = pyreadstat.read_dta if suffix_of(path, config) == ".dta" else pyreadstat.read_sav
     _check_end(path)
-
     given = None if config.codec == "utf-8" else config.codec
+    advice = Message("give its encoding, for example ", Option("encoding", "latin1"))
 
     def ask(by_bytes: bool, **how: Any) -> Any:
         try:
             found = read(path, encoding=BYTES if by_bytes else given, **how)
             return _as_utf8(*found) if by_bytes else found
         except UnicodeDecodeError as error:
-            byte = error.object[error.start]
-            raise InputError(
-                f"{path.name!r} is not UTF-8: byte 0x{byte:02x} in {error.object[:60]!r} does not belong there",
-                Message("give its encoding, for example ", Option("encoding", "latin1")),
-                value=config.codec,
-            ) from error
+            byte, text = error.object[error.start], error.object[:60]
+            what = f"{path.name!r} is not UTF-8: byte 0x{byte:02x} in {text!r} does not belong there"
+            raise InputError(what, advice, value=config.codec) from error
         except Exception as error:  # the library's own, or what it stumbles over in a damaged file
             if "character set" in str(error) or "byte sequence" in str(error):
-                raise InputError(
-                    f"{path.name!r} cannot be read as {config.codec!r}",
-                    Message("give another encoding, for example ", Option("encoding", "latin1")),
-                    value=config.codec,
-                ) from error
+                what = f"{path.name!r} cannot be read as {config.codec!r}"
+                another = Message("give another encoding, for example ", Option("encoding", "latin1"))
+                raise InputError(what, another, value=config.codec) from error
             raise damaged(path.name, error) from error
 
     _, about = ask(False, metadataonly=True)
@@ -77,10 +74,8 @@ def read_spss_or_stata(path: Path, config: ReadConfig) -> Table:
     by_bytes = given is None and read is pyreadstat.read_sav and about.file_encoding == "UTF-8"
     if by_bytes:
         _, about = ask(by_bytes, metadataonly=True)
-
     if None in about.column_names:
         raise damaged(path.name, "a column has no name")
-
     _check_rows(path, about)
 
     def take(wanted: Sequence[str]) -> Rows:
@@ -104,14 +99,13 @@ def _check_rows(path: Path, about: Any) -> None:
 
 def _as_utf8(columns: Any, about: Any) -> tuple[dict[str, list[Any]], Any]:
     """Text that was read byte by byte, as the UTF-8 that it is; raises where it is not."""
-    known: dict[str, str] = {}
+
+    @cache
+    def decoded(text: str) -> str:
+        return text.encode(BYTES).decode()
 
     def text(value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        if value not in known:
-            known[value] = value.encode(BYTES).decode()
-        return known[value]
+        return decoded(value) if isinstance(value, str) else value
 
     about.column_names = [text(name) for name in about.column_names]
     about.variable_value_labels = {
@@ -127,10 +121,7 @@ def read_r(path: Path, config: ReadConfig) -> Table:
     is_rds = suffix_of(path, config) == ".rds"
     _check_unfolded(path)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # classes of R that Python has not: the data are read all the same
+        with warnings.catch_warnings(action="ignore"):  # classes of R that Python has not
             found = rdata.read_rds(path) if is_rds else rdata.read_rda(path)
     except Exception as error:  # whatever the decompressor or the parser stumbles over
         raise damaged(path.name, f"{type(error).__name__}: {error}") from error
@@ -139,11 +130,8 @@ def read_r(path: Path, config: ReadConfig) -> Table:
     if not frames:
         kinds = ", ".join(f"{name} ({type(value).__name__})" for name, value in objects.items())
         raise InputError(f"{path.name!r} holds no data frame, but {kinds or 'nothing'}", "save one in R")
-    name = (
-        path.stem
-        if is_rds
-        else choice("data frame", config.table, list(frames), path.name, lambda name: frames[name].columns)
-    )
+    asked = None if is_rds else config.table
+    name = choice("data frame", asked, list(frames), path.name, lambda name: frames[name].columns)
     table = read_frame(frames[name])
 
     def take(wanted: Sequence[str]) -> Rows:
@@ -164,16 +152,6 @@ def _check_unfolded(path: Path) -> None:
         return
     with suppress(OSError, EOFError, lzma.LZMAError, zlib.error), opened(path) as stream:
         unfold(path, stream)
-
-
-def whole(column: pl.Series) -> pl.Series:
-    """These programs know only one kind of number: 7.0 is the label 7."""
-    if not column.dtype.is_float():
-        return column
-    column = column.fill_nan(None)
-    integers = column.cast(pl.Int64, strict=False)
-    same = integers.null_count() == column.null_count() and bool((integers == column).all())
-    return integers if same else column
 
 
 def _check_end(path: Path) -> None:

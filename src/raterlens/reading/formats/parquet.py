@@ -31,21 +31,10 @@ DEEPEST = 16
 LONGEST = 10
 """Bytes of a number of 64 bits."""
 _DOUBLE = struct.Struct("<d")
-_TRUE, _FALSE, _BYTE, _INTEGERS, _REAL, _TEXT, _LISTS, _MAP, _RECORD = (
-    1,
-    2,
-    3,
-    (4, 5, 6),
-    7,
-    8,
-    (9, 10),
-    11,
-    12,
-)
 
 
 class Fields:
-    """Reads record after record; raises ValueError or IndexError where there is none."""
+    """Reads record after record, in Thrift's compact protocol; raises ValueError or IndexError where there is none."""
 
     __slots__ = ("content", "place")
 
@@ -58,9 +47,8 @@ class Fields:
         found: Record = {}
         number = 0
         while head := self._byte():
-            step, kind = head >> 4, head & 15
-            number = number + step if step else self._integer()
-            found[number] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth)
+            number = number + (head >> 4) if head >> 4 else self._integer()
+            found[number] = head & 15 == 1 if head & 15 in (1, 2) else self._value(head & 15, depth)
         return found
 
     def _byte(self) -> int:
@@ -86,45 +74,34 @@ class Fields:
     def _value(self, kind: int, depth: int) -> Any:
         if depth > DEEPEST:
             raise ValueError(f"records within records, more than {DEEPEST} deep")
-        if kind in _INTEGERS:
-            return self._integer()
-        if kind == _TEXT:
-            return self._text(self._count())
-        if kind == _RECORD:
-            return self.record(depth + 1)
-        if kind in _LISTS:
-            return self._list(depth + 1)
-        if kind in (_TRUE, _FALSE, _BYTE):  # within a list
-            return self._byte()
-        if kind == _REAL:
-            return _DOUBLE.unpack(self._text(_DOUBLE.size))[0]
-        if kind == _MAP:
-            return self._map(depth + 1)
+        match kind:
+            case 1 | 2 | 3:  # a byte, or yes and no within a list
+                return self._byte()
+            case 4 | 5 | 6:
+                return self._integer()
+            case 7:
+                return _DOUBLE.unpack(self._text(_DOUBLE.size))[0]
+            case 8:
+                return self._text(self._count())
+            case 9 | 10:  # a list, or a set
+                head = self._byte()
+                size = self._sized(head >> 4 if head >> 4 < 15 else self._count())
+                return [self._value(head & 15, depth + 1) for _ in range(size)]
+            case 11:
+                size = self._sized(self._count())
+                kinds = self._byte() if size else 0
+                pairs = ((kinds >> 4, kinds & 15) for _ in range(size))
+                return {self._value(key, depth + 1): self._value(value, depth + 1) for key, value in pairs}
+            case 12:
+                return self.record(depth + 1)
         raise ValueError(f"a value of kind {kind}, which does not exist")
 
     def _text(self, length: int) -> bytes:
-        end = self.place + length
-        if end > len(self.content):
-            raise ValueError(
-                f"text of {length:,} bytes, of which {len(self.content) - self.place:,} are there"
-            )
-        found = bytes(self.content[self.place : end])
-        self.place = end
+        found = bytes(self.content[self.place : self.place + length])
+        if len(found) < length:
+            raise ValueError(f"text of {length:,} bytes, of which {len(found):,} are there")
+        self.place += length
         return found
-
-    def _list(self, depth: int) -> list[Any]:
-        head = self._byte()
-        size = head >> 4
-        return [
-            self._value(head & 15, depth) for _ in range(self._sized(size if size < 15 else self._count()))
-        ]
-
-    def _map(self, depth: int) -> dict[Any, Any]:
-        size = self._sized(self._count())
-        if not size:
-            return {}
-        kinds = self._byte()
-        return {self._value(kinds >> 4, depth): self._value(kinds & 15, depth) for _ in range(size)}
 
     def _sized(self, size: int) -> int:
         """A number of values, each of which takes a byte at least."""
@@ -237,18 +214,13 @@ def read_parquet(path: Path, config: ReadConfig) -> Table:
 
 def read_folder(folder: Path, config: ReadConfig) -> Table:
     """Open all parquet files in a folder and those within it, as one table; `year=2025/` makes a column `year`."""
-    files = sorted(folder.rglob(f"*{SUFFIX}"))
-    files = [file for file in files if not file.name.startswith((".", "_"))]
+    files = [file for file in sorted(folder.rglob(f"*{SUFFIX}")) if not file.name.startswith((".", "_"))]
     if not files:
-        raise InputError(
-            f"{str(folder)!r} is a folder without parquet files",
-            "give the path of one file in it, or a folder of them",
-            value=str(folder),
-        )
+        what = f"{str(folder)!r} is a folder without parquet files"
+        raise InputError(what, "give the path of one file in it, or a folder of them", value=str(folder))
     rows = sum(map(_rows_on_disk, files))
     partitioned = any("=" in part for file in files for part in file.relative_to(folder).parts[:-1])
-    lazy = pl.scan_parquet(files, glob=False, hive_partitioning=partitioned)
-    return _scanned(folder.name, lazy, rows)
+    return _scanned(folder.name, pl.scan_parquet(files, glob=False, hive_partitioning=partitioned), rows)
 
 
 def _rows_on_disk(path: Path) -> int:

@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import zlib
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from raterlens.reading.formats.table import (
     Rows,
     Table,
     check_archive,
+    damaged,
     read_frame,
     refusing,
     require,
@@ -85,31 +87,20 @@ def format_of(path: Path, suffix: str, formats: Sequence[Format]) -> Format:
     with path.open("rb") as file:
         start = file.read(16)
     own = [known for known in formats if suffix in known.suffixes]
-    fitting = next((known for known in own if known.fits(start)), None)
-    if fitting is not None:
-        return fitting
-    other = next((known for known in formats if known.fits(start)), None)
-    if not own[0].marks and other is None:
-        return own[0]
-    if own[0].marks and not start:
+    other = next((known for known in (*own, *formats) if known.fits(start)), None)
+    if other in own or (other is None and not own[0].marks):
+        return other or own[0]
+    if not start:
         raise InputError(f"{path.name!r} is an empty file", "write the table again", value=start)
     if suffix == ".xlsx" and start.startswith(OLE):
-        raise InputError(
-            f"{path.name!r} is protected by a password, or an old Excel workbook called .xlsx",
-            "open it in Excel and save it as xlsx without a password",
-        )
-    raise InputError(
-        f"{path.name!r} is not {own[0].name}: it begins with {start[:4]!r}"
-        if own[0].marks or other is None
-        else f"{path.name!r} is not {own[0].name}: it is {other.name}",
-        "if it is a text table, rename it to .csv; otherwise write it again"
-        if other is None
-        else Message(
-            f"rename it to end in {other.suffixes[0]}, or give ", Option("format", other.suffixes[0][1:])
-        ),
-        value=start,
-        option="format",
-    )
+        what = f"{path.name!r} is protected by a password, or an old Excel workbook called .xlsx"
+        raise InputError(what, "open it in Excel and save it as xlsx without a password")
+    seen = f"it begins with {start[:4]!r}" if own[0].marks or other is None else f"it is {other.name}"
+    remedy = "if it is a text table, rename it to .csv; otherwise write it again"
+    if other is not None:
+        rename = f"rename it to end in {other.suffixes[0]}, or give "
+        remedy = Message(rename, Option("format", other.suffixes[0][1:]))
+    raise InputError(f"{path.name!r} is not {own[0].name}: {seen}", remedy, value=start, option="format")
 
 
 STANDARD_INPUT = "-"
@@ -144,88 +135,58 @@ def plain_file(source: Path, format: str | None) -> Iterator[Path]:
                 shutil.copyfileobj(sys.stdin.buffer, file)
         else:
             path = Path(folder, source.stem)
-            _decompress(source, OPEN[suffix], path)
+            try:
+                with OPEN[suffix](source) as stream, path.open("wb") as file:
+                    unfold(source, stream, file)
+            except InputError:
+                raise
+            except Exception as error:  # of the package that unpacks, whichever that is
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise  # the system's, not the file's
+                raise damaged(source.name, f"it cannot be decompressed: {error}") from error
         yield path
 
 
 def _unzipped(source: Path, folder: Path) -> list[Path]:
     """The tables of an archive, in a folder."""
     check_archive(source)
-    with (
-        refusing(source.name, BadZipFile, NotImplementedError, RuntimeError, zlib.error),
-        ZipFile(source) as archive,
-    ):
+    faults = (BadZipFile, NotImplementedError, RuntimeError, zlib.error)
+    with refusing(source.name, *faults), ZipFile(source) as archive:
         archive.extractall(folder)
     if found := files_in(folder, SUFFIXES):
         return found
-    raise InputError(
-        f"{source.name!r} has no table in it", "put a csv or another table into it", value=str(source)
-    )
-
-
-def _decompress(source: Path, open_: Callable[[Path], Any], path: Path) -> None:
-    try:
-        with open_(source) as stream, path.open("wb") as file:
-            unfold(source, stream, file)
-    except (FileNotFoundError, PermissionError, IsADirectoryError):
-        raise
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise _damaged(source, error) from error
-    except Exception as error:
-        if type(error).__module__.startswith("zstandard") or type(error).__name__ == "ZstdError":
-            raise _damaged(source, error) from error
-        raise
-
-
-def _damaged(source: Path, error: Exception) -> InputError:
-    return InputError(
-        f"{source.name!r} cannot be decompressed ({error}): it is cut short, or not what its extension "
-        f"{source.suffix!r} says",
-        "copy or compress it again",
-        value=str(source),
-    )
+    what = f"{source.name!r} has no table in it"
+    raise InputError(what, "put a csv or another table into it", value=str(source))
 
 
 _ZIP = b"PK\x03\x04"
 _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
 # Stata before version 13 has no better mark than its release number and the byte order.
-_OLD_STATA = tuple(
-    bytes([release, order]) for release in (104, 105, 108, 110, 111, 113, 114, 115) for order in (1, 2)
-)
+_STATA = (104, 105, 108, 110, 111, 113, 114, 115)
+_OLD_STATA = tuple(bytes([release, order]) for release in _STATA for order in (1, 2))
+_BOOKS = (".xlsx", ".xlsm", ".xlsb", ".ods")
+_OTHERS = "formats.other_programs"
 
 CONTROL_FILE = Format("a control file of FACETS", (".facets",), "facets_study:read_control")
 FORMATS = (
     Format("a text table", (".csv", ".tsv", ".txt"), "formats.delimited:read_delimited"),
     Format("a parquet file", (".parquet",), "formats.parquet:read_parquet", (b"PAR1",)),
-    Format(
-        "an Excel or OpenDocument workbook",
-        (".xlsx", ".xlsm", ".xlsb", ".ods"),
-        "formats.workbook:read_workbook",
-        (_ZIP,),
-    ),
+    Format("an Excel or OpenDocument workbook", _BOOKS, "formats.workbook:read_workbook", (_ZIP,)),
     Format("an old Excel workbook", (".xls",), "formats.workbook:read_workbook", (OLE,)),
-    Format(
-        "an SPSS file", (".sav", ".zsav"), "formats.other_programs:read_spss_or_stata", (b"$FL2", b"$FL3")
-    ),
-    Format(
-        "a Stata file", (".dta",), "formats.other_programs:read_spss_or_stata", (b"<stata_dta>", *_OLD_STATA)
-    ),
-    Format(
-        "an R data file", (".rda", ".rdata"), "formats.other_programs:read_r", (b"RDX", b"RDA", *_COMPRESSED)
-    ),
-    Format("an R object", (".rds",), "formats.other_programs:read_r", (b"X\n", b"A\n", *_COMPRESSED)),
+    Format("an SPSS file", (".sav", ".zsav"), f"{_OTHERS}:read_spss_or_stata", (b"$FL2", b"$FL3")),
+    Format("a Stata file", (".dta",), f"{_OTHERS}:read_spss_or_stata", (b"<stata_dta>", *_OLD_STATA)),
+    Format("an R data file", (".rda", ".rdata"), f"{_OTHERS}:read_r", (b"RDX", b"RDA", *_COMPRESSED)),
+    Format("an R object", (".rds",), f"{_OTHERS}:read_r", (b"X\n", b"A\n", *_COMPRESSED)),
     Format("a JSON file", (".jsonl", ".ndjson", ".json"), "formats.json_files:read_json"),
     Format("a log of Inspect AI", (".eval",), "formats.json_files:read_archived_log", (_ZIP,)),
     CONTROL_FILE,
     Format(
         "an SQLite database",
         (".sqlite", ".sqlite3", ".db"),
-        "formats.other_programs:read_sqlite",
+        f"{_OTHERS}:read_sqlite",
         (b"SQLite format 3\0",),
     ),
-    Format(
-        "a DuckDB database", (".duckdb", ".db"), "formats.other_programs:read_duckdb", (b"DUCK",), offset=8
-    ),
+    Format("a DuckDB database", (".duckdb", ".db"), f"{_OTHERS}:read_duckdb", (b"DUCK",), offset=8),
 )
 SUFFIXES = tuple(dict.fromkeys(suffix for known in FORMATS for suffix in known.suffixes))
 WITHIN = "::"
@@ -237,31 +198,34 @@ def open_table(source: object, config: ReadConfig) -> Iterator[Table]:
     """Open a path or a dataframe: its column names now, its rows when asked for."""
     if config.format is not None:
         choose("format", config.format.lower().removeprefix("."), [suffix[1:] for suffix in SUFFIXES])
-    if (
-        isinstance(source, list | tuple)
-        and source
-        and all(isinstance(one, str | os.PathLike) for one in source)
-    ):
-        with _together([Path(os.fsdecode(one)).expanduser() for one in source], config) as table:
-            yield table
-        return
-    if not isinstance(source, str | os.PathLike):
-        yield source if isinstance(source, Table) else read_frame(source)
-        return
-    if several := _several(source):
-        with _together(several, config) as table:
-            yield table
-        return
-    path, config = located(source, config)
-    try:
-        if path.suffix.lower() == ".zip" and path.is_file() and config.format is None:
-            with TemporaryDirectory() as folder, _together(_unzipped(path, Path(folder)), config) as table:
-                yield table
+    with ExitStack() as stack:
+        if (
+            isinstance(source, list | tuple)
+            and source
+            and all(isinstance(one, str | os.PathLike) for one in source)
+        ):
+            files = [Path(os.fsdecode(one)).expanduser() for one in source]
+        elif not isinstance(source, str | os.PathLike):
+            yield source if isinstance(source, Table) else read_frame(source)
             return
-        with plain_file(path, config.format) as file:
-            yield _opened(file, config)
-    except OSError as error:
-        raise unreadable(path, error) from error
+        elif not (files := _several(source)):
+            path, config = located(source, config)
+            try:
+                if path.suffix.lower() != ".zip" or not path.is_file() or config.format is not None:
+                    yield _opened(stack.enter_context(plain_file(path, config.format)), config)
+                    return
+                files = _unzipped(path, Path(stack.enter_context(TemporaryDirectory())))
+            except OSError as error:
+                raise unreadable(path, error) from error
+        shared = os.path.commonpath([path.parent for path in files]) if len(files) > 1 else ""
+        tables = {
+            str(path.relative_to(shared)) if shared else path.name: stack.enter_context(
+                open_table(path, config)
+            )
+            for path in files
+        }
+        name = Path(shared).name or shared
+        yield joined_files(tables, name, config) if len(tables) > 1 else next(iter(tables.values()))
 
 
 def _several(source: str | os.PathLike[str]) -> list[Path]:
@@ -276,26 +240,13 @@ def _several(source: str | os.PathLike[str]) -> list[Path]:
                     value=str(path),
                 )
             return [] if any(path.rglob("*.parquet")) else files_in(path, SUFFIXES)
-        return [] if path.exists() or not set("*?[") & set(str(path)) else matching(str(path))
+        if path.exists() or not set("*?[") & set(str(path)):
+            return []
+        return [
+            found for name in sorted(glob.glob(str(path), recursive=True)) if (found := Path(name)).is_file()
+        ]
     except (OSError, ValueError):  # a name that no file can have
         return []
-
-
-@contextmanager
-def _together(paths: Sequence[Path], config: ReadConfig) -> Iterator[Table]:
-    """Several files as one table."""
-    shared = os.path.commonpath([path.parent for path in paths]) if len(paths) > 1 else ""
-    with ExitStack() as stack:
-        tables = {
-            str(path.relative_to(shared)) if shared else path.name: stack.enter_context(
-                open_table(path, config)
-            )
-            for path in paths
-        }
-        if len(tables) == 1:
-            yield next(iter(tables.values()))
-        else:
-            yield joined_files(tables, Path(shared).name or shared, config)
 
 
 def located(source: str | os.PathLike[str], config: ReadConfig) -> tuple[Path, ReadConfig]:
@@ -305,12 +256,15 @@ def located(source: str | os.PathLike[str], config: ReadConfig) -> tuple[Path, R
         if str(path) == STANDARD_INPUT or path.exists():
             return path, config
     except (OSError, ValueError) as error:  # a name that no file can have
-        name = shortened(str(path))
-        raise InputError(f"no such file: {name}", "give the path of a file", value=str(path)) from error
+        what = f"no such file: {shortened(str(path))}"
+        raise InputError(what, "give the path of a file", value=str(path)) from error
     file, within, table = str(path).rpartition(WITHIN)
     if within and Path(file).exists():
         return Path(file), config.changed(table=table)
-    raise InputError(f"no such file: {file or str(path)!r}", _hint(Path(file or path)), value=str(path))
+    named = Path(file or path)
+    near = get_close_matches(named.name, os.listdir(named.parent) if named.parent.is_dir() else [], n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "check the spelling and the folder you are in"
+    raise InputError(f"no such file: {file or str(path)!r}", hint, value=str(path))
 
 
 def is_control_file(path: Path, config: ReadConfig) -> bool:
@@ -328,15 +282,9 @@ def _opened(path: Path, config: ReadConfig) -> Table:
         return read_folder(path, config)
     suffix = suffix_of(path, config)
     if suffix not in SUFFIXES:
-        raise InputError(
-            f"{path.name!r} has the unknown extension {suffix!r}",
-            Message(
-                f"those known are {', '.join((*SUFFIXES, PACKED))}: save the table as one of them, or say what it is "
-                "with ",
-                Option("format"),
-            ),
-            value=suffix,
-        )
+        what = f"{path.name!r} has the unknown extension {suffix!r}"
+        save = f"those known are {', '.join((*SUFFIXES, PACKED))}: save the table as one of them, or say what it is "
+        raise InputError(what, Message(f"{save}with ", Option("format")), value=suffix)
     found = format_of(path, suffix, FORMATS)
     table = (CONTROL_FILE if is_control_file(path, config) else found).read(path, config)
     known = {*config.taken("student", "rater", "score")} & {*table.columns}
@@ -346,12 +294,6 @@ def _opened(path: Path, config: ReadConfig) -> Table:
         spread = table_of_records(table.take(table.columns).frame.to_dicts(), path.name)
         return replace(spread, findings=(*table.findings, *spread.findings))
     return table
-
-
-def _hint(path: Path) -> str:
-    neighbours = os.listdir(path.parent) if path.parent.is_dir() else []
-    near = get_close_matches(path.name, neighbours, n=1)
-    return f"did you mean {near[0]!r}?" if near else "check the spelling and the folder you are in"
 
 
 ALL_SHEETS = "*"
@@ -368,16 +310,16 @@ def chosen_sheet(tables: Mapping[str, Table], names: Sequence[str], file: str) -
     if len(alike) > 1 and (together := _sheets_together(alike, file)) is not None:
         return together
     known = {name: len(roles_named(table.columns)) for name, table in tables.items()}
-    if max(known.values()) < 2:  # names do not tell
-        known = {name: _cells(table) for name, table in tables.items()}
+    if max(known.values()) < 2:  # names do not tell: the largest one
+        known = {
+            name: len(table.columns) * table.take(table.columns[:1]).frame.height
+            for name, table in tables.items()
+        }
     best = max(tables, key=lambda name: known[name])
     if best == names[0] or known[best] == known.get(names[0], 0):
         best = names[0] if names[0] in tables else best
-        note = Message(
-            f"sheet {best!r}, the first of {len(names)} ({listed(names)}); choose another with ",
-            Option("table"),
-        )
-        return replace(tables[best], notes=(note, *tables[best].notes))
+        note = f"sheet {best!r}, the first of {len(names)} ({listed(names)}); choose another with "
+        return replace(tables[best], notes=(Message(note, Option("table")), *tables[best].notes))
     finding = Finding(
         f"{len(names)} sheets ({listed(names)})",
         f"{best!r} read, which has the ratings",
@@ -385,11 +327,6 @@ def chosen_sheet(tables: Mapping[str, Table], names: Sequence[str], file: str) -
         alternative=Option("table", names[0]),
     )
     return replace(tables[best], findings=(finding, *tables[best].findings))
-
-
-def _cells(table: Table) -> int:
-    """The size of a table."""
-    return len(table.columns) * table.take(table.columns[:1]).frame.height
 
 
 def joined_sheets(tables: Mapping[str, Table], file: str) -> Table:
@@ -408,68 +345,51 @@ def _stacked(tables: Mapping[str, Table], name: str, label: str, called: Sequenc
         )
 
     def take(wanted: Sequence[str]) -> Rows:
-        parts = {
-            which: _part(table, text, label, wanted)
-            for (which, table), text in zip(tables.items(), called, strict=True)
-        }
-        frame = pl.concat([rows.frame for rows in parts.values()], how="diagonal_relaxed")
-        ends = list(accumulate(rows.frame.height for rows in parts.values()))
+        parts = [
+            table.take([column for column in wanted if column in table.columns] or table.columns[:1])
+            for table in tables.values()
+        ]
+        frames = [
+            rows.frame.with_columns(pl.lit(text).alias(label))
+            for rows, text in zip(parts, called, strict=True)
+        ]
+        ends = list(accumulate(frame.height for frame in frames))
 
         def place(row: int) -> str:
-            part = next(number for number, end in enumerate(ends) if row < end)
-            which, rows = list(parts.items())[part]
-            at = rows.place(row - ends[part] + rows.frame.height)
-            return f"{'sheet ' if label == SHEET else ''}{which!r}, {at}"
+            part = bisect_right(ends, row)
+            at = parts[part].place(row - ends[part] + frames[part].height)
+            return f"{'sheet ' if label == SHEET else ''}{list(tables)[part]!r}, {at}"
 
-        notes = tuple(dict.fromkeys(note for rows in parts.values() for note in rows.notes))
-        return Rows(frame.select(wanted), place, notes)
+        notes = tuple(dict.fromkeys(note for rows in parts for note in rows.notes))
+        return Rows(pl.concat(frames, how="diagonal_relaxed").select(wanted), place, notes)
 
     findings = tuple(dict.fromkeys(finding for table in tables.values() for finding in table.findings))
     notes = tuple(dict.fromkeys(note for table in tables.values() for note in table.notes))
     return Table(name, (*columns, label), take, findings=findings, notes=notes)
 
 
-def _part(table: Table, which: str, label: str, wanted: Sequence[str]) -> Rows:
-    own = [column for column in wanted if column in table.columns] or list(table.columns[:1])
-    rows = table.take(own)
-    named = pl.lit(which).alias(label)
-    missing = [pl.lit(None).alias(column) for column in wanted if column not in (*own, label)]
-    return replace(rows, frame=rows.frame.with_columns(named, *missing).select(wanted))
+_SUMMARIES = ("summary", "overview", "übersicht", "zusammenfassung", "all", "alle", "results")
 
 
 def _alike(tables: Mapping[str, Table]) -> dict[str, Table]:
     """The largest group of sheets with the same columns, in any order; a sheet of averages is none of them."""
     groups: dict[frozenset[str], dict[str, Table]] = {}
     for name, table in tables.items():
-        if not is_total(name) and not _summary(name):
+        if not is_total(name) and name.strip().casefold() not in _SUMMARIES:
             groups.setdefault(frozenset(table.columns), {})[name] = table
     return max(groups.values(), key=len, default=dict(tables))
 
 
-def _summary(name: str) -> bool:
-    return name.strip().casefold() in (
-        "summary",
-        "overview",
-        "übersicht",
-        "zusammenfassung",
-        "all",
-        "alle",
-        "results",
-    )
-
-
 def _sheets_together(alike: dict[str, Table], file: str) -> Table | None:
     columns = next(iter(alike.values())).columns
-    roles = roles_named(columns)
-    joined = joined_sheets(alike, file)
-    options: tuple[Option, ...] = (Option("table", ALL_SHEETS),)
+    roles, joined, together = roles_named(columns), joined_sheets(alike, file), same_students(alike, columns)
     seen = f"{len(alike)} sheets laid out alike ({listed(alike)})"
-    together = same_students(alike, columns)
-    again = "item" not in roles and not _one_row_each(alike, columns)
+    labels = (table.take([_naming(columns)]).frame.to_series().drop_nulls() for table in alike.values())
+    again = "item" not in roles and not all(label.is_unique().all() for label in labels)
+    options: tuple[Option, ...] = (Option("table", ALL_SHEETS),)
     if "rater" in roles or ("student" in roles and (again or not together)):
-        finding = Finding(
-            seen, "read together", options, alternative=Option("table", next(iter(alike))), certain=False
-        )
+        one = Option("table", next(iter(alike)))
+        finding = Finding(seen, "read together", options, alternative=one, certain=False)
         return replace(joined, findings=(finding, *joined.findings))
     if not together:
         return None
@@ -477,17 +397,9 @@ def _sheets_together(alike: dict[str, Table], file: str) -> Table | None:
     others = [name for name in columns if tier(name, "student") is None]
     role = "item" if things and not people else "rater"
     spoken = people or things or "score" in roles or any(map(like_item, others))
-    finding = Finding(
-        seen, f"read together, the sheet name is the {role}", (*options, Option(role, SHEET)), certain=spoken
-    )
+    done = f"read together, the sheet name is the {role}"
+    finding = Finding(seen, done, (*options, Option(role, SHEET)), certain=spoken)
     return replace(joined, findings=(finding, *joined.findings), roles={role: SHEET})
-
-
-def _one_row_each(alike: Mapping[str, Table], columns: Sequence[str]) -> bool:
-    """Whether no sheet has two rows of a student: its name can say who rated."""
-    column = _naming(columns)
-    labels = (table.take([column]).frame[column].drop_nulls() for table in alike.values())
-    return all(len(label) == label.n_unique() for label in labels)
 
 
 def _naming(columns: Sequence[str]) -> str:
@@ -507,11 +419,6 @@ def same_students(alike: Mapping[str, Table], columns: Sequence[str]) -> bool:
 
 
 FILE = "file"
-
-
-def matching(pattern: str) -> list[Path]:
-    """The files that a pattern names, in their order."""
-    return [path for name in sorted(glob.glob(pattern, recursive=True)) if (path := Path(name)).is_file()]
 
 
 def files_in(folder: Path, suffixes: Sequence[str]) -> list[Path]:
@@ -559,22 +466,21 @@ def _meaning(
     rated = "rater" in roles or any(tier(column, "rater") is not None for column in columns)
     alike = len({frozenset(table.columns) for table in tables.values()}) == 1
     if not rated and config.rater is None and config.wide is None and config.markers is None and alike:
-        own = [column for column in columns if tier(column, "score") is not None or like_item(column)]
+        own = any(tier(column, "score") is not None or like_item(column) for column in columns)
         if own and same_students(tables, columns):
+            seen = f"no rater column in {counted(len(tables), 'file')} about the same students"
             yield Finding(
-                f"no rater column in {counted(len(tables), 'file')} about the same students",
-                "the name of the file read as the rater",
-                (Option("rater", FILE),),
-                certain=False,
+                seen, "the name of the file read as the rater", (Option("rater", FILE),), certain=False
             )
-    if "student" in roles and "rater" in roles and config.student is None:
+    if {"student", "rater"} <= roles.keys() and config.student is None:
         keys = [str(roles[role]) for role in ("student", "rater", "item") if role in roles]
-        seen = [set(table.take(keys).frame.select(keys).rows()) for table in tables.values()]
-        if len(set.union(*seen)) < sum(map(len, seen)):
+        seen_rows = [set(table.take(keys).frame.select(keys).rows()) for table in tables.values()]
+        if len(set.union(*seen_rows)) < sum(map(len, seen_rows)):
+            student = str(roles["student"])
             yield Finding(
                 "the same students, rated by the same raters, in several files",
                 "each file read as answers of its own",
-                (Option("student", (str(roles["student"]), FILE)),),
-                alternative=Option("student", str(roles["student"])),
+                (Option("student", (student, FILE)),),
+                alternative=Option("student", student),
                 certain=False,
             )

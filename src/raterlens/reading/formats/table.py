@@ -193,12 +193,9 @@ def choice(
     if asked is not None:
         return choose(f"{what} in {file!r}", asked, names, option="table")
     if len(names) > 1:
-        likely = max(names, key=lambda name: len(roles_named(columns(name))))
-        raise InputError(
-            f"{file!r} has {len(names)} {what}s: {listed(names)}",
-            Message("say which, for example ", Option("table", likely)),
-            value=list(names),
-        )
+        likely = Option("table", max(names, key=lambda name: len(roles_named(columns(name)))))
+        several = f"{file!r} has {len(names)} {what}s: {listed(names)}"
+        raise InputError(several, Message("say which, for example ", likely), value=list(names))
     return names[0]
 
 
@@ -216,20 +213,27 @@ def series_of(name: str, values: Sequence[object]) -> pl.Series:
 
 def rows_of(columns: Sequence[pl.Series]) -> Rows:
     """Make rows of a table without lines, counted from 1. Lists, objects and the like become their text."""
-    notes: list[str] = []
-    plain: list[pl.Series] = []
+    notes, plain = list[str](), dict[str, pl.Series]()
     for column in columns:
-        if is_plain(column.dtype):
-            plain.append(column)
-            continue
-        values = column.to_list()
-        types = sorted({type(value).__name__ for value in values if value is not None})
-        notes.append(f"column {column.name!r} holds values of type {' and '.join(types)}: taken as text")
-        text = [None if value is None else str(value) for value in values]
-        plain.append(pl.Series(column.name, text, dtype=pl.String))
+        if not is_plain(column.dtype):
+            values = column.to_list()
+            types = sorted({type(value).__name__ for value in values if value is not None})
+            notes.append(f"column {column.name!r} holds values of type {' and '.join(types)}: taken as text")
+            text = [None if value is None else str(value) for value in values]
+            column = pl.Series(column.name, text, dtype=pl.String)
+        plain[column.name] = column
     # By name: of a list, polars would name a column without one.
-    frame = pl.DataFrame({column.name: column for column in plain})
-    return Rows(frame, lambda row: f"row {row + 1:,}", tuple(notes))
+    return Rows(pl.DataFrame(plain), lambda row: f"row {row + 1:,}", tuple(notes))
+
+
+def whole(column: pl.Series) -> pl.Series:
+    """7.0 is the label 7 for programs that know only one kind of number."""
+    if not column.dtype.is_float():
+        return column
+    column = column.fill_nan(None)
+    integers = column.cast(pl.Int64, strict=False)
+    same = integers.null_count() == column.null_count() and bool((integers == column).all())
+    return integers if same else column
 
 
 NAME = "the table"
@@ -273,7 +277,9 @@ def read_frame(source: Any) -> Table:
                 chosen = chosen.collect(backend="polars")
         return rows_of([_column(chosen.get_column(names[name]), name) for name in wanted])
 
-    return Table(NAME, tuple(str(column) for column in frame.columns), take, _backend(frame), in_memory=True)
+    pandas, pyarrow = frame.implementation.is_pandas(), frame.implementation.is_pyarrow()
+    backend: Backend = "pandas" if pandas else "pyarrow" if pyarrow else "polars"
+    return Table(NAME, tuple(names), take, backend, in_memory=True)
 
 
 @contextmanager
@@ -289,12 +295,6 @@ def _answering() -> Iterator[None]:
         ) from error
 
 
-def _backend(frame: "nw.DataFrame[Any] | nw.LazyFrame[Any]") -> Backend:
-    if frame.implementation.is_pandas():
-        return "pandas"
-    return "pyarrow" if frame.implementation.is_pyarrow() else "polars"
-
-
 def _column(series: "nw.Series[Any]", name: str) -> pl.Series:
     if series.implementation.is_pyarrow() and str(series.dtype) == "Unknown":
         return _by_value(series, name)  # decimals of 256 bits, at which polars panics
@@ -305,12 +305,8 @@ def _column(series: "nw.Series[Any]", name: str) -> pl.Series:
         return _by_value(series, name)
     if not is_plain(column.dtype):
         return _by_value(series, name)
-    if column.dtype.is_float() and column.null_count():
-        # pandas has no missing integers: 1, 2, missing arrives as 1.0, 2.0, NaN.
-        whole = column.cast(pl.Int64, strict=False)
-        if whole.null_count() == column.null_count() and (whole == column).all():
-            return whole
-    return column
+    # pandas has no missing integers: 1, 2, missing arrives as 1.0, 2.0, NaN.
+    return whole(column) if column.null_count() else column
 
 
 def _by_value(series: "nw.Series[Any]", name: str) -> pl.Series:

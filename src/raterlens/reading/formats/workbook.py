@@ -6,6 +6,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from pathlib import Path
 from posixpath import join, normpath
 from typing import Any
@@ -50,17 +51,18 @@ def check_size(path: Path, sheet: str, most: int = FAR_CELLS) -> None:
             names = book.namelist()
             if "content.xml" in names:
                 sizes = [_opendocument(book, sheet)]
-            elif _BINARY in names:
-                sizes = [_binary_sheet(book, part) for part in _binary_parts(book, sheet)]
             else:
-                sizes = [_xlsx_size(book, part) for part in _parts(book, sheet)]
+                size = _binary_size if _BINARY in names else _xlsx_size
+                own = _part(book, sheet, "bin" if _BINARY in names else "xml")
+                sheets = [name for name in names if name.startswith("xl/worksheets/")]
+                sizes = [size(book, part) for part in ([own] if own else sheets)]
     except DAMAGES:
         return  # an old workbook, or a damaged one: the reader says what is wrong
     for rows, columns, cells in sizes:
         if rows * columns > most and cells < SPARSE * rows * columns:
+            reach = f"sheet {sheet!r} of {path.name!r} reaches to row {rows:,} and column {columns:,}"
             raise InputError(
-                f"sheet {sheet!r} of {path.name!r} reaches to row {rows:,} and column {columns:,}, and has only "
-                f"{counted(cells, 'cell')}",
+                f"{reach}, and has only {counted(cells, 'cell')}",
                 Message(
                     "delete the stray cells far from the table, or choose another sheet with ",
                     Option("table"),
@@ -69,30 +71,37 @@ def check_size(path: Path, sheet: str, most: int = FAR_CELLS) -> None:
             )
 
 
-def _parts(book: zipfile.ZipFile, sheet: str) -> list[str]:
-    """The file of a sheet within an Excel workbook; all of them where the workbook does not say."""
-    found = _targets(book, "xl/_rels/workbook.xml.rels")
-    for element in ElementTree.fromstring(book.read("xl/workbook.xml")).iter():
-        if element.tag.endswith("}sheet") and element.get("name") == sheet:
-            return [found[element.get(_RELATION, "")]]
-    return [name for name in book.namelist() if name.startswith("xl/worksheets/")]
-
-
-def _targets(book: zipfile.ZipFile, relations: str) -> dict[str, str]:
-    """The files of a workbook by the names that it has for them."""
-    return {
-        relation.get("Id", ""): normpath(join("/xl", relation.get("Target", ""))).lstrip("/")
-        for relation in ElementTree.fromstring(book.read(relations))
+def _part(book: zipfile.ZipFile, sheet: str, kind: str) -> str | None:
+    """The file of a sheet within an Excel workbook, where the workbook says."""
+    named = _binary_sheets(book) if kind == "bin" else _xml_sheets(book)
+    relation = next((relation for name, relation in named if name == sheet), None)
+    targets = {
+        found.get("Id"): normpath(join("/xl", found.get("Target", ""))).lstrip("/")
+        for found in ElementTree.fromstring(book.read(f"xl/_rels/workbook.{kind}.rels"))
     }
+    return None if relation is None else targets[relation]
+
+
+def _xml_sheets(book: zipfile.ZipFile) -> Iterator[tuple[str | None, str]]:
+    for element in ElementTree.fromstring(book.read("xl/workbook.xml")).iter():
+        if element.tag.endswith("}sheet"):
+            yield element.get("name"), element.get(_RELATION, "")
+
+
+def _binary_sheets(book: zipfile.ZipFile) -> Iterator[tuple[str, str]]:
+    for kind, content in _records(book.read(_BINARY)):
+        if kind == _BUNDLED:
+            relation, rest = _wide_text(content[8:])
+            yield _wide_text(rest)[0], relation
 
 
 def _xlsx_size(book: zipfile.ZipFile, part: str) -> Size:
     """Size of a sheet in XML. Rows and cells are examined only if there is a column beyond Z: fewer do not matter."""
-    columns = max([26, *map(_column, _all(_COLUMN, book, part))])
+    columns = max([26, *map(column_number, _all(_COLUMN, book, part))])
     if columns == 26:
         return 0, columns, 0
     rows = max([0, *map(int, _all(_ROW, book, part))])
-    return rows, columns, sum(_all(_END, book, part).values())
+    return rows, columns, _all(_END, book, part).total()
 
 
 def _all(pattern: re.Pattern[bytes], book: zipfile.ZipFile, part: str, piece: int = PIECE) -> Counter[bytes]:
@@ -101,68 +110,52 @@ def _all(pattern: re.Pattern[bytes], book: zipfile.ZipFile, part: str, piece: in
     rest = b""
     with book.open(part) as file:
         while data := file.read(piece):
-            whole, end, begun = (rest + data).rpartition(b">")
-            found.update(pattern.findall(whole + end))
-            rest = begun
+            ended, end, rest = (rest + data).rpartition(b">")
+            found.update(pattern.findall(ended + end))
     return found
 
 
-def _column(letters: bytes) -> int:
+def column_number(letters: bytes) -> int:
     """AA is 27.
 
-    >>> _column(b"AA"), _column(b"XFD")
+    >>> column_number(b"AA"), column_number(b"XFD")
     (27, 16384)
     """
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - ord("A") + 1
-    return number
+    return reduce(lambda number, letter: 26 * number + letter - ord("A") + 1, letters, 0)
 
 
 def _opendocument(book: zipfile.ZipFile, sheet: str) -> Size:
     """Size of a sheet in OpenDocument, which counts blank cells and rows as repeated."""
-    place = {"row": 0, "column": 0, "rows": 0, "columns": 0, "cells": 0}
-    inside = [False]
+    name, row, column, rows, columns, cells = "", 0, 0, 0, 0, 0
 
     def start(tag: str, given: dict[str, str]) -> None:
-        if tag == f"{_TABLE} table":
-            inside[0] = given.get(f"{_TABLE} name") == sheet
-        elif inside[0] and tag == f"{_TABLE} table-row":
-            place["row"] += int(given.get(f"{_TABLE} number-rows-repeated", 1))
-            place["column"] = 0
-        elif inside[0] and tag in (f"{_TABLE} table-cell", f"{_TABLE} covered-table-cell"):
+        nonlocal name, row, column, rows, columns, cells
+        kind = tag.removeprefix(f"{_TABLE} ")
+        if kind == "table":
+            name = given.get(f"{_TABLE} name", "")
+        elif name == sheet and kind == "table-row":
+            row, column = row + int(given.get(f"{_TABLE} number-rows-repeated", 1)), 0
+        elif name == sheet and kind in ("table-cell", "covered-table-cell"):
             repeated = int(given.get(f"{_TABLE} number-columns-repeated", 1))
-            place["column"] += repeated
-            if any("value" in name for name in given):
-                place["cells"] += repeated
-                place["rows"] = max(place["rows"], place["row"])
-                place["columns"] = max(place["columns"], place["column"])
+            column += repeated
+            if any("value" in attribute for attribute in given):
+                cells, rows, columns = cells + repeated, max(rows, row), max(columns, column)
 
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.StartElementHandler = start
     with book.open("content.xml") as file:
         parser.ParseFile(file)
-    return place["rows"], place["columns"], place["cells"]
+    return rows, columns, cells
 
 
-def _binary_parts(book: zipfile.ZipFile, sheet: str) -> list[str]:
-    """As `_parts`, of a binary workbook."""
-    found = _targets(book, "xl/_rels/workbook.bin.rels")
-    for kind, content in _records(book.read(_BINARY)):
-        if kind == _BUNDLED:
-            relation, rest = _wide_text(content[8:])
-            if _wide_text(rest)[0] == sheet:
-                return [found[relation]]
-    return [name for name in book.namelist() if name.startswith("xl/worksheets/")]
-
-
-def _binary_sheet(book: zipfile.ZipFile, part: str, most: int = FAR_CELLS) -> Size:
-    """As the sheet says itself; cells are only counted where it reaches far."""
+def _binary_size(book: zipfile.ZipFile, part: str) -> Size:
+    """Size of a binary sheet, as it says itself."""
     content = book.read(part)
     for kind, reach in _records(content):
         if kind == _REACH:
             rows, columns = (last + 1 for last in struct.unpack_from("<4I", reach)[1::2])
-            cells = sum(kind in _CELLS for kind, _ in _records(content)) if rows * columns > most else 0
+            far = rows * columns > FAR_CELLS  # counting cells takes longer than reading them
+            cells = sum(kind in _CELLS for kind, _ in _records(content)) if far else 0
             return rows, columns, cells
     return 0, 0, 0
 
@@ -196,30 +189,26 @@ WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 def sheet_names(path: Path) -> list[str]:
     """The sheets of a workbook, in their order."""
+    return list(_book(path).sheet_names)
+
+
+def _book(path: Path) -> Any:
     fastexcel = require("fastexcel", "excel", path.name)
     check_archive(path)
     with refusing(path.name, fastexcel.FastExcelError):
-        return list(fastexcel.read_excel(path).sheet_names)
+        return fastexcel.read_excel(path)
 
 
 def read_workbook(path: Path, config: ReadConfig) -> Table:
     """Open a sheet: the one asked for, else the one that looks like ratings, or all that are laid out alike, each with
-    the marks of one rater. Titles above the table are left out, two header rows joined."""
-    fastexcel = require("fastexcel", "excel", path.name)
-    check_archive(path)
-    with refusing(path.name, fastexcel.FastExcelError):
-        book = fastexcel.read_excel(path)
-        names = list(book.sheet_names)
-        if config.table == ALL_SHEETS:
-            return joined_sheets(_sheets(book, path, names, config), path.name)
-        if config.table is not None or len(names) < 2:
-            name = (
-                names[0]
-                if names and config.table is None
-                else choice("sheet", config.table, names, path.name)
-            )
-            return _sheet(book, path, name, config)
-        return chosen_sheet(_sheets(book, path, names, config), names, path.name)
+    the marks of one rater. Titles above the table are left out, header rows joined."""
+    book = _book(path)
+    names = list(book.sheet_names)
+    if config.table == ALL_SHEETS:
+        return joined_sheets(_sheets(book, path, names, config), path.name)
+    if config.table is not None or len(names) < 2:
+        return _sheet(book, path, choice("sheet", config.table, names, path.name), config)
+    return chosen_sheet(_sheets(book, path, names, config), names, path.name)
 
 
 def _sheets(book: Any, path: Path, names: Sequence[str], config: ReadConfig) -> dict[str, Table]:
@@ -241,11 +230,15 @@ def _sheets(book: Any, path: Path, names: Sequence[str], config: ReadConfig) -> 
 
 def _sheet(book: Any, path: Path, name: str, config: ReadConfig) -> Table:
     check_size(path, name)
-    # Counted from the first row of the sheet, so that a row has the number that Excel shows beside it.
-    cells = book.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
     where = f"sheet {name!r} of {path.name!r}"
+    # Counted from the first row of the sheet, so that a row has the number that Excel shows beside it.
+    with refusing(path.name, require("fastexcel", "excel", path.name).FastExcelError):
+        cells = book.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
     if cells.is_empty():
-        raise InputError(f"{where} is empty", _others(book.sheet_names, name), option="table")
+        others = [other for other in book.sheet_names if other != name]
+        advice = Message("choose another with ", Option("table"), f": {listed(others)}")
+        advice = advice if others else Message("add the ratings, with a header")
+        raise InputError(f"{where} is empty", advice, option="table")
     first = header_row(cells.head(TOP).rows())
     titles, cells = cells.head(first), cells.slice(first)
     cells = cells.select(column for column in cells if column.null_count() < len(column))
@@ -269,10 +262,3 @@ def _sheet(book: Any, path: Path, name: str, config: ReadConfig) -> Table:
         two_headers=header.joined,
         top=tuple(dict(zip(header.names, row, strict=True)) for row in top[header.rows :]),
     )
-
-
-def _others(names: Sequence[str], name: str) -> str:
-    others = [other for other in names if other != name]
-    if not others:
-        return "add the ratings, with a header"
-    return Message("choose another with ", Option("table"), f": {listed(others)}")
