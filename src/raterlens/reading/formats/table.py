@@ -279,7 +279,7 @@ def read_frame(source: Any) -> Table:
 
     pandas, pyarrow = frame.implementation.is_pandas(), frame.implementation.is_pyarrow()
     backend: Backend = "pandas" if pandas else "pyarrow" if pyarrow else "polars"
-    return Table(NAME, tuple(names), take, backend, in_memory=True)
+    return Table(NAME, tuple(map(str, frame.columns)), take, backend, in_memory=True)
 
 
 @contextmanager
