@@ -22,7 +22,7 @@ from raterlens.likelihood.true_category import NO_ABILITY
 from raterlens.models.build import build
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options
-from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.students import SHAPE
 from tests.support.facets_models import by_hand
 from tests.support.latent_class import (
     BOTH,

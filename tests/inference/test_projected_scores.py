@@ -7,7 +7,7 @@ from scipy import sparse, stats
 import raterlens as rl
 from raterlens.inference.projected_scores import ScoredFit, ScoreTest, projected_score, projection_left
 from raterlens.models.terms.halo import HALO, IMPRESSION
-from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.students import SHAPE
 from raterlens.models.terms.thresholds import THRESHOLD
 
 

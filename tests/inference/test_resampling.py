@@ -11,7 +11,7 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.estimation.scoring import place
 from raterlens.inference.resampling import Bootstrap, redrawn, resampled
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.terms.shape import SHAPE, SHAPE_RIDGE
+from raterlens.models.terms.students import SHAPE, SHAPE_RIDGE
 from raterlens.ratings.groupings import with_sets_of_raters
 from raterlens.ratings.packed import StoredRatings, open_packed
 from tests.support.facets_models import make, ordered, somewhere

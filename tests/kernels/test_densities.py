@@ -72,7 +72,7 @@ def test_sums_of_expected_scores(problem, monkeypatch):
         np.testing.assert_allclose(other, one, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("sums", ["summed_scores", "bends"])
+@pytest.mark.parametrize("sums", ["summed_scores", "summed_curvature"])
 def test_sums_of_graded_scores(problem, sums, monkeypatch):
     predictor, t = problem
     response = Graded(get_link("logit"), predictor.intercepts.shape[1] + 1)

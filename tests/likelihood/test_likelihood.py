@@ -68,7 +68,7 @@ def test_students_scores_add_up_to_the_gradient_and_move_their_abilities(known):
     assert found.shape == (ratings.n_students, len(x))
     plain = problem.value(x, NODES).gradient
     if "ability" in problem.model.blocks:  # held near a normal one
-        from raterlens.models.terms.shape import SHAPE_RIDGE
+        from raterlens.models.terms.students import SHAPE_RIDGE
 
         at = problem.model.blocks["ability"]
         plain[at] += SHAPE_RIDGE * x[at]

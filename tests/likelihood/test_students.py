@@ -20,8 +20,7 @@ from raterlens.models.build import build
 from raterlens.models.facets import centre, redundancy
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options
-from raterlens.models.terms.group_means import GroupMeans
-from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.students import SHAPE, GroupMeans
 from raterlens.ratings.groupings import with_sets_of_raters
 from tests.support.facets_models import assert_gradient, by_differences, somewhere
 

@@ -16,6 +16,7 @@ from raterlens.models.panel import Panel
 from raterlens.models.registry import MODELS, Spec
 from raterlens.models.term import Effect
 from tests.support.facets_models import FITS, ordered
+from tests.support.interaction_ratings import planted
 
 
 @pytest.fixture(scope="module")
@@ -333,3 +334,23 @@ def test_a_model_of_a_few_kinds_of_raters_begins_where_an_earlier_fit_ended(smal
     gmf = rl.fit(small, model="gmf", halo="none", standard_errors=False)
     with pytest.raises(OptionError, match="that raters of this model cannot have"):
         rl.fit(small, model="two kinds", start=gmf)
+
+
+def test_what_a_rater_adds_on_all_items_alike_is_in_its_severity():
+    fit = rl.fit(planted(0.5)[0], model="gmf", interactions=("rater", "item"))
+    known, labels = fit.calibration, fit.items["item"].to_list()
+    on_items = [known.panel(item) for item in labels]
+    np.testing.assert_allclose(
+        known.panel().severity,
+        np.mean(
+            [on.severity - delta for on, delta in zip(on_items, known.effects["difficulty"], strict=True)],
+            axis=0,
+        ),
+    )
+    table = fit.table("interactions")
+    np.testing.assert_allclose(
+        table.group_by("rater").agg(pl.col("severity").sum())["severity"], 0.0, atol=1e-12
+    )
+    # Of a severity and the same on one item, each with its own error.
+    average, *others = (on.covariance.diagonal()[6:] for on in (known.panel(), *on_items))
+    assert all((other > average).all() for other in others)

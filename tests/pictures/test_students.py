@@ -10,7 +10,7 @@ from scipy import stats
 
 import raterlens as rl
 from raterlens.base.picture import layout
-from raterlens.models.terms.shape import SHAPE
+from raterlens.models.terms.students import SHAPE
 from raterlens.pictures.line_charts import ALL, abilities, information_data, students_data
 from raterlens.pictures.scatter_plots import SAFE, UNSAFE, decision_points, decisions
 from raterlens.pictures.wright import HEIGHT, LINE, spread_names, wright, wright_data

@@ -17,7 +17,7 @@ from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options, Setting
 from raterlens.models.term import Contexts
 from raterlens.models.terms.known import KnownAnswers as Known
-from raterlens.models.terms.shape import Population
+from raterlens.models.terms.students import Population
 from raterlens.ratings.coded import Facet, KnownAnswers
 
 

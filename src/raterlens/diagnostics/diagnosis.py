@@ -37,7 +37,7 @@ from raterlens.estimation.scoring import places_of
 from raterlens.inference.expected_scores import FairResults, fair_results
 from raterlens.models.calibration import Calibration
 from raterlens.models.terms.halo import HALO, IMPRESSION
-from raterlens.models.terms.rater_thresholds import uses_of_scale
+from raterlens.models.terms.thresholds import uses_of_scale
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 from raterlens.ratings.groupings import GroupColumns, groups_of, periods_of, time_of
 

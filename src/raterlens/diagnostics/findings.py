@@ -29,7 +29,7 @@ from raterlens.diagnostics.what_if import Levers, levers
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.expected_scores import fair_results, marks_less
 from raterlens.inference.result import Result
-from raterlens.models.terms.rater_thresholds import uses_of_scale
+from raterlens.models.terms.thresholds import uses_of_scale
 from raterlens.ratings.design import connected_groups, in_small_group
 
 if TYPE_CHECKING:

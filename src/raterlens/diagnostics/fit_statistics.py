@@ -23,7 +23,7 @@ from raterlens.estimation.scoring import places_of
 from raterlens.inference.expected_scores import rater_scores
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import IMPOSSIBLE
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
+from raterlens.models.terms.thresholds import RATER_THRESHOLD
 
 # ------------------------------------------------------------------------------------------------ fit statistics
 

@@ -32,7 +32,7 @@ from raterlens.models.registry import MODELS
 from raterlens.models.responses import Adjacent, AveragedResponse, Linked, Predictor, Response
 from raterlens.models.signal_detection import LatentClassModel
 from raterlens.models.term import Contexts
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
+from raterlens.models.terms.thresholds import RATER_THRESHOLD
 from raterlens.ratings.coded import Codes, Ratings
 from raterlens.ratings.groupings import Groups, grouped, large
 

@@ -20,8 +20,8 @@ from raterlens.diagnostics.findings import (
 from raterlens.diagnostics.flags import TOO_ALIKE
 from raterlens.diagnostics.what_if import levers
 from raterlens.inference.result import Result
-from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.shared_bias import BIAS
+from raterlens.models.terms.students import GROUP_MEAN
 
 TOO_FEW, NOT_COMPARABLE, DRIFTS = "too few ratings to say", "cannot be compared", "drift alarm"
 LABELS = (

@@ -41,7 +41,7 @@ from raterlens.likelihood.nodes import Moments, Nodes, nodes_for, reached, step_
 from raterlens.likelihood.priors import Pseudo, pseudo_ratings
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import CORNER, Capped, Linked, Predictor, Response
-from raterlens.models.terms.per_rater import NO_SLOPE
+from raterlens.models.terms.main_effects import NO_SLOPE
 from raterlens.ratings.coded import Ratings
 
 # Of the students' posteriors together, where the log-likelihood makes do with less (`nodes.py`).

@@ -18,7 +18,7 @@ from raterlens.estimation.facets_estimate import FacetsEstimate, Known, Maximum,
 from raterlens.estimation.optimiser import Optimum, Search, Space, maximise
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Nodes
-from raterlens.models.terms.per_rater import NO_SLOPE
+from raterlens.models.terms.main_effects import NO_SLOPE
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import connected_groups
 

@@ -39,8 +39,8 @@ from raterlens.models.build import KINDS
 from raterlens.models.calibration import Calibration
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import CLEAR, NEAR, PROMISING, Candidate
-from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.item_slopes import ITEM_PAIR
+from raterlens.models.terms.students import GROUP_MEAN
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 

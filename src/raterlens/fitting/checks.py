@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import Mask
 from raterlens.base.cluster import check_client
 from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.text import Message, Option
@@ -25,7 +24,7 @@ from raterlens.models.registry import COMMON, MODELS
 from raterlens.models.requested import Options, refuse_clashes
 from raterlens.models.terms.shared_bias import obstacle
 from raterlens.ratings.coded import Ratings
-from raterlens.ratings.groupings import inconsistent_raters, with_sets_of_raters
+from raterlens.ratings.groupings import with_sets_of_raters
 from raterlens.ratings.packed import StoredRatings
 
 if TYPE_CHECKING:
@@ -175,14 +174,6 @@ def with_scale(config: FitConfig, ratings: Ratings) -> FitConfig:
     if config.scale is not None or not ratings.on_fine_scale or spec is None or not spec.ordered:
         return config
     return config.changed(scale="continuous")
-
-
-def drawing_raters(ratings: Ratings, config: FitConfig) -> Mask | None:
-    """(raters,): whose answers to the same question differ, and share the rater's reading of it; None where there are
-    none, or where the method or the link cannot tell."""
-    some = inconsistent_raters(ratings)
-    told = config.method == "mml" and config.link != "log"
-    return some if told and some.any() else None
 
 
 def wants_shared(ratings: Ratings, config: FitConfig) -> bool:

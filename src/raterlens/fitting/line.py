@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from raterlens.base.arrays import Array, Mask, averaged, limit_blas_threads
+from raterlens.base.arrays import Array, averaged, limit_blas_threads
 from raterlens.base.errors import OptionError
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
@@ -31,7 +31,6 @@ from raterlens.fitting.checks import (
     check_terms,
     checked,
     default_yardstick,
-    drawing_raters,
     known_scores,
     wants_shared,
 )
@@ -44,7 +43,7 @@ from raterlens.inference.measurement import check_measurable, largest_of, measur
 from raterlens.inference.panel_posterior import over_spreads, spread_of
 from raterlens.inference.resampling import redrawn
 from raterlens.inference.result import Result
-from raterlens.inference.slope_limits import Reach, slope_limits
+from raterlens.inference.slope_limits import slope_limits
 from raterlens.inference.spreads import (
     curve_covariance,
     item_variance,
@@ -104,11 +103,10 @@ class FacetsTask:
     def of(ratings: Ratings, config: FitConfig, run: Run) -> "FacetsTask":
         checkpoint = None if run.checkpoint is None else Checkpoint(run.checkpoint, resume=run.resume)
         check_terms(ratings, config)
-        options = model_options(config, ratings)
         scores = known_scores(config, ratings)
         coded = counted_once(with_scores(ratings, scores))
+        options = model_options(config, coded)
         check_scores(ratings, len(scores), options, config.method)
-        options = replace(options, draws=drawing_raters(coded, config))
         yardstick = Yardstick.chosen(
             default_yardstick(config, options),
             ratings.raters,
@@ -133,10 +131,8 @@ class FacetsTask:
 
     def _shared(self, one: FacetsEstimate) -> FacetsEstimate:
         """The estimate with a dimension that raters share, where it belongs in the model; else the one without."""
-        search, free = (
-            Search(self.config.max_iterations, self.run.progress),
-            ~trusted_raters(self.coded, self.config),
-        )
+        search = Search(self.config.max_iterations, self.run.progress)
+        free = ~trusted_raters(self.coded, self.config)
         two = shared_estimate(self.coded, one, free, search)
         ratio = 2 * (two.loglik - one.loglik)
 
@@ -208,33 +204,29 @@ class FacetsTask:
             return hold(replace(anchors, thresholds=None), self.coded, model, pass_over=True)
 
     def covariance(self, estimate: FacetsEstimate) -> Covariance | None:
-        found = self._covariance(estimate)
-        if found is None or not estimate.drifts or not isinstance(found.matrix, np.ndarray):
-            return found
-        return replace(found, matrix=found.matrix + sum(np.outer(drift, drift) for drift in estimate.drifts))
-
-    def _covariance(self, estimate: FacetsEstimate) -> Covariance | None:
-        model, parameters = estimate.model, estimate.parameters
-        kind, method = self.config.covariance, self.config.method
-        large, cornered = (
-            model.blocks.size > self.run.dense_parameters,
-            estimate.problem.response.cornered,
-        )
-        if large and (kind != OBSERVED or method == "laplace" or cornered):
+        """Covariance of the parameters; None where it is not offered at this size."""
+        model, problem, option = estimate.model, estimate.problem, self.config.covariance
+        plain, large = self.config.method != "laplace", model.blocks.size > self.run.dense_parameters
+        if large and (option != OBSERVED or not plain or problem.response.cornered):
             return None
         held = estimate.held | estimate.at_limit
-        redundant = redundancy(model, parameters, held)
-        if estimate.covariance is not None and kind == OBSERVED:
-            return estimate.covariance
-        if kind != OBSERVED or method == "laplace":
+        redundant = redundancy(model, estimate.parameters, held)
+        if option != OBSERVED or (estimate.covariance is None and not plain):
             invert = partial(inverted, redundant=redundant, held=held)
-            return covariance_of(kind, method, self.coded, estimate, self.options.link, invert)
-        information = self._information(estimate.problem, parameters, estimate.nodes)
-        if large:
-            from raterlens.inference.sparse_covariance import large_covariance  # most fits do without
+            link, method = self.options.link, self.config.method
+            found = covariance_of(option, method, self.coded, estimate, link, invert)
+        elif estimate.covariance is not None:
+            found = estimate.covariance
+        else:
+            information = self._information(problem, estimate.parameters, estimate.nodes)
+            if large:
+                from raterlens.inference.sparse_covariance import large_covariance  # most fits do without
 
-            return large_covariance(information, redundant, held, model)
-        return inverted(information, redundant, held)
+                return large_covariance(information, redundant, held, model)
+            found = inverted(information, redundant, held)
+        if not estimate.drifts:
+            return found
+        return replace(found, matrix=found.matrix + sum(np.outer(drift, drift) for drift in estimate.drifts))
 
     def result(self) -> Result:
         """The fit. Of a sample of raters the largest slope follows from the covariance, whether or not standard errors
@@ -245,7 +237,11 @@ class FacetsTask:
         self.run.enter("standard errors")
         wanted = config.standard_errors or _sampled(config)
         covariance = self.covariance(estimate) if wanted else None
-        calibration, reach = self.calibration(estimate, covariance), self._reach(estimate, covariance)
+        calibration, reach = self.calibration(estimate, covariance), None
+        # Intervals by `mml`, whose likelihood says more than standard errors do.
+        usual = config.covariance == OBSERVED and config.method == "mml" and config.standard_errors
+        if usual and covariance is not None:
+            reach = slope_limits(estimate, self.coded.n_ratings)
         if reach is not None:
             calibration = replace(calibration, limits=reach.limits)
         if config.fair == "across":
@@ -318,11 +314,9 @@ class FacetsTask:
     def calibration(self, estimate: FacetsEstimate, covariance: Covariance | None = None) -> Calibration:
         """The effects of an estimate, by name."""
         model, x, ratings = estimate.model, estimate.parameters, self.coded
-        named = {term.name: term.table(x[model.blocks[term.name]]) for term in model.terms}
-        spread = None
-        if covariance is not None:
-            spread = _of_effects(model, x, covariance.matrix)
-        own_slopes = model.slope.own
+        given, falling = ratings.tally("rater"), np.zeros(ratings.n_raters)
+        if model.slope.own:
+            falling = -estimate.value.gradient[model.blocks["slope"]]
         found = Calibration(
             model=self.config.model_name,
             link=self.options.link.name,
@@ -338,16 +332,14 @@ class FacetsTask:
                 **{f"facet {facet.name}": facet.labels for facet in ratings.facets},
                 **({} if ratings.group is None else {"group": ratings.group.labels}),
             },
-            effects=named,
-            covariance=spread,
-            falling=-estimate.value.gradient[model.blocks["slope"]]
-            if own_slopes
-            else np.zeros(ratings.n_raters),
+            effects=model.tables(x),
+            covariance=None if covariance is None else _of_effects(model, x, covariance.matrix),
+            falling=falling,
             covariates=() if self.covariates is None else self.covariates.names,
             anchored=int((estimate.held & ~model.of_drawn).sum()),
             at_limit=estimate.raters_at_limit,
             apart=in_small_group(connected_groups(self.ratings)),
-            extreme=_extreme(ratings),
+            extreme=(given.total == 0) | (given.total == given.n * (ratings.n_categories - 1)),
             spread=spread_of(estimate, covariance),
             known_slope=model.known_slope,
             item_variance=None if covariance is None else item_variance(model, covariance),
@@ -357,18 +349,10 @@ class FacetsTask:
         if found.spread is None:
             return found
         # By what is known of the raters, whichever kind of covariance is shown.
+        known = found
         if estimate.covariance is not None:
-            spread = _of_effects(model, x, estimate.covariance.matrix)
-        return replace(
-            found, spread=replace(found.spread, largest=largest_of(replace(found, covariance=spread)))
-        )
-
-    def _reach(self, estimate: FacetsEstimate, covariance: Covariance | None) -> Reach | None:
-        """Where intervals are asked for and the likelihood of a fit by `mml` says more than standard errors."""
-        usual = self.config.covariance == OBSERVED and self.config.method == "mml"
-        if covariance is None or not usual or not self.config.standard_errors:
-            return None
-        return slope_limits(estimate, self.coded.n_ratings)
+            known = replace(found, covariance=_of_effects(model, x, estimate.covariance.matrix))
+        return replace(found, spread=replace(found.spread, largest=largest_of(known)))
 
 
 def _of_effects(model: FacetsModel, parameters: Array, matrix: Matrix) -> Matrix:
@@ -376,12 +360,6 @@ def _of_effects(model: FacetsModel, parameters: Array, matrix: Matrix) -> Matrix
     through = model.effect_jacobian(parameters, *COVARYING)
     spread = through @ (through @ matrix).T
     return averaged(spread) if isinstance(spread, np.ndarray) else (spread + spread.T) / 2
-
-
-def _extreme(ratings: Ratings) -> Mask:
-    """(raters,): who gave only the lowest, or only the highest score."""
-    given = ratings.tally("rater")
-    return np.asarray((given.total == 0) | (given.total == given.n * (ratings.n_categories - 1)))
 
 
 def _sampled(config: FitConfig) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
-from raterlens.config import FitConfig, ReadConfig
+from raterlens.config import FitConfig
 from raterlens.diagnostics.findings import PanelFindings, panel_findings
 from raterlens.fitting.api import load
 from raterlens.fitting.assumptions import ADDED
@@ -59,7 +59,22 @@ class FittedRequest:
 
 def check_request(request: Request, run: Run) -> None:
     """Refuse what can be seen to be wrong without the file."""
-    check_diagnostic_columns([*([request.time] if request.time else []), *request.groups], request.read)
+    columns = [*([request.time] if request.time else []), *request.groups]
+    if twice := [name for name in columns if columns.count(name) > 1]:
+        raise OptionError(
+            Message(f"{twice[0]!r} is given more than once for ", Option("time"), " and ", Option("groups")),
+            "give it once",
+            value=twice[0],
+            option="groups",
+        )
+    items = [name for name in columns if tier(name, "item") is not None]
+    if items and request.read.item is None and request.read.items is None:
+        raise OptionError(
+            f"{items[0]!r} looks like the item column, which is tested for bias anyway",
+            Message("leave it out, or name the item column with ", Option("item")),
+            value=items[0],
+            option="groups",
+        )
     _decisions_of(request).check(request.fit)
     _check_workbook(request)
     if request.out is not None:
@@ -100,7 +115,7 @@ def fit_ratings(
     ratings: Ratings, config: FitConfig, request: Request, run: Run, previous: Fit | None = None
 ) -> FittedRequest:
     """Fit and diagnose ratings that have been read for a request."""
-    if can_warm_start(previous, config, run):
+    if previous is not None and _can_start_from(previous, config, run):
         run, request = replace(run, start=previous), replace(request, warm=True)
     columns = columns_by_name(ratings, request.time, request.groups)
     asked = _decisions_of(request)
@@ -136,7 +151,12 @@ def read_request(
 ) -> tuple[Ratings, FitConfig, Request]:
     """The ratings, what to fit to them, and the request, which then knows whether the file is a control file: one has
     anchors and a scale of its own."""
-    asked, path, config = request.read, source or Path(request.file), _with_files(request)
+    asked, path, config = request.read, source or Path(request.file), request.fit
+    if request.files:  # anchors and covariates
+        found: dict[str, Any] = dict(request.files)
+        config = config.changed(
+            **recorded(found | ({"anchors": load(found["anchors"])} if "anchors" in found else {}))
+        )
     check(config, run)
     beside = [*([request.time] if request.time else []), *request.groups]
     if request.more or not is_control_file(path, asked):
@@ -144,8 +164,12 @@ def read_request(
         return read(source_or_path, **asked.given(), beside=beside), config, request
     from raterlens.reading.facets_study import read_facets  # few files are control files
 
-    _check_control_file(path, request)
     given = asked.given()
+    if of_tables := [name for name in given if name not in (*CONTROL_FILE_OPTIONS, "format")]:
+        raise OptionError(
+            f"{path.name!r} is a FACETS control file, which says for itself where scores are",
+            Message("leave out ", Option(of_tables[0])),
+        )
     known = {name: given[name] for name in CONTROL_FILE_OPTIONS if name in given}
     study = read_facets(path, **known, beside=beside)
     held = study.anchors(config.model_name)
@@ -161,68 +185,17 @@ def read_request(
     return study.ratings, config, replace(request, control_file=True)
 
 
-def _check_control_file(path: Path, request: Request) -> None:
-    """Raise on options that only a table takes."""
-    for name in request.read.given():
-        if name not in (*CONTROL_FILE_OPTIONS, "format"):
-            raise OptionError(
-                f"{path.name!r} is a FACETS control file, which says for itself where scores are",
-                Message("leave out ", Option(name)),
-            )
-
-
-def _with_files(request: Request) -> FitConfig:
-    """The options of the fit, with what the files of anchors and covariates hold."""
-    if not request.files:
-        return request.fit
-    found: dict[str, Any] = dict(request.files)
-    if "anchors" in found:
-        found["anchors"] = load(found["anchors"])
-    return request.fit.changed(**recorded(found))
-
-
-def can_warm_start(previous: Fit | None, config: FitConfig, run: Run) -> bool:
+def _can_start_from(previous: Fit, config: FitConfig, run: Run) -> bool:
     """Whether the earlier fit has estimates to start from: of the same model, asked for in the same way."""
-    if (
-        previous is None
-        or previous.calibration is None
-        or run.checkpoint is not None
-        or run.client is not None
-    ):
+    before, known = previous.config, previous.calibration
+    if known is None or run.checkpoint is not None or run.client is not None or config.method != "mml":
         return False
-    before, known, open_to_data = previous.config, previous.calibration, config.policy == "adapt"
-    alike = all(
-        getattr(before, name) == getattr(config, name)
-        for name in (
-            "model_name",
-            "method",
-            "link",
-            "item_slopes",
-            *(() if open_to_data else ("scale", "prior")),
-        )
+    options = ["model_name", "method", "link", "item_slopes"]
+    options += [] if config.policy == "adapt" else ["scale", "prior"]
+    alike = all(getattr(before, name) == getattr(config, name) for name in options)
+    return (
+        alike and not known.covariates and {"halo", "bias", "known", "population"}.isdisjoint(known.effects)
     )
-    further = {"halo", "bias", "known", "population"} & set(known.effects)
-    return alike and config.method == "mml" and not known.covariates and not further
-
-
-def check_diagnostic_columns(columns: list[str], read: ReadConfig) -> None:
-    """Raise where columns of --time and --groups are at odds with each other or with the model."""
-    if twice := [name for name in columns if columns.count(name) > 1]:
-        raise OptionError(
-            Message(f"{twice[0]!r} is given more than once for ", Option("time"), " and ", Option("groups")),
-            "give it once",
-            value=twice[0],
-            option="groups",
-        )
-    named = read.item is not None or read.items is not None
-    for name in columns:
-        if not named and tier(name, "item") is not None:
-            raise OptionError(
-                f"{name!r} looks like the item column, which is tested for bias anyway",
-                Message("leave it out, or name the item column with ", Option("item")),
-                value=name,
-                option="groups",
-            )
 
 
 def sample_for_diagnostics(

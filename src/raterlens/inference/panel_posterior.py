@@ -27,7 +27,7 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPrior
 from raterlens.models.facets import Redundancy, centre, redundancy
 from raterlens.models.panel import PanelSpread
-from raterlens.models.terms.group_means import GROUP_MEAN
+from raterlens.models.terms.students import GROUP_MEAN
 
 # Steps of log s, in its own standard deviations and by themselves.
 _STEP, _NARROWEST, _WIDEST = 0.75, 0.15, 0.5

@@ -39,9 +39,9 @@ from raterlens.likelihood.cells import reading_columns
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.build import KINDS
 from raterlens.models.calibration import Calibration
-from raterlens.models.terms.group_means import GROUP_MEAN
 from raterlens.models.terms.halo import HALO, IMPRESSION
 from raterlens.models.terms.item_slopes import ITEM_PAIR
+from raterlens.models.terms.students import GROUP_MEAN
 from raterlens.models.terms.thresholds import THRESHOLD
 from raterlens.ratings.coded import Facet, Ratings
 

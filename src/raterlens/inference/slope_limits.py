@@ -217,7 +217,7 @@ def slope_limits(found: FacetsEstimate, n_ratings: int) -> Reach | None:
                 continue
             guess = float(even(slope[rater])) + (which - 0.5) * 2
             at, there = climbs.end(place, guess, float(limit[rater]), float(falls[rater]))
-            moved = (there - x)[model.blocks["severity"]]
+            moved = model.effect("severity", there) - model.effect("severity", x)
             ends[which, :, rater] = at, moved[rater] - moved[counted].mean()
             if ran[rater]:
                 unheld.append((there, falls[rater]))

@@ -374,8 +374,8 @@ def with_marginal(found: FacetsEstimate, information: Information) -> FacetsEsti
 
 
 def item_variance(model: FacetsModel, known: Covariance) -> Array | None:
-    """(raters, items): Var(b_r + h_ri) - Var(b_r), where raters differ from item to item by h; None where that is not
-    known."""
+    """(raters, items): Var(b_r + h_ri) less the variance of the rater's severity, which has the mean of h, where raters
+    differ from item to item by h; None where that is not known."""
     terms = [term for term in model.terms if term.levels == ("rater", "item")]
     if not terms or model.severity.size != model.n_raters:
         return None
@@ -385,8 +385,10 @@ def item_variance(model: FacetsModel, known: Covariance) -> Array | None:
     own, severity = (model.blocks[name].start for name in (term.name, "severity"))
     matrix, there = in_full(known.matrix), cells >= 0
     cell, rater = cells[there] + own, np.nonzero(there)[0] + severity
-    found = np.zeros((n, m))
-    found[there] = matrix[cell, cell] + 2 * matrix[cell, rater]
+    through = model.effect_jacobian(np.zeros(len(matrix)), "severity")
+    average = (through @ (through @ matrix).T).diagonal()
+    found = np.repeat((matrix.diagonal()[model.blocks["severity"]] - average)[:, None], m, axis=1)
+    found[there] += matrix[cell, cell] + 2 * matrix[cell, rater]
     return found
 
 

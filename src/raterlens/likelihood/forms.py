@@ -9,8 +9,8 @@ from raterlens.likelihood.readings import Readings
 from raterlens.likelihood.shared import shared_marginal
 from raterlens.models.build import as_modelled
 from raterlens.models.facets import FacetsModel
-from raterlens.models.outcomes import with_outcomes
 from raterlens.models.responses import Adjacent, Response
+from raterlens.models.terms.draws import with_outcomes
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:

@@ -38,9 +38,9 @@ from raterlens.likelihood.nodes import Nodes
 from raterlens.models.facets import FacetsModel, centre
 from raterlens.models.responses import Predictor, Response
 from raterlens.models.term import Effect
-from raterlens.models.terms.group_means import GROUP_MEAN, GroupMeans
 from raterlens.models.terms.noise import restricted
 from raterlens.models.terms.shared_bias import BIAS
+from raterlens.models.terms.students import GROUP_MEAN, GroupMeans
 
 
 class Prior(Protocol):

@@ -11,7 +11,7 @@ from raterlens.base.text import Message, Option, listed, shortened
 from raterlens.config import Anchors, EarlierScale
 from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
-from raterlens.models.terms.shape import Population
+from raterlens.models.terms.students import Population
 from raterlens.ratings.coded import Ratings
 
 
@@ -55,51 +55,68 @@ def hold(anchors: Anchors, ratings: Ratings, model: FacetsModel, *, pass_over: b
 
     `pass_over`: of an earlier fit, raters, items and levels may be held that these ratings do not have.
     """
-    held, raters, items = np.full(model.blocks.size, np.nan), _places(ratings.raters), _places(ratings.items)
-    if pass_over and raters.keys().isdisjoint(anchors.raters) and items.keys().isdisjoint(anchors.items):
+    held = np.full(model.blocks.size, np.nan)
+    places = {"rater": _places(ratings.raters), "item": _places(ratings.items)}
+    known = (places["rater"].keys() & anchors.raters.keys()) | (places["item"].keys() & anchors.items.keys())
+    if pass_over and not known:
         raise OptionError(
             f"anchors: the fit knows none of these raters ({listed(ratings.raters)}) or items "
             f"({listed(ratings.items)})",
             "anchor by a fit that shares some, spelled alike",
             option="anchors",
         )
-    pairs = {label: pair for label, pair in anchors.raters.items() if not pass_over or label in raters}
-
-    def put(block: str, what: str, places: Mapping[str, int], values: Mapping[str, float | None]) -> None:
-        for label, value in values.items():
-            if pass_over and label not in places:
-                continue
-            place = places[choose(f"{what} in anchors", str(label), places)]
-            if value is not None:
-                held[model.blocks[block].start + place] = _number(what, label, value)
-
-    slopes = {label: slope for label, (slope, _) in pairs.items()}
-    put("severity", "rater", raters, {label: severity for label, (_, severity) in pairs.items()})
-    if model.slope.own:
-        put("slope", "rater", raters, slopes)
-    elif model.slope.size == 1:
-        held[model.blocks["slope"]] = _common(slopes)
-    else:
-        held[model.blocks["slope"]] = _of_some_kinds(slopes, ratings, model)
-    put("difficulty", "item", items, anchors.items)
-    put("item_slope", "item", items, _log_item_slopes(anchors, model))
-    facets = {facet.name: _places(facet.labels) for facet in ratings.facets}
-    for name, levels in anchors.facets.items():
-        if not pass_over or name in facets:
-            places = facets[choose("facet in anchors", name, facets)]
-            put(f"facet {name}", f"level of {name!r}", places, levels)
-    _hold_thresholds(held, anchors, items, model, pass_over=pass_over)
-    return held
-
-
-def _log_item_slopes(anchors: Anchors, model: FacetsModel) -> dict[str, float]:
     if anchors.item_slopes and "item_slope" not in model:
         raise OptionError(
             "anchors hold item slopes, but the fit has none",
             Message("add ", Option("item_slopes", True)),
             option="anchors",
         )
-    return {label: float(np.log(_positive(label, g))) for label, g in anchors.item_slopes.items()}
+    further = {f"facet {facet.name}": _places(facet.labels) for facet in ratings.facets}
+    asked: list[tuple[str, str, Mapping[str, int], Mapping[str, float | None]]] = [
+        ("severity", "rater", places["rater"], {label: pair[1] for label, pair in anchors.raters.items()}),
+        ("slope", "rater", places["rater"], {label: pair[0] for label, pair in anchors.raters.items()}),
+        ("difficulty", "item", places["item"], anchors.items),
+        ("item_slope", "item", places["item"], anchors.item_slopes),
+    ]
+    for name, levels in anchors.facets.items():
+        if not pass_over or f"facet {name}" in further:
+            choose("facet in anchors", name, [facet.name for facet in ratings.facets])
+            asked.append((f"facet {name}", f"level of {name!r}", further[f"facet {name}"], levels))
+    for block, what, where, values in asked:
+        own = np.full(len(where), np.nan)
+        for label, value in values.items():
+            if pass_over and label not in where:
+                continue
+            place = where[choose(f"{what} in anchors", str(label), where)]
+            if value is not None:
+                own[place] = _number(what, label, value, above_0=block == "item_slope")
+        if block in model:
+            own = _slopes(own, model) if block == "slope" else own
+            held[model.blocks[block]] = np.log(own) if block == "item_slope" else own
+    _hold_thresholds(held, anchors, places["item"], model, pass_over=pass_over)
+    return held
+
+
+def _slopes(given: Array, model: FacetsModel) -> Array:
+    """Parameters with these slopes of raters; NaN where the slopes given do not say them."""
+    if model.slope.own or np.isnan(given).all():
+        return given if model.slope.own else np.full(model.slope.size, np.nan)
+    least, most = np.nanmin(given), np.nanmax(given)
+    shared = model.slope.size == 1
+    given = np.full(len(given), least) if shared else given
+    if np.isnan(given).any():
+        return np.full(model.slope.size, np.nan)
+    found = model.slope.invert(given)
+    if least != most if shared else not np.allclose(model.slope(found), given, rtol=1e-6):
+        why = (
+            ", but in this model all raters share one" if shared else " that raters of this model cannot have"
+        )
+        raise OptionError(
+            f"anchors hold slopes from {least:g} to {most:g}{why}",
+            Message("use ", Option("model", "gmf"), ", or give None for each slope"),
+            option="anchors",
+        )
+    return found
 
 
 def _places(labels: pl.Series) -> dict[str, int]:
@@ -150,46 +167,15 @@ def _hold_thresholds(
         held[first : first + steps] = values
 
 
-def _common(slopes: Mapping[str, float | None]) -> float:
-    """The slope that all raters share in the three-facets model."""
-    given = {value for value in slopes.values() if value is not None}
-    if len(given) > 1:
-        raise OptionError(
-            f"anchors hold slopes from {min(given):g} to {max(given):g}, but in this model all raters share one",
-            Message("use ", Option("model", "gmf"), ", or give None for each slope"),
-            option="anchors",
-        )
-    return given.pop() if given else np.nan
-
-
-def _of_some_kinds(slopes: Mapping[str, float | None], ratings: Ratings, model: FacetsModel) -> Array:
-    """Parameters of a model with fewer slopes than raters; NaN unless all of the raters' slopes are given."""
-    given = np.array([slopes.get(label) for label in ratings.raters.cast(pl.String)], dtype=float)
-    if np.isnan(given).any():
-        return np.full(model.slope.size, np.nan)
-    found = model.slope.invert(given)
-    if not np.allclose(model.slope(found), given, rtol=1e-6):
-        raise OptionError(
-            f"anchors hold slopes from {given.min():g} to {given.max():g} that raters of this model cannot have",
-            Message("use ", Option("model", "gmf"), ", or give None for each slope"),
-            option="anchors",
-        )
-    return found
-
-
-def _number(what: str, label: object, value: float) -> float:
+def _number(what: str, label: object, value: float, *, above_0: bool) -> float:
     if not isinstance(value, int | float | np.number) or not np.isfinite(value):
         raise OptionError(
             f"anchors hold {what} {shortened(label)} at {value!r}", "give a finite number", option="anchors"
         )
-    return float(value)
-
-
-def _positive(label: object, slope: float) -> float:
-    if not _number("item", label, slope) > 0:
+    if above_0 and value <= 0:
         raise OptionError(
-            f"anchors hold the slope of item {shortened(label)} at {slope:g}",
+            f"anchors hold the slope of item {shortened(label)} at {value:g}",
             "give a number above 0",
             option="anchors",
         )
-    return slope
+    return float(value)

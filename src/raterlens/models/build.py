@@ -12,9 +12,7 @@ from raterlens.models.registry import MODELS, own_slopes
 from raterlens.models.requested import PARTS, Options, Setting
 from raterlens.models.responses import Adjacent, Capped, Graded, Linked, Response
 from raterlens.models.term import Contexts, Term
-from raterlens.models.terms.difficulties import Difficulties, FacetLevels
-from raterlens.models.terms.draws import Draws
-from raterlens.models.terms.group_means import GroupMeans, means_of
+from raterlens.models.terms.draws import Draws, drawing_raters
 from raterlens.models.terms.halo import (
     Halo,
     Impressions,
@@ -23,13 +21,12 @@ from raterlens.models.terms.halo import (
 )
 from raterlens.models.terms.item_slopes import ItemSlopes
 from raterlens.models.terms.known import KnownAnswers
+from raterlens.models.terms.main_effects import Difficulties, FacetLevels, Severities, Slopes
 from raterlens.models.terms.noise import Noise, OwnNoise
-from raterlens.models.terms.per_rater import Severities, Slopes
 from raterlens.models.terms.rater_interactions import Interaction
-from raterlens.models.terms.rater_thresholds import RaterThresholds
-from raterlens.models.terms.shape import Population, Shape
 from raterlens.models.terms.shared_bias import SharedBias
-from raterlens.models.terms.thresholds import Thresholds
+from raterlens.models.terms.students import GroupMeans, Population, Shape
+from raterlens.models.terms.thresholds import RaterThresholds, Thresholds
 from raterlens.ratings.coded import Ratings
 
 
@@ -89,22 +86,21 @@ EVERY_PART = (*(part for kind in KINDS for part in kind.parts), *PARTS)
 def model_options(config: FitConfig, ratings: Ratings | None = None) -> Options:
     """The model that a request asks for, with what its ratings have."""
     spec = MODELS[config.model_name]
-    options = Options(
+    known = ratings is not None and ratings.known is not None
+    return Options(
         spec,
         get_link(config.link or spec.links[0]),
         config.shared_scale,
         config.item_slopes,
         halo=config.halo or "none",
         smooth=config.ability == "smooth",
+        pieces=ratings is not None and pieces_differ(ratings),
         interactions=facets_of(config.interactions),
+        groups="none" if ratings is None or ratings.group is None else config.group_means or "each",
         rater_thresholds=config.rater_thresholds,
         own_noise=spec.slopes is own_slopes,
-    )
-    if ratings is None:
-        return options
-    known_slope = None if ratings.known is None else config.known_slope
-    return replace(
-        options, pieces=pieces_differ(ratings), groups=means_of(ratings, config), known_slope=known_slope
+        draws=None if ratings is None else drawing_raters(ratings, config),
+        known_slope=config.known_slope if known else None,
     )
 
 

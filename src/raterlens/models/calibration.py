@@ -1,11 +1,13 @@
-"""Calibration: everything that a facets fit estimated about raters, items and scores.
+"""Calibration: everything that is known about raters, items and scores, by a facets fit or as it was stated.
 
-Enough to restate capability on another yardstick, to score new students, and to anchor another fit.
+Enough to restate capability on another yardstick, to score new students, to anchor another fit, and to plan or simulate
+ratings by the same panel.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,10 +30,9 @@ from raterlens.models.term import Contexts
 from raterlens.models.terms.halo import in_logits
 from raterlens.models.terms.noise import log_noise
 from raterlens.models.terms.rater_interactions import interacting_facets
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD, RaterThresholds
-from raterlens.models.terms.shape import POPULATION, SHAPE
 from raterlens.models.terms.shared_bias import BIAS
-from raterlens.models.terms.thresholds import THRESHOLD
+from raterlens.models.terms.students import POPULATION, SHAPE
+from raterlens.models.terms.thresholds import RATER_THRESHOLD, THRESHOLD, RaterThresholds
 
 # Up to here the covariances between all raters are kept, 11 MB in a file; beyond, only those within a rater.
 MOST_RATERS = 500
@@ -96,6 +97,30 @@ class Calibration:
     """By what groups of students have means."""
     fair: Fair = "within"
     """Whether abilities rest on what a student's group says."""
+
+    @staticmethod
+    def stated(
+        effects: Mapping[str, Array],
+        model: str = "gmf",
+        link: str = "logit",
+        scale: str = "rating scale",
+        **more: Any,
+    ) -> "Calibration":
+        """A panel whose effects are stated, not estimated: what a plan assumes, or what a simulation draws from.
+
+        Examples
+        --------
+        >>> effects = {"slope": np.array([1.5, 0.8]), "severity": np.zeros(2), "difficulty": np.zeros(1)}
+        >>> rows = Calibration.stated(effects).rows(np.arange(2), 0)
+        >>> rows.chances(np.array([1.0]))[:, 1, 0].round(2).tolist()  # of passing a student of ability 1
+        [0.82, 0.69]
+        """
+        n_raters, steps = len(effects["slope"]), effects.get(THRESHOLD, np.zeros((1, 1))).shape[1]
+        levels = {"rater": n_raters, "item": len(effects["difficulty"])}
+        levels |= {name: len(values) for name, values in effects.items() if name.startswith("facet ")}
+        labels = {name: pl.Series(np.arange(1, n + 1)).cast(pl.String) for name, n in levels.items()}
+        given: dict[str, Any] = {"scores": tuple(range(steps + 1)), "falling": np.zeros(n_raters), **more}
+        return Calibration(model, link, scale, labels=labels, effects=effects, covariance=None, **given)
 
     @property
     def values(self) -> Array:
@@ -167,36 +192,32 @@ class Calibration:
                 given |= dict(_KIND_OF[name].asks)
         return Options(link=get_link(self.link), **given | beside)
 
-    def _on(self, rows: Contexts) -> tuple[FacetsModel, Response, Array]:
-        """The model on these rows, by the codes of the fit, with its parameters."""
-        options = self.options(population=False)
-        response = response_of(len(self.scores), self.score_step, options)
-        model = model_of(Setting(rows, response, options, self._highest))
-        parameters = [term.parameters(self.effects[term.name]) for term in model.terms]
-        return model, response, np.concatenate(parameters)
-
-    @property
-    def _highest(self) -> Indices | None:
-        """(items,): the highest score of each item that has thresholds of its own."""
-        thresholds = self.effects.get(THRESHOLD)
-        return None if thresholds is None or len(thresholds) == 1 else np.isfinite(thresholds).sum(axis=1)
-
-    def _contexts(
+    def _on(
         self, rater: Indices, item: Indices | int, facets: Mapping[str, Indices] | None = None
-    ) -> Contexts:
-        sizes = len(self.effects["slope"]), len(self.labels["item"])
-        further = {
+    ) -> tuple[FacetsModel, Response, Array]:
+        """The model on rows by the codes of the fit, on average levels of further facets but of those that are given,
+        with its parameters."""
+        n, options, highest = len(rater), self.options(population=False), None
+        sizes = {
             name.removeprefix("facet "): len(labels)
             for name, labels in self.labels.items()
             if name.startswith("facet ")
         }
-        levels = tuple((facets or {}).get(name, np.full(len(rater), size)) for name, size in further.items())
-        return Contexts.reference(rater, np.broadcast_to(item, len(rater)), levels, sizes, further)
+        levels = tuple((facets or {}).get(name, np.full(n, size)) for name, size in sizes.items())
+        of_all = len(self.effects["slope"]), len(self.labels["item"])
+        rows = Contexts.reference(rater, np.broadcast_to(item, n), levels, of_all, sizes)
+        thresholds = self.effects.get(THRESHOLD)
+        if thresholds is not None and len(thresholds) > 1:
+            highest = np.isfinite(thresholds).sum(axis=1)
+        response = response_of(len(self.scores), self.score_step, options)
+        model = model_of(Setting(rows, response, options, highest))
+        parameters = [term.parameters(self.effects[term.name]) for term in model.terms]
+        return model, response, np.concatenate(parameters)
 
     def rows(self, rater: Indices, item: Indices | int, facets: Mapping[str, Indices] | None = None) -> Rows:
         """Ratings by these raters, each on an item, by the codes of the fit; on average levels of further facets but
         of those that are given."""
-        model, response, x = self._on(self._contexts(rater, item, facets))
+        model, response, x = self._on(rater, item, facets)
         besides = model.of_rows(x).besides if not self.second_ability else None
         exact = Linked(get_link(self.link)) if response.cornered else response
         return Rows(model.predictor(x), exact, np.zeros(len(rater)) if besides is None else besides)
@@ -209,13 +230,11 @@ class Calibration:
     def average(self) -> "Calibration":
         """With one rater in the place of all, the average of those who count in the average severity."""
         n, aside = len(self.effects["slope"]), self.without_errors.panel().aside
-        kept = ~aside if not aside.all() else ~np.zeros(n, dtype=bool)
-        effects = dict(self.in_logits().effects)
-        for name in (RATER_THRESHOLD, *(f"interaction {facet}" for facet in interacting_facets(effects))):
-            effects.pop(name, None)
-        for name in effects.keys() & _KIND_OF.keys():
-            if _KIND_OF[name].levels == ("rater",):
-                effects[name] = effects[name][kept].mean(keepdims=True)
+        kept, effects = (~aside if not aside.all() else np.ones(n, dtype=bool)), {}
+        for name, values in self.in_logits().effects.items():
+            levels = _KIND_OF[name].levels if name in _KIND_OF else ()
+            if name != RATER_THRESHOLD and not name.startswith("interaction "):
+                effects[name] = values[kept].mean(keepdims=True) if levels == ("rater",) else values
         labels = {**self.labels, "rater": pl.Series("rater", ["average"])}
         nothing: dict[str, Any] = dict.fromkeys(
             ("covariance", "at_limit", "apart", "extreme", "limits", "spread")
@@ -231,7 +250,7 @@ class Calibration:
         """The raters on an average item, or on the one named."""
         n, n_items = len(self.effects["slope"]), len(self.labels["item"])
         place = n_items if item is None else self._item(item)
-        model, _, x = self._on(self._contexts(np.arange(n), place))
+        model, _, x = self._on(np.arange(n), place)
         at, whole = model.of_rows(x), None
         stretch = float(np.exp(self.effects["item_slope"][place])) if self.item_slopes and item else 1.0
         if self.covariance is not None:
@@ -261,36 +280,33 @@ class Calibration:
     def curve(self, item: str | None = None, rater: int | None = None) -> Curve:
         """How the expected score follows the predictor, on average over items or on the one named; of all raters, or of
         one, where they use the scale in their own ways."""
-        use = self._use
-        return self._curve(item, None if use is None or rater is None else use.own[rater])
+        own, _ = self._own_use
+        return self._curve(item, None if own is None or rater is None else own[rater])
 
     def own_curves(self, item: str | None = None) -> OwnCurves | None:
         """The curve of each rater, where they use the scale in their own ways."""
-        use = self._use
-        if use is None or (self.marks is None and not use.own.any()):  # a spread of 0
+        own, directions = self._own_use
+        if own is None or (self.marks is None and not own.any()):  # a spread of 0
             return None
-        steps = use.directions * NEARBY / 2
-        nearby = tuple(
-            (self._curve(item, use.own - step), self._curve(item, use.own + step)) for step in steps
-        )
-        return OwnCurves(self._curve(item, use.own), nearby, self.curve_covariance)
+        steps = directions * NEARBY / 2
+        nearby = tuple((self._curve(item, own - step), self._curve(item, own + step)) for step in steps)
+        return OwnCurves(self._curve(item, own), nearby, self.curve_covariance)
 
     @property
-    def _use(self) -> "_Use | None":
-        """Each rater's own use of the scale: thresholds around those of all, or the logarithm of its noise."""
-        if self.marks is not None:
-            return _Use(log_noise(self.effects)[:, None], np.ones((1, 1)))
+    def _own_use(self) -> tuple[Array | None, Array]:
+        """(raters, numbers): each rater's own use of the scale, thresholds around those of all or the logarithm of its
+        noise; and (contrasts, numbers), the directions in which it may differ between raters."""
         moved = self.effects.get(RATER_THRESHOLD)
+        if self.marks is not None:
+            return log_noise(self.effects)[:, None], np.ones((1, 1))
         if moved is None:
-            return None
-        term = RaterThresholds(len(moved), moved.shape[1], self.scale == "graded")
-        return _Use(moved, term.contrasts.T)
+            return None, np.ones((1, 1))
+        return moved, RaterThresholds(len(moved), moved.shape[1], self.scale == "graded").contrasts.T
 
     def _curve(self, item: str | None, own: Array | None) -> Curve:
         """With an own use of the scale, (numbers,) or (raters, numbers), or that of all."""
         if (marks := self.marks) is not None:
-            if own is None:
-                own = log_noise(self.effects).mean(keepdims=True)
+            own = log_noise(self.effects).mean(keepdims=True) if own is None else own
             return marks.curve(float(np.exp(own[0])) if own.ndim == 1 else np.exp(own))
         thresholds = self.effects.get(THRESHOLD)
         if thresholds is not None and item is not None and len(thresholds) > 1:
@@ -378,14 +394,7 @@ def _whole(half: Any, size: int) -> Array | sparse.csr_array | None:
     return sparse.csr_array(found + sparse.tril(found, -1).T)
 
 
-def _numbers(values: Any) -> Array:
-    return np.array(values, np.float64)
-
-
-def _mask(values: Any) -> Mask:
-    return np.array(values, bool)
-
-
+_numbers = partial(np.array, dtype=np.float64)
 _READ: dict[str, Callable[[Any], Any]] = {
     "scores": tuple,
     "covariates": tuple,
@@ -394,7 +403,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "spread": lambda spread: PanelSpread(**spread),
     "limits": lambda limits: SlopeLimits(**{name: _numbers(each) for name, each in limits.items()}),
     **dict.fromkeys(("falling", "item_variance", "curve_covariance"), _numbers),
-    **dict.fromkeys(("at_limit", "apart", "extreme"), _mask),
+    **dict.fromkeys(("at_limit", "apart", "extreme"), partial(np.array, dtype=bool)),
 }
 """From JSON to values that are more than numbers and text."""
 
@@ -411,10 +420,3 @@ def _check_lengths(content: dict[str, Any], n_raters: int, n_items: int) -> None
 
 
 _KIND_OF = {kind.name: kind for kind in KINDS}
-
-
-class _Use(NamedTuple):
-    own: Array
-    """(raters, numbers)"""
-    directions: Array
-    """(contrasts, numbers): in which it may differ between raters."""

@@ -26,22 +26,16 @@ class Covariates:
     @property
     def design(self) -> Array:
         """(raters, 1 + columns): ones, then the columns at mean 0 and deviation 1, so that all are of one size."""
-        return np.column_stack([np.ones(len(self.values)), (self.values - self._mean) / self._deviation])
+        units = (self.values - self.values.mean(axis=0)) / self.values.std(axis=0)
+        return np.column_stack([np.ones(len(self.values)), units])
 
     @property
     def to_units(self) -> Array:
         """Coefficients of `design` -> intercept and coefficients in the user's units."""
-        back = np.diag(np.append(1.0, 1 / self._deviation))
-        back[0, 1:] = -self._mean / self._deviation
+        mean, deviation = self.values.mean(axis=0), self.values.std(axis=0)
+        back = np.diag(np.append(1.0, 1 / deviation))
+        back[0, 1:] = -mean / deviation
         return back
-
-    @property
-    def _mean(self) -> Array:
-        return np.asarray(self.values.mean(axis=0))
-
-    @property
-    def _deviation(self) -> Array:
-        return np.asarray(self.values.std(axis=0))
 
 
 def covariate_columns(source: Any) -> dict[str, list[Any]]:
@@ -66,33 +60,28 @@ def read_covariates(columns: Mapping[str, Sequence[Any]], raters: pl.Series) -> 
     """Check columns of numbers beside the column `rater`, a row for every rater."""
     frame = pl.DataFrame(dict(columns), strict=False)
     if RATER not in frame.columns or len(frame.columns) < 2:
-        raise InputError(
+        raise _error(
             f"covariates have the columns {listed(frame.columns)}",
             "put the raters' labels into one called 'rater', with at least one column of numbers beside it",
-            value=frame.columns,
-            option="covariates",
+            frame.columns,
         )
-    labels = frame[RATER].cast(pl.String)
-    wanted = raters.cast(pl.String)
-    twice = labels.filter(labels.is_duplicated())
-    if len(twice):
-        raise _error(
-            f"covariates have rater {shortened(twice[0])} more than once",
-            "give every rater one row",
-            twice[0],
-        )
-    missing = wanted.filter(~wanted.is_in(labels.implode()))
-    if len(missing):
-        raise _error(
-            f"covariates lack {listed(missing)}", "give every rater of the ratings a row", list(missing)
-        )
-    rows = pl.DataFrame({RATER: wanted}).join(
-        frame.with_columns(labels), on=RATER, how="left", maintain_order="left"
-    )
-    names = tuple(name for name in frame.columns if name != RATER)
-    values = np.column_stack([_numbers(rows[name], wanted) for name in names])
-    found = Covariates(names, values)
-    _refuse_collinear(found)
+    frame, wanted = frame.with_columns(pl.col(RATER).cast(pl.String)), raters.cast(pl.String)
+    labels, names = frame[RATER], [name for name in frame.columns if name != RATER]
+    if len(twice := labels.filter(labels.is_duplicated())):
+        what = f"covariates have rater {shortened(twice[0])} more than once"
+        raise _error(what, "give every rater one row", twice[0])
+    if len(missing := wanted.filter(~wanted.is_in(labels.implode()))):
+        what = f"covariates lack {listed(missing)}"
+        raise _error(what, "give every rater of the ratings a row", list(missing))
+    rows = pl.DataFrame({RATER: wanted}).join(frame, on=RATER, how="left", maintain_order="left")
+    found = Covariates(tuple(names), np.column_stack([_numbers(rows[name], wanted) for name in names]))
+    if len(names) >= len(wanted):
+        what = f"{len(names)} covariates for {len(wanted)} raters"
+        raise _error(what, "give fewer columns than raters", len(names))
+    for last, name in enumerate(names, start=1):
+        if np.linalg.matrix_rank(found.design[:, : last + 1], tol=1e-8) <= last:
+            what = f"covariate {shortened(name)} is determined by the columns before it"
+            raise _error(what, "leave it out", name)
     return found
 
 
@@ -101,10 +90,10 @@ def _numbers(column: pl.Series, raters: pl.Series) -> Array:
         what = f"covariate {column.name!r} has values like {column[0]!r}, which are not numbers"
         raise _error(what, "code categories as 0 and 1", column[0])
     values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    unknown = ~np.isfinite(values)
-    if unknown.any():
-        who = listed(raters.filter(pl.Series(unknown)))
-        what = f"covariate {column.name!r} has no finite number for {who}"
+    if (unknown := ~np.isfinite(values)).any():
+        what = (
+            f"covariate {column.name!r} has no finite number for {listed(raters.filter(pl.Series(unknown)))}"
+        )
         raise _error(what, "fill it in, or leave the column out", column.name)
     if np.ptp(values) == 0:
         what = f"covariate {column.name!r} is {values[0]:g} for every rater and explains nothing"
@@ -114,15 +103,3 @@ def _numbers(column: pl.Series, raters: pl.Series) -> Array:
 
 def _error(what: str, remedy: str, value: object) -> InputError:
     return InputError(what, remedy, value=value, option="covariates")
-
-
-def _refuse_collinear(found: Covariates) -> None:
-    if len(found.names) >= len(found.values):
-        what = f"{len(found.names)} covariates for {len(found.values)} raters"
-        raise _error(what, "give fewer columns than raters", len(found.names))
-    for last in range(1, len(found.names) + 1):
-        if np.linalg.matrix_rank(found.design[:, : last + 1], tol=1e-8) <= last:
-            name = found.names[last - 1]
-            raise _error(
-                f"covariate {shortened(name)} is determined by the columns before it", "leave it out", name
-            )

@@ -29,7 +29,7 @@ from raterlens.models.term import (
     Term,
     one_per_row,
 )
-from raterlens.models.terms.per_rater import SEVERITY, SLOPE, Slopes
+from raterlens.models.terms.main_effects import SEVERITY, SLOPE, Slopes
 from raterlens.models.terms.thresholds import THRESHOLD, Thresholds
 from raterlens.ratings.design import components
 
@@ -155,17 +155,36 @@ class FacetsModel:
     def effect(self, name: str, parameters: Array) -> Array:
         """Numbers that a term's parameters stand for: one per rater, or the parameters as they are."""
         (found,) = (term for term in self.terms if term.name == name)
-        return found.effect_of(parameters[self.blocks[name]])
+        own = found.effect_of(parameters[self.blocks[name]])
+        return own + self._in_severity @ parameters if name == SEVERITY else own
 
     def effect_jacobian(self, parameters: Array, *names: str) -> sparse.csr_array:
         """(effects, parameters): of the effects of these terms, in this order, as far as the model has them."""
-        own, blocks = {term.name: term for term in self.terms}, self.blocks
-        rows = [
-            placed(own[name].effect_jacobian(parameters[blocks[name]]), blocks[name], blocks.size)
-            for name in names
-            if name in own
-        ]
+        own, blocks, rows = {term.name: term for term in self.terms}, self.blocks, []
+        for name in (name for name in names if name in own):
+            through = own[name].effect_jacobian(parameters[blocks[name]])
+            rows.append(placed(through, blocks[name], blocks.size))
+            if name == SEVERITY:
+                rows[-1] = rows[-1] + self._in_severity
         return sparse.csr_array(sparse.vstack(rows, format="csr"))
+
+    @cached_property
+    def _in_severity(self) -> sparse.csr_array:
+        """(raters, parameters): what other terms add to severities on average over all levels."""
+        found = sparse.csr_array((self.n_raters, self.blocks.size))
+        for term in self.terms:
+            if term.in_severity is not None:
+                found = found + placed(term.in_severity, self.blocks[term.name], self.blocks.size)
+        return sparse.csr_array(found)
+
+    def tables(self, parameters: Array) -> dict[str, Array]:
+        """Effects by the labels of their levels, as they are kept: what others add to severities is among these."""
+        own = {term.name: parameters[self.blocks[term.name]] for term in self.terms}
+        found = {term.name: term.table(own[term.name]) for term in self.terms}
+        for term in self.terms:
+            if term.in_severity is not None:
+                found[term.name] = found[term.name] - (term.in_severity @ own[term.name])[:, None]
+        return {**found, SEVERITY: self.effect(SEVERITY, parameters)}
 
     @property
     def of_single_raters(self) -> NDArray[np.int64]:

@@ -17,17 +17,8 @@ if TYPE_CHECKING:
 
 COMMON = frozenset(
     {
-        "model",
-        "assumptions",
-        "method",
-        "link",
-        "repeats",
-        "group_means",
-        "fair",
-        "starts",
-        "seed",
-        "standard_errors",
-        "max_iterations",
+        *("model", "assumptions", "method", "link", "repeats", "group_means", "fair"),
+        *("starts", "seed", "standard_errors", "max_iterations"),
     }
 )
 """Options that every model takes."""

@@ -38,10 +38,6 @@ class Part(NamedTuple):
     instead: Any = None
     """A value of the option that goes with everything."""
 
-    def given(self, config: FitConfig, ratings: Ratings | None) -> Option | None:
-        value = self.value(config, ratings)
-        return None if value is None else Option(self.option, value)
-
 
 def says(option: str, *values: Any) -> Callable[[FitConfig, Ratings | None], Any]:
     """The value of an option, where it is one of these, or any."""
@@ -81,19 +77,17 @@ PARTS = (
     Part("scores' covariance", "covariance", says("covariance", *_ERRORS), (), "", "observed"),
     Part("panel", "prior", says("prior", "panel")),
     Part("perfect reference", "reference", says("reference", "perfect")),
-    Part(
-        "trusted",
-        "trusted",
-        lambda config, ratings: (
-            WITHOUT if config.trusted or (ratings is not None and ratings.trusted) else None
-        ),
-    ),
+    Part("trusted", "trusted", lambda config, at: WITHOUT if config.trusted or (at and at.trusted) else None),
 )
 
 
 def refuse_clashes(parts: Iterable[Part], config: FitConfig, ratings: Ratings | None = None) -> None:
     """Raise where parts of a request do not go together; what ratings name is known once they have been read."""
-    there = {part.name: (part, found) for part in parts if (found := part.given(config, ratings))}
+    there = {
+        part.name: (part, Option(part.option, value))
+        for part in parts
+        if (value := part.value(config, ratings)) is not None
+    }
     for part, asked in there.values():
         for other, found in (there[name] for name in part.apart if name in there):
             instead = Option(other.option, other.instead)

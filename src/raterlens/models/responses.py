@@ -17,8 +17,6 @@ from raterlens.kernels.library import compiled_code_pays
 
 # Logits beyond which a probability would be 0 in doubles.
 _FAR = 700.0
-# Of differences of first derivatives.
-_SHIFT = 1e-4
 # Links whose slope tells how fast scores change with ability.
 _EVEN_TAILS = ("logit", "probit")
 # An exponential and a logarithm are like going over this many numbers.
@@ -167,12 +165,13 @@ class Response:
 
     def shift_derivatives(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
         """(contexts, categories, nodes) twice: first and second derivative of a log-probability as the predictor is
-        shifted; the second by differences."""
-        ahead, here, back = (
-            self.shift_scores(predictor.shifted(np.full(len(predictor.slope), by), self.lever), t)
-            for by in (_SHIFT, 0.0, -_SHIFT)
-        )
-        return here, (ahead - back) / (2 * _SHIFT)
+        shifted."""
+        first = self.shift_scores(predictor, t)
+        one_each = np.eye(self.n_categories)[:, None, :, None]
+        second = [
+            np.broadcast_to(-self.shift_information(predictor, t, one), first[:, 0].shape) for one in one_each
+        ]
+        return first, np.stack(second, axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +216,7 @@ class Adjacent(Response):
         return small
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
-        logits = self._with_zero(self.logits(predictor, t))
+        logits = np.pad(self.logits(predictor, t), ((0, 0), (1, 0), (0, 0)))
         return logits - self.log_partition(predictor, t)[:, None]
 
     def scores(self, predictor: Predictor, t: Array) -> Array:
@@ -251,11 +250,6 @@ class Adjacent(Response):
     def summed_curvature(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array, Array]:
         """Without a table of each step by each at every node: minus the covariances of the scores' indicators."""
         p, lever = self.probabilities(predictor, t), self.lever
-        if self.n_categories == 2:
-            p *= 1 - p
-            p *= counts.sum(axis=1, keepdims=True)
-            slopes, mixed, intercepts = -(p[:, 0] @ np.stack([t**2, t, np.ones_like(t)], axis=1)).T
-            return slopes, mixed[:, None], intercepts[:, None, None]
         given = counts.sum(axis=1, keepdims=True) * p
         mean = np.einsum("j,cjq->cq", lever, p)
         by_score = lever[:, None] - mean[:, None]
@@ -269,12 +263,6 @@ class Adjacent(Response):
         p, powers = self.probabilities(predictor, t), np.stack([self.lever, self.lever**2])
         mean, square = np.tensordot(powers, p, (1, 1))
         return np.asarray(counts.sum(axis=1) * (square - mean * mean))
-
-    def shift_derivatives(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
-        """The second is the same whatever the score: minus the variance of the scores."""
-        bend = -self.shift_information(predictor, t, np.ones((1, 1, 1)))
-        second = np.broadcast_to(bend[:, None], (len(bend), self.n_categories, len(t)))
-        return self.shift_scores(predictor, t), second
 
     def given(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
         """Expectations of ratings counted at nodes, (contexts, nodes): (contexts,) the sum of scores times ability,
@@ -300,30 +288,32 @@ class Adjacent(Response):
         reach = np.multiply.outer(predictor.slope, t)
         return self.lever[:, None] * reach[:, None] + predictor.intercepts[..., None]
 
-    @staticmethod
-    def _with_zero(logits: Array) -> Array:
-        return np.concatenate([np.zeros_like(logits[:, :1]), logits], axis=1)
 
+class Verdict(Response):
+    """Pass or fail."""
 
-@dataclass(frozen=True, slots=True)
-class Linked(Response):
-    """Pass or fail through any link: P(y = 1) = F(a t + e)."""
-
-    link: Link
+    __slots__ = ()
 
     @property
     def n_categories(self) -> int:
         return 2
 
     @property
+    def lever(self) -> Array:
+        return np.ones(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Linked(Verdict):
+    """Pass or fail through any link: P(y = 1) = F(a t + e)."""
+
+    link: Link
+
+    @property
     def bounded_turns(self) -> bool:
         """Not of links with heavy or uneven tails: posteriors can have several peaks, or a flank that falls off faster
         than any slope tells."""
         return self.link.name in _EVEN_TAILS
-
-    @property
-    def lever(self) -> Array:
-        return np.ones(1)
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
         s = _predict(predictor, t)
@@ -389,30 +379,10 @@ class Graded(Response):
 
             known = predictor.slope, predictor.intercepts, self._inverse_gaps(predictor)
             return graded_sums(known, t, _FAR, counts)
-        at_nodes = self.counted_scores(predictor, t, counts)
-        return at_nodes @ self.lever @ t, at_nodes.sum(axis=1)
+        return Response.summed_scores(self, predictor, t, counts)
 
     def curvature(self, predictor: Predictor, t: Array, counts: Array) -> Array:
-        own, beside = (part.transpose(0, 2, 1) for part in self.bands(predictor, t, counts))
-        steps = np.arange(self.n_categories - 1)
-        out = np.zeros((*own.shape, len(steps)))
-        out[..., steps, steps] = own
-        out[..., steps[1:], steps[:-1]] = out[..., steps[:-1], steps[1:]] = beside
-        return out
-
-    def bends(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array, Array, Array]:
-        """Second derivatives of the counted log-probability: (contexts,) in slopes, (contexts, steps) in both, in an
-        intercept twice, and (contexts, steps - 1) in it and the next."""
-        if self.link.name == "logit" and _large(predictor, t):
-            from raterlens.kernels.response_tables import graded_bends  # may be missing
-
-            known = predictor.slope, predictor.intercepts, self._inverse_gaps(predictor)
-            return graded_bends(known, t, _FAR, counts)
-        own, beside = self.bands(predictor, t, counts)
-        twice, with_next = own.sum(axis=2), beside.sum(axis=2)
-        own[:, 1:] += beside
-        own[:, :-1] += beside
-        return own.sum(axis=1) @ t**2, own @ t, twice, with_next
+        return _banded(*(part.transpose(0, 2, 1) for part in self.bands(predictor, t, counts)))
 
     def score_tables(self, predictor: Predictor, t: Array) -> list[tuple[Indices, Array]]:
         """A score depends on the two steps around it."""
@@ -421,12 +391,17 @@ class Graded(Response):
         return [(np.maximum(step - 1, 0), up), (np.minimum(step, self.n_categories - 2), -down)]
 
     def summed_curvature(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array, Array]:
-        slopes, mixed, twice, beside = self.bends(predictor, t, counts)
-        step = np.arange(mixed.shape[1])
-        intercepts = np.zeros((*mixed.shape, len(step)))
-        intercepts[:, step, step] = twice
-        intercepts[:, step[1:], step[:-1]] = intercepts[:, step[:-1], step[1:]] = beside
-        return slopes, mixed, intercepts
+        if self.link.name == "logit" and _large(predictor, t):
+            from raterlens.kernels.response_tables import graded_bends  # may be missing
+
+            known = predictor.slope, predictor.intercepts, self._inverse_gaps(predictor)
+            slopes, mixed, twice, with_next = graded_bends(known, t, _FAR, counts)
+            return slopes, mixed, _banded(twice, with_next)
+        own, beside = self.bands(predictor, t, counts)
+        intercepts = _banded(own.sum(axis=2), beside.sum(axis=2))
+        own[:, 1:] += beside
+        own[:, :-1] += beside
+        return own.sum(axis=1) @ t**2, own @ t, intercepts
 
     def shift_scores(self, predictor: Predictor, t: Array) -> Array:
         up, down = self.density_ratios(predictor, t)
@@ -435,15 +410,6 @@ class Graded(Response):
     def shift_information(self, predictor: Predictor, t: Array, counts: Array) -> Array:
         own, beside = self.bands(predictor, t, counts)
         return np.asarray(-own.sum(axis=1) - 2 * beside.sum(axis=1))
-
-    def shift_derivatives(self, predictor: Predictor, t: Array) -> tuple[Array, Array]:
-        if self.link.name != "logit":
-            return Response.shift_derivatives(self, predictor, t)
-        # log P = log F(own step) + log(1 - F(next step)), but for what no shift changes.
-        passes = self.passes(predictor, t)
-        least, most = np.zeros_like(passes[:, :1]), np.ones_like(passes[:, :1])
-        reached, beyond = np.concatenate([most, passes], axis=1), np.concatenate([passes, least], axis=1)
-        return 1 - reached - beyond, reached * (reached - 1) + beyond * (beyond - 1)
 
     def bands(self, predictor: Predictor, t: Array, counts: Array) -> tuple[Array, Array]:
         """All of `curvature` that is not 0: (contexts, categories - 1, nodes) by an intercept twice, and (contexts,
@@ -469,10 +435,6 @@ class Graded(Response):
         down[:, :-1] = np.exp(density - log_prob[:, :-1])
         return up, down
 
-    def passes(self, predictor: Predictor, t: Array) -> Array:
-        """(contexts, categories - 1, nodes): P(y >= k), k >= 1, through the logit."""
-        return _logistic(self._predict(predictor, t))
-
     @staticmethod
     def _log_gaps(predictor: Predictor) -> Array:
         """(contexts, categories - 2): log(1 - exp(l - u)) of the steps u and l on either side of a score. Through the
@@ -487,6 +449,15 @@ class Graded(Response):
     @staticmethod
     def _predict(predictor: Predictor, t: Array) -> Array:
         return np.multiply.outer(predictor.slope, t)[:, None] + predictor.intercepts[..., None]
+
+
+def _banded(own: Array, beside: Array) -> Array:
+    """(..., steps, steps): matrices with these numbers on the diagonal, (..., steps), and next to it."""
+    steps = np.arange(own.shape[-1])
+    found = np.zeros((*own.shape, len(steps)))
+    found[..., steps, steps] = own
+    found[..., steps[1:], steps[:-1]] = found[..., steps[:-1], steps[1:]] = beside
+    return found
 
 
 def _logistic(logits: Array) -> Array:
@@ -517,7 +488,7 @@ _IMPOSSIBLE = -500.0
 
 
 @dataclass(frozen=True, slots=True)
-class Capped(Response):
+class Capped(Verdict):
     """P(y = 1) = F(a t + e), F the average of min(exp, 1) over CORNER.
 
     With v = w / 2 - s the distance from the end of the corner, of width w:
@@ -526,14 +497,6 @@ class Capped(Response):
     """
 
     cornered = True
-
-    @property
-    def n_categories(self) -> int:
-        return 2
-
-    @property
-    def lever(self) -> Array:
-        return np.ones(1)
 
     def log_prob(self, predictor: Predictor, t: Array) -> Array:
         _, failed, _, _ = self._parts(predictor, t)

@@ -428,6 +428,12 @@ class Term:
         """(effects, parameters)"""
         return sparse.eye_array(self.size, format="csr")
 
+    @property
+    def in_severity(self) -> sparse.csr_array | None:
+        """(raters, parameters): what it adds to a rater's severity on average over all levels, and its effects leave
+        out."""
+        return None
+
     # -- as kept: values by the labels of their levels -------------------------------------------------------------
 
     levels: tuple[str, ...] = ()

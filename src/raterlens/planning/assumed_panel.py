@@ -15,7 +15,7 @@ from raterlens.base.text import Message, Option
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.marks import Marks
 from raterlens.models.terms.noise import OWN_NOISE, log_noise
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
+from raterlens.models.terms.thresholds import RATER_THRESHOLD
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result

@@ -18,7 +18,7 @@ from raterlens.models.calibration import Calibration
 from raterlens.models.facets import Redundancy
 from raterlens.models.marks import Marks
 from raterlens.models.terms.noise import NOISE
-from raterlens.models.terms.rater_thresholds import RATER_THRESHOLD
+from raterlens.models.terms.thresholds import RATER_THRESHOLD
 from raterlens.planning.assumed_panel import AssumedPanel, ReadingTables, reading_tables, sum_variance
 from raterlens.planning.normal_marks import told_by_marks
 

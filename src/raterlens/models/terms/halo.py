@@ -32,7 +32,7 @@ from raterlens.models.term import (
     Tables,
     Term,
 )
-from raterlens.models.terms.group_means import has_groups
+from raterlens.models.terms.students import has_groups
 from raterlens.ratings.coded import Facet, Ratings
 from raterlens.ratings.groupings import by_piece, one_each, piece_tallies, read_once, readings_in, readings_of
 from raterlens.ratings.packed import StoredRatings

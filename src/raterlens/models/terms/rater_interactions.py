@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from scipy import sparse
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.errors import InputError, OptionError, choose
@@ -155,6 +156,19 @@ class Interaction(Term):
         return {"intercept": one_per_row(self.cells(rows), self.size)}
 
     @property
+    def in_severity(self) -> sparse.csr_array:
+        """The mean over all levels: with it, a severity is what is expected of the rater on an average one."""
+        share = np.full(self.size, 1 / self.shape[1])
+        return sparse.csr_array((share, (self.rater, np.arange(self.size))), (self.shape[0], self.size))
+
+    def effect_of(self, x: Array) -> Array:
+        return np.asarray(self.effect_jacobian(x) @ x)
+
+    def effect_jacobian(self, x: Array) -> sparse.csr_array:
+        """Less the rater's mean."""
+        return sparse.csr_array(sparse.eye_array(self.size, format="csr") - self.in_severity[self.rater])
+
+    @property
     def levels(self) -> tuple[str, ...]:  # type: ignore[override]  # of this facet
         return "rater", _level(self.facet)
 
@@ -172,7 +186,7 @@ class Interaction(Term):
         return f"rater:{self.facet}"
 
     def tables(self, found: Estimated) -> Tables:
-        """A row for every rater and level that occur together: how much more severe the rater is there."""
+        """A row for every rater and level that occur together: how much more severe than elsewhere the rater is."""
         ratings, (severity, error) = found.ratings, found.of(self.name)
         labels = next((each.labels for each in ratings.facets if each.name == self.facet), ratings.items)
         rows = found.model.contexts
