@@ -10,7 +10,7 @@ import polars as pl
 from raterlens.base.layers import Axis
 from raterlens.base.picture import Picture
 from raterlens.pictures.files import write
-from raterlens.studies.figures import WIDTH, around, curves
+from raterlens.studies.study import WIDTH, around, curves
 
 Result = dict[str, Any]
 DOCS = Path(__file__).parents[2] / "docs"

@@ -11,8 +11,7 @@ import polars as pl
 
 from raterlens.base.layers import Axis, Marks
 from raterlens.base.picture import Panel
-from raterlens.studies.figures import kinds, rows_axis
-from raterlens.studies.study import with_error
+from raterlens.studies.study import kinds, rows_axis, with_error
 
 STUDIES = {
     "abilities": "skewed and normal abilities, taken for normal or with their shape estimated",

@@ -23,8 +23,7 @@ from raterlens.fitting.assumptions import p_of_ratio
 from raterlens.fitting.fit import fitted
 from raterlens.models.requested import CLEAR
 from raterlens.simulation.simulate import simulate
-from raterlens.studies.figures import rows_height
-from raterlens.studies.study import Results, Study, Task, label_rows, page, table
+from raterlens.studies.study import Results, Study, Task, label_rows, page, rows_height, table
 
 STUDENTS = 500
 ITEMS = (1, 2, 4)

@@ -24,9 +24,8 @@ from raterlens.inference.profile import Profiler
 from raterlens.inference.resampling import Bootstrap
 from raterlens.simulation.simulate import Simulated, Truth, simulate
 from raterlens.studies import paper
-from raterlens.studies.figures import from_zero, rows_height
 from raterlens.studies.paper import simulate_study1, simulate_writing
-from raterlens.studies.study import Results, Study, Task, table, with_error
+from raterlens.studies.study import Results, Study, Task, from_zero, rows_height, table, with_error
 from raterlens.studies.study import page as joined
 
 _TAILS = np.array([0.025, 0.975])

@@ -18,8 +18,7 @@ from raterlens.models.requested import CLEAR
 from raterlens.simulation import example as writing
 from raterlens.simulation.example import load_example
 from raterlens.simulation.simulate import Simulated, simulate
-from raterlens.studies.figures import HEIGHT, around, curves
-from raterlens.studies.study import Results, Study, Task, label_rows, page, table
+from raterlens.studies.study import HEIGHT, Results, Study, Task, around, curves, label_rows, page, table
 
 SPREADS = (0.0, 0.5, 1.0)
 """Spreads of the reading effect that ratings are drawn with."""

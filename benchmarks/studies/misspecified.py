@@ -19,15 +19,16 @@ from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import Simulated, simulate
-from raterlens.studies.figures import from_zero, rows_height
 from raterlens.studies.study import (
     Results,
     Study,
     Task,
     accuracy,
     compare,
+    from_zero,
     page,
     replications,
+    rows_height,
     statistic,
     table,
 )

@@ -17,8 +17,7 @@ from raterlens.base.picture import Picture
 from raterlens.judging.judges import pass_rate
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
-from raterlens.studies.figures import rows_height
-from raterlens.studies.study import Results, Study, Task, page, table
+from raterlens.studies.study import Results, Study, Task, page, rows_height, table
 
 GOOD = np.array([0.6, 0.8, 0.9])
 ANSWERS = 300

@@ -22,8 +22,7 @@ from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
-from raterlens.studies.figures import rows_height
-from raterlens.studies.study import Results, Study, Task, label_rows, page, table, with_error
+from raterlens.studies.study import Results, Study, Task, label_rows, page, rows_height, table, with_error
 
 SIZES = (400, 1600)
 """Students; the larger panel is fitted with both effects only."""

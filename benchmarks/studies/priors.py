@@ -21,9 +21,19 @@ from raterlens.capability.formulas import sharpness
 from raterlens.config import FitConfig, Prior
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import Simulated, simulate
-from raterlens.studies.figures import HEIGHT, around, curves, from_zero
 from raterlens.studies.paper import simulate_study1, simulate_writing
-from raterlens.studies.study import Results, Study, Task, page, table, with_error
+from raterlens.studies.study import (
+    HEIGHT,
+    Results,
+    Study,
+    Task,
+    around,
+    curves,
+    from_zero,
+    page,
+    table,
+    with_error,
+)
 
 PRIORS: tuple[Prior, ...] = ("none", "panel")
 QUANTITIES = {

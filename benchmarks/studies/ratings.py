@@ -15,13 +15,14 @@ from raterlens.base.text import number
 from raterlens.config import FitConfig, Method
 from raterlens.fitting.fit import fitted
 from raterlens.simulation.simulate import simulate
-from raterlens.studies.figures import HEIGHT, curves
 from raterlens.studies.study import (
+    HEIGHT,
     Results,
     Study,
     Task,
     accuracy,
     compare,
+    curves,
     label_rows,
     page,
     replications,

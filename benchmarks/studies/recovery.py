@@ -17,16 +17,17 @@ from raterlens.base.text import number
 from raterlens.config import FitConfig
 from raterlens.fitting.fit import Fit, fitted
 from raterlens.simulation.simulate import Truth, simulate
-from raterlens.studies.figures import around, rows_height
 from raterlens.studies.study import (
     Results,
     Study,
     Task,
     accuracy,
+    around,
     label_rows,
     page,
     replications,
     rows,
+    rows_height,
     statistic,
     table,
 )

@@ -18,8 +18,7 @@ from raterlens.capability.links import LINKS
 from raterlens.judging.replacement import can_replace
 from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read
-from raterlens.studies.figures import HEIGHT, around, curves
-from raterlens.studies.study import Results, Study, Task, page, table
+from raterlens.studies.study import HEIGHT, Results, Study, Task, around, curves, page, table
 
 PEOPLE = {"Ana": (2.0, 0.2), "Ben": (1.7, -0.2), "Cho": (1.9, 0.3), "Dee": (1.6, -0.3)}
 """Slope and severity."""

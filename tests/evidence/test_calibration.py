@@ -27,8 +27,7 @@ from benchmarks.studies.calibration import (
 )
 from raterlens.simulation import example as assessment
 from raterlens.studies import paper
-from raterlens.studies.figures import WIDTH
-from raterlens.studies.study import Results, Task
+from raterlens.studies.study import WIDTH, Results, Task
 
 pytestmark = pytest.mark.nightly
 

@@ -25,8 +25,7 @@ from benchmarks.studies import (
 )
 from raterlens import capability
 from raterlens.base.arrays import Array
-from raterlens.studies.figures import WIDTH
-from raterlens.studies.study import Task
+from raterlens.studies.study import WIDTH, Task
 from tests.support.replications import replicated
 
 

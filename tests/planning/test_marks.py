@@ -10,9 +10,8 @@ import raterlens as rl
 from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.planning.assumed_panel import OUT_OF_100, AssumedPanel, Spreads, estimated, stated
-from raterlens.planning.next_marks import _Search
-from raterlens.planning.normal_marks import MarkState, told_by_marks
-from raterlens.planning.precision import design_information
+from raterlens.planning.next_marks import MarkState, _Search
+from raterlens.planning.precision import design_information, told_by_marks
 
 RATERS, ITEMS = np.array([0, 2, 3]), 2
 PANEL = stated(Spreads.of(True, {}), 4, ITEMS, 2, 0, OUT_OF_100)
@@ -151,7 +150,7 @@ def _moved(panel: AssumedPanel, name: str, who: int, step: float) -> AssumedPane
 
 
 def test_information_of_a_reading_is_that_of_its_mean_and_variance(drawn: rl.Ratings, fit: rl.Fit) -> None:
-    panel, _ = estimated(fit, None)
+    panel = estimated(fit)
     assert panel.own is not None
     noise = np.exp(2 * panel.own[:, 0])
     student = 0
@@ -163,7 +162,8 @@ def test_information_of_a_reading_is_that_of_its_mean_and_variance(drawn: rl.Rat
         mean = panel.slope[rater] * state.mean[student] - panel.severity[rater]
         return np.array([mean, panel.slope[rater] ** 2 * state.variance[student] + noise[rater]])
 
-    _, by_slope, by_severity, through = state.gradients_of(student, rater)
+    found = state.gradients(np.array([student]), np.array([rater]))
+    _, by_slope, by_severity, through = (each[0, ..., 0, :] for each in found)
     variance = predicted(panel)[1]
     for name, who, found in (
         ("slope", rater, by_slope),
@@ -180,7 +180,7 @@ def test_the_next_marks_are_worth_their_gain(drawn: rl.Ratings, fit: rl.Fit) -> 
     found = rl.next_marks(fit, drawn, 20)
     assert found.kappa_se == pytest.approx(fit.raters["kappa_se"].to_numpy().mean(), rel=1e-6)
     assert found.expected < found.kappa_se
-    panel, _ = estimated(fit, None)
+    panel = estimated(fit)
     search = _Search(fit, panel, MarkState.of(panel, drawn))
     bounds = search.bounds(np.arange(3))
     for student, rater in zip(*np.nonzero(~search.state.marked[:3]), strict=True):

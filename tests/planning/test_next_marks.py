@@ -133,7 +133,7 @@ def test_errors_begin_as_the_fit_reports_them() -> None:
 @pytest.mark.parametrize("reference", ["perfect", "max"])
 def test_bounds_are_the_gains_to_first_order(reference: str) -> None:
     fit = FIT.refit(RATINGS, reference=reference)
-    panel, _ = estimated(fit, None)
+    panel = estimated(fit)
     search = _Search(fit, panel, _State.of(panel, RATINGS))
     bounds = search.bounds(np.arange(4))
     for student, rater in zip(*np.nonzero(~_MARKED[:4]), strict=True):
@@ -149,17 +149,18 @@ def test_bounds_are_the_gains_to_first_order(reference: str) -> None:
 
 def test_information_of_a_reading_is_that_of_its_predictive_distribution() -> None:
     # By finite differences: p_T depends on the reader's own slope, and on an earlier reader's through the posterior.
-    panel, _ = estimated(FIT, None)
+    panel = estimated(FIT)
     state = _State.of(panel, RATINGS)
     student, rater = 0, int(np.flatnonzero(~_MARKED[0])[0])
     earlier = int(np.flatnonzero(_MARKED[0])[0])
-    p, by_slope, by_severity, through = state.gradients_of(student, rater)
+    reading = np.array([student]), np.array([rater])
+    p, by_slope, by_severity, through = (each[0, ..., 0, :] for each in state.gradients(*reading))
 
     def moved(name: str, who: int, step: float) -> np.ndarray:
         values = getattr(panel, name).copy()
         values[who] += step
         other = replace(panel, **{name: values})
-        return _State.of(other, RATINGS).gradients_of(student, rater)[0]
+        return _State.of(other, RATINGS).gradients(*reading)[0][0, 0]
 
     for name, who, found in (
         ("slope", rater, by_slope),

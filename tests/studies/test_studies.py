@@ -13,20 +13,19 @@ from raterlens.base.errors import RaterlensError
 from raterlens.simulation import example as assessment
 from raterlens.simulation import example as writing
 from raterlens.simulation.simulate import simulate
-from raterlens.studies import outlook, paper, study2
-from raterlens.studies.figures import WIDTH, save
-from raterlens.studies.study import SEED, Results, Task, accuracy
-from raterlens.studies.study1 import (
+from raterlens.studies import outlook, paper, simulated
+from raterlens.studies.simulated import (
     ROUNDING,
     Cell,
     cells,
-    draw,
+    draw_study1,
     joint_tfm,
     page,
     recovery_data,
-    replicate,
+    replicate_study1,
     scale_data,
 )
+from raterlens.studies.study import SEED, WIDTH, Results, Task, accuracy, save
 from raterlens.studies.study_writing import STUDY, check_data, load, resample
 from raterlens.studies.study_writing import page as page_of_writing
 from raterlens.studies.study_writing import replicate as replicate_writing
@@ -44,7 +43,9 @@ STRAY = 0.05
 
 def replicated(number: int) -> pl.DataFrame:
     frames = [
-        replicate(Task(SEED, index), methods=("hl",)).select(pl.lit(index).alias("replication"), pl.all())
+        replicate_study1(Task(SEED, index), methods=("hl",)).select(
+            pl.lit(index).alias("replication"), pl.all()
+        )
         for index in range(number)
     ]
     return accuracy(pl.concat(frames), ["model", "method", "parameter", "level"])
@@ -117,7 +118,7 @@ def test_the_page_has_every_table():
     assert "| R14 | 0.28 |" in text
     assert "| S28 (2.74) | -2.12 |" in text
     assert "R13" not in text
-    assert "Mean estimate of σ ± sd" in draw(Results(text, {"accuracy": found})).svg(WIDTH)
+    assert "Mean estimate of σ ± sd" in draw_study1(Results(text, {"accuracy": found})).svg(WIDTH)
 
 
 def test_joint_likelihood_has_no_slope_at_its_estimates():
@@ -150,7 +151,7 @@ def test_bars_reach_one_standard_deviation(results):
 
 
 def test_every_parameter_has_a_panel(results):
-    drawn = draw(results).svg(WIDTH)
+    drawn = draw_study1(results).svg(WIDTH)
     for title in ("True mean capability κ̄", "True difficulty δ", "Mean estimate of σ ± sd"):
         assert title in drawn
 
@@ -192,14 +193,16 @@ def test_tfm_columns_have_the_conventions_of_the_paper():
 
 
 def test_study2_gives_every_rater_every_severity_and_keeps_the_average_rater():
-    table = np.array([study2.severities(k) for k in range(51)])
+    table = np.array([simulated.severities(k) for k in range(51)])
     np.testing.assert_allclose(table.sum(axis=1), 0, atol=1e-12)
     for column in table.T:
-        np.testing.assert_array_equal(np.sort(column), study2.GRID)
+        np.testing.assert_array_equal(np.sort(column), simulated.GRID)
 
 
 def test_study2_from_draw_to_page():
-    results = study2.summarise(outlook_replicated(study2.replicate(Task(1, 0), conditions=range(0, 51, 25))))
+    results = simulated.summarise_study2(
+        outlook_replicated(simulated.replicate_study2(Task(1, 0), conditions=range(0, 51, 25)))
+    )
     boxes = results.tables["boxes"]
     assert set(boxes["method"]) == {"hl", "mml"}
     assert (boxes["q05"] <= boxes["q95"]).all()
@@ -223,7 +226,7 @@ def test_study2_is_drawn_for_every_rater_and_topic(tmp_path):
             for x in (-2.5, 2.5)
         ]
     )
-    (svg, _) = save({"study2": study2.draw(Results("", {"boxes": boxes}))}, tmp_path)
+    (svg, _) = save({"study2": simulated.draw_study2(Results("", {"boxes": boxes}))}, tmp_path)
     text = svg.read_text(encoding="utf-8")
     for level in writing.RATERS:
         assert level.replace(":", ", ") in text

@@ -18,9 +18,22 @@ from raterlens import capability
 from raterlens.base.errors import OptionError
 from raterlens.base.layers import Axis, strokes
 from raterlens.base.picture import Picture
-from raterlens.studies import STUDIES, STUDY_HELP, figures
-from raterlens.studies.figures import HEIGHT, curves, kinds, save
-from raterlens.studies.study import Folder, Study, Task, accuracy, get_study, page, run, table, with_error
+from raterlens.studies import STUDIES, STUDY_HELP, paper
+from raterlens.studies.study import (
+    HEIGHT,
+    Folder,
+    Study,
+    Task,
+    accuracy,
+    curves,
+    get_study,
+    kinds,
+    page,
+    run,
+    save,
+    table,
+    with_error,
+)
 
 # --------------------------------------------------------- how studies run, are resumed and summarised
 
@@ -249,7 +262,7 @@ def test_a_full_disk_leaves_the_figure_that_was_there(tmp_path, monkeypatch):
 
 
 def test_curves_of_the_three_facets_model_peak_at_their_severity():
-    left, right = figures.tfm_data()
+    left, right = paper.tfm_data()
     for name, peak in (("η = −5", -5), ("η = 0", 0), ("η = 5", 5)):
         curve = left.filter(pl.col("curve") == name)
         top = curve.row(int(curve["y"].arg_max()), named=True)
@@ -259,13 +272,13 @@ def test_curves_of_the_three_facets_model_peak_at_their_severity():
 
 
 def test_curves_of_the_probit_model_have_the_printed_discriminations_at_severity_zero():
-    _, right = figures.probit_data()
+    _, right = paper.probit_data()
     at_zero = right.filter(pl.col("x").abs() < 1e-9)
     assert at_zero["y"].to_list() == pytest.approx([0.80, 0.62, 0.50], abs=0.006)
 
 
 def test_curves_of_the_hierarchical_model_rise_with_the_slope():
-    data = figures.hrm_data()
+    data = paper.hrm_data()
     tops = data.group_by("curve", maintain_order=True).agg(pl.col("y").max())["y"].to_list()
     assert tops == sorted(tops)
     np.testing.assert_allclose(
@@ -276,7 +289,7 @@ def test_curves_of_the_hierarchical_model_rise_with_the_slope():
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
-    return {path.name: path for path in save(figures.figures(), folder)}
+    return {path.name: path for path in save(paper.figures(), folder)}
 
 
 def test_every_figure_is_written_as_svg_and_png(written):

@@ -351,7 +351,7 @@ class Fit(Result):
         >>> fit.worth_knowing(n=3)["worth"].is_sorted(descending=True)
         True
         """
-        from raterlens.judging.worth_knowing import worth_knowing  # a fit alone does without
+        from raterlens.planning.next_marks import worth_knowing  # a fit alone does without
 
         return to_backend(worth_knowing(self, self._of(ratings, "worth_knowing"), n), self.backend)
 

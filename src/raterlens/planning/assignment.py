@@ -1,8 +1,8 @@
 """Who marks whom: students, raters, loads and forbidden pairs, and the work handed out."""
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -191,7 +191,7 @@ class Assignment:
         return np.bincount(self.rater, minlength=n_raters)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class _Desk:
     """Work handed out so far."""
 
@@ -199,19 +199,17 @@ class _Desk:
     """(raters,): readings that each should have"""
     most: Array
     """(raters,): readings that each may have"""
-    banned: dict[int, set[int]]
+    banned: Mapping[int, set[int]]
     """Raters who may not mark a student"""
     random: Generator
-    done: Array = field(init=False)
-    raters_of: dict[int, set[int]] = field(default_factory=dict)
-    students_of: list[set[int]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.done = np.zeros(len(self.share))
-        self.students_of = [set() for _ in self.share]
+        self.raters_of: dict[int, set[int]] = defaultdict(set)
+        self.students_of: list[set[int]] = [set() for _ in self.share]
 
     def give(self, student: int, rater: int) -> None:
-        self.raters_of.setdefault(student, set()).add(rater)
+        self.raters_of[student].add(rater)
         self.students_of[rater].add(student)
         self.done[rater] += 1
 
@@ -245,9 +243,9 @@ def assign(
     common = random.permutation(n_students)[: scheme.common]
     own = np.ones(n_students, bool)
     own[common] = False
-    banned: dict[int, set[int]] = {}
+    banned: dict[int, set[int]] = defaultdict(set)
     for student, rater in forbidden.tolist():
-        banned.setdefault(student, set()).add(rater)
+        banned[student].add(rater)
     crossed = np.zeros(n_students, bool)
     if groups is not None:
         crossed[random.permutation(np.flatnonzero(own))[: round(scheme.crossed * n_students)]] = True
@@ -269,9 +267,9 @@ def assign(
     order = random.permutation(np.flatnonzero(own))
     order = order[np.argsort([-len(banned.get(int(s), ())) for s in order], kind="stable")]
     for student in order.tolist():
-        at_home = None if groups is None else groups.rater == groups.student[student]
+        at_home = np.ones(n_raters, bool) if groups is None else groups.rater == groups.student[student]
         _deal(desk, scheme, student, int(marks[student]), at_home)
-        if at_home is not None and crossed[student]:
+        if crossed[student]:
             _deal(desk, scheme, student, 1, ~at_home)
     return _collected(desk, n_students, set(common.tolist()), groups)
 
@@ -283,10 +281,9 @@ def _marks_of_students(n: int, scheme: Scheme, random: Generator) -> NDArray[np.
     return marks
 
 
-def _deal(desk: _Desk, scheme: Scheme, student: int, marks: int, among: Mask | None) -> None:
+def _deal(desk: _Desk, scheme: Scheme, student: int, marks: int, among: Mask) -> None:
     """To the raters `among` whom they are, as far as these may mark more."""
-    eager = desk.eagerness() if among is None else np.where(among, desk.eagerness(), -np.inf)
-    chosen = _chosen(desk, scheme, student, marks, eager)
+    chosen = _chosen(desk, scheme, student, marks, np.where(among, desk.eagerness(), -np.inf))
     for rater in chosen:
         desk.give(student, rater)
     for _ in range(marks - len(chosen)):
@@ -305,7 +302,8 @@ def _chosen(desk: _Desk, scheme: Scheme, student: int, marks: int, eager: Array)
         if np.isfinite(worth.max()):
             return [int(rater) for rater in windows[worth.argmax()]]
     elif scheme.name == BLOCKS:
-        teams = list(_teams(n, scheme.team))
+        # Of neighbours, as equal as possible, none smaller than asked for.
+        teams = np.array_split(np.arange(n), max(1, n // scheme.team))
         # As far as the least eager whom the student would need.
         worth = [np.sort(eager[team])[-marks:].mean() if len(team) >= marks else -np.inf for team in teams]
         if np.isfinite(max(worth)):
@@ -313,11 +311,6 @@ def _chosen(desk: _Desk, scheme: Scheme, student: int, marks: int, eager: Array)
             return [int(rater) for rater in team[np.argsort(-eager[team])[:marks]]]
     best = np.argsort(-eager)[:marks]
     return [int(rater) for rater in best if np.isfinite(eager[rater])]
-
-
-def _teams(n: int, size: int) -> Iterator[Indices]:
-    """Teams of neighbours, as equal as possible, none smaller than `size`."""
-    yield from np.array_split(np.arange(n), max(1, n // size))
 
 
 def _squeeze_in(desk: _Desk, student: int) -> None:

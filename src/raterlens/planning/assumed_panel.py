@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -184,8 +185,8 @@ def means_of_groups(spreads: Spreads, number: int, seed: int) -> Array:
     return levels[default_rng([seed, 2]).permutation(number) % len(levels)]
 
 
-def estimated(fit: "Result", raters: pl.Series | None) -> tuple[AssumedPanel, pl.Series]:
-    """As an earlier fit found them. Raters whom it does not know are taken for its median rater."""
+def estimated(fit: "Result", raters: pl.Series | None = None) -> AssumedPanel:
+    """The raters of an earlier fit as it found them, or others: those whom it does not know are its median rater."""
     known = fit.calibration
     if known is None or known.link != "logit" or known.scale == "graded" or known.covariates:
         what = f"a plan cannot rest on a fit of model {fit.model!r} with link {fit.link!r}"
@@ -200,11 +201,9 @@ def estimated(fit: "Result", raters: pl.Series | None) -> tuple[AssumedPanel, pl
             what = f"a plan cannot rest on a fit with {name}"
             raise OptionError(what, "fit without, or state spreads", option="fit")
     labels = known.labels["rater"].cast(pl.String)
-    if raters is None:
-        raters = labels
     slope, severity = (known.effects[name] for name in ("slope", "severity"))
     place = {label: code for code, label in enumerate(labels)}
-    at = np.array([place.get(label, -1) for label in raters.cast(pl.String)])
+    at = np.array([place.get(label, -1) for label in (labels if raters is None else raters.cast(pl.String))])
     thresholds = known.effects.get("threshold")
     if thresholds is not None and not np.isfinite(thresholds).all():
         what = "a plan cannot rest on a fit whose items have different highest scores"
@@ -223,7 +222,7 @@ def estimated(fit: "Result", raters: pl.Series | None) -> tuple[AssumedPanel, pl
     if own is not None and (known.marks is not None or own.any()):
         rows = np.where(at[:, None] < 0, usual, own[at])
         panel = replace(panel, own=rows, own_spread=_spread(fit, term), marks=known.marks)
-    return panel, raters
+    return panel
 
 
 def _spread(fit: "Result", term: str) -> float:
@@ -347,12 +346,7 @@ def _complete(panel: AssumedPanel, at_least: Array, t: Array, weight: Array) -> 
         if panel.thresholds is not None:
             first = 2 + items + (item * steps if len(panel.thresholds) > 1 else 0)
             constant[item, first : first + steps] = -np.eye(steps)
-    powers = [moment_of(power) for power in (0, 1, 2)]
-    for left, right, moment in (
-        (constant, constant, 0),
-        (constant, linear, 1),
-        (linear, constant, 1),
-        (linear, linear, 2),
-    ):
-        found += np.einsum("ipj,rijk,isk->rps", left, powers[moment], right, optimize=True)
+    powers, levers = [moment_of(power) for power in (0, 1, 2)], (constant, linear)
+    for (i, left), (j, right) in product(enumerate(levers), repeat=2):
+        found += np.einsum("ipj,rijk,isk->rps", left, powers[i + j], right, optimize=True)
     return found

@@ -1,4 +1,4 @@
-"""Choose which rater should mark which script next, while marking runs, from the ratings so far.
+"""Choose what to find out next: which rater should mark which script, and which answers are worth looking up first.
 
 Rater r reads student n, about whom so far the posterior pi is known. The reading's sum of scores T has the predictive
 probability p_T = sum pi c_r(T | t), and so the expected information J = sum_T g_T g_T' / p_T, g_T the derivative of
@@ -10,35 +10,52 @@ slopes and severities, and kappa's derivatives C,
 is how much the sum of kappa's standard errors falls. Marks are chosen one after the other, the best first. Items are
 taken for known. A choice by what is known already leaves the likelihood as it is: estimates and standard errors need no
 correction.
+
+Ratings tell about raters only as far as the students' abilities are known: the information in a student's ratings is
+that with ability known less the posterior covariance of the scores s = d log p(ratings | ability). A known answer k
+splits that covariance, and takes off what is between answers, on average over what the answer may be:
+
+    gain = sum_k P(k) (E[s | k] - E[s]) (E[s | k] - E[s])' = W W',     V' = V - V W (1 + W' V W)^-1 W' V
+
+with V the covariance of the estimates. Answers are ranked by how much the summed variance of the raters' sharpness
+falls, each after those before it. The choice looks at nothing but ratings that the model sees, so that
+it biases no estimate.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy import special
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.base.errors import OptionError
 from raterlens.base.text import counted, number
 from raterlens.config.option_fields import check_whole
-from raterlens.estimation.scoring import with_scores
+from raterlens.estimation.methods import sharp_nodes
+from raterlens.estimation.scoring import Placed, place, with_scores
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
 from raterlens.inference.resampling import check_same
+from raterlens.likelihood.latent import WRONG
 from raterlens.likelihood.nodes import Nodes
+from raterlens.models.build import COVARYING
+from raterlens.models.calibration import Calibration
+from raterlens.models.responses import Predictor
 from raterlens.planning.assignment import People, forbidden_pairs, raters_of
 from raterlens.planning.assumed_panel import AssumedPanel, ReadingTables, estimated, reading_tables
-from raterlens.planning.normal_marks import MarkState
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result
 
-# Students whose candidates are worked out at a time, so that the table of gains stays small.
-_BLOCK = 256
+# Students whose candidates are worked out at a time, so that the table of gains stays small; and of answers.
+_BLOCK, _STUDENTS = 256, 2_000
+# Answers for each one asked for whose worth is computed again after every choice.
+_KEPT = 20
 _REACH, _STEP = 5.25, 0.15
 
 
@@ -107,7 +124,7 @@ def next_marks(
     if known is None or known.covariance is None:
         what = "what to mark next follows from standard errors, which this fit does not have"
         raise OptionError(what, "fit 'gmf' or 'tfm' with standard errors", option="fit")
-    panel, _ = estimated(fit, None)
+    panel = estimated(fit)
     check_same(fit, ratings)
     people = People(ratings.raters.cast(pl.String))
     students = People(ratings.students.cast(pl.String))
@@ -177,18 +194,18 @@ class _State:
         posterior = np.exp(log - log.max(axis=1, keepdims=True))
         return _State(tables, times > 0, sums, posterior / posterior.sum(axis=1, keepdims=True))
 
-    def gradients(self, students: Indices) -> tuple[Array, Array, Array, Array]:
-        """For some students and every reader: p (students, raters, sums), its derivative by own slope and severity,
-        and by those of earlier readers (students, 2 raters, raters, sums)."""
-        tables, n = self.tables, self.marked.shape[1]
+    def gradients(self, students: Indices, readers: Indices) -> tuple[Array, Array, Array, Array]:
+        """For some students and readers: p (students, readers, sums), its derivative by own slope and severity, and by
+        those of earlier readers (students, 2 raters, readers, sums)."""
+        tables, n, m = self.tables, self.marked.shape[1], len(readers)
         t, posterior = tables.nodes.points, self.posterior[students]
-        chance = np.exp(tables.log_chance)  # (raters, sums, Q)
+        chance = np.exp(tables.log_chance[readers])  # (readers, sums, Q)
         n_sums = chance.shape[1]
-        away = np.arange(n_sums)[:, None] - tables.score[:, None]  # (raters, sums, Q)
-        flat = chance.reshape(n * n_sums, -1).T
-        p = (posterior @ flat).reshape(-1, n, n_sums)
-        by_slope = (posterior @ (chance * away * t).reshape(n * n_sums, -1).T).reshape(p.shape)
-        by_severity = -(posterior @ (chance * away).reshape(n * n_sums, -1).T).reshape(p.shape)
+        away = np.arange(n_sums)[:, None] - tables.score[readers][:, None]  # (readers, sums, Q)
+        flat = chance.reshape(m * n_sums, -1).T
+        p = (posterior @ flat).reshape(-1, m, n_sums)
+        by_slope = (posterior @ (chance * away * t).reshape(m * n_sums, -1).T).reshape(p.shape)
+        by_severity = -(posterior @ (chance * away).reshape(m * n_sums, -1).T).reshape(p.shape)
         seen, sums = self.marked[students], self.sums[students]
         scores = np.concatenate(
             [sums[..., None] * t - t * tables.score, np.broadcast_to(tables.score, (len(seen), n, len(t)))],
@@ -196,18 +213,61 @@ class _State:
         )
         scores = scores - np.einsum("npq,nq->np", scores, posterior)[..., None]
         scores *= np.concatenate([seen, seen], axis=1)[..., None] * posterior[:, None]
-        through = (scores @ flat).reshape(-1, 2 * n, n, n_sums)
+        through = (scores @ flat).reshape(-1, 2 * n, m, n_sums)
         return p, by_slope, by_severity, through
 
-    def gradients_of(self, student: int, rater: int) -> tuple[Array, Array, Array, Array]:
-        """The same for one reading: p (sums,), by own slope and severity, and (2 raters, sums)."""
-        tables = self.tables
-        t, posterior = tables.nodes.points, self.posterior[student]
-        chance = np.exp(tables.log_chance[rater]) * posterior
-        away = np.arange(len(chance))[:, None] - tables.score[rater]
-        scores = np.concatenate([self.sums[student][:, None] * t - t * tables.score, tables.score])
-        scores = scores - (scores @ posterior)[:, None]
-        return chance.sum(axis=1), (chance * away) @ t, -(chance * away).sum(axis=1), scores @ chance.T
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarkState:
+    """Knowledge of students from their marks so far."""
+
+    panel: AssumedPanel
+    marked: Mask
+    """(students, raters)"""
+    given: Array
+    """(students, raters): marks"""
+    residual: Array
+    """(students, raters): their sum, less what is expected of the student"""
+    mean: Array
+    variance: Array
+    """(students,) each: of abilities"""
+
+    @staticmethod
+    def of(panel: AssumedPanel, ratings: Ratings) -> "MarkState":
+        assert panel.marks is not None
+        assert panel.own is not None
+        shape = ratings.n_students, ratings.n_raters
+        cell = ratings.student.astype(np.int64) * ratings.n_raters + ratings.rater
+        above = panel.marks.values[ratings.score]
+        above += panel.severity[ratings.rater] + panel.difficulty[ratings.item]
+        size = ratings.n_students * ratings.n_raters
+        given = np.bincount(cell, minlength=size).reshape(shape).astype(float)
+        sums = np.bincount(cell, above, size).reshape(shape)
+        u = panel.slope * np.exp(-2 * panel.own[:, 0])
+        variance = 1 / (1 + given @ (panel.slope * u))
+        mean = variance * (sums @ u)
+        residual = sums - given * panel.slope * mean[:, None]
+        return MarkState(panel, given > 0, given, residual, mean, variance)
+
+    def gradients(self, students: Indices, readers: Indices) -> tuple[Array, Array, Array, Array]:
+        """For some students and readers: the mean mark of a reading is normal, and its information is that of two
+        outcomes, of "probability" 1 each (students, readers, 2), whose derivatives are those of its mean and of its
+        variance, standardised: by own slope and severity, and by those of earlier readers (students, 2 raters, readers,
+        2)."""
+        assert self.panel.own is not None
+        panel, m, v = self.panel, self.mean[students, None], self.variance[students, None]
+        a, known = panel.slope, np.exp(-2 * panel.own[:, 0])
+        spread = a**2 * v + 1 / (known * panel.n_items)
+        scale = np.stack([1 / np.sqrt(spread), 1 / (np.sqrt(2) * spread)], axis=-1)
+        nothing = np.zeros_like(spread)
+        by_slope = np.stack([m + nothing, 2 * a * v], axis=-1) * scale
+        by_severity = np.stack([nothing - 1, nothing], axis=-1) * scale
+        lever = v * self.given[students] * a * known
+        of_mean = np.concatenate([v * known * self.residual[students] - lever * m, lever], axis=1)
+        of_variance = np.concatenate([-2 * v * lever, np.zeros_like(lever)], axis=1)
+        through = np.stack([of_mean[..., None] * a, of_variance[..., None] * a**2], axis=-1)
+        found = np.ones_like(scale), by_slope, by_severity, through * scale[:, None]
+        return tuple(each[..., readers, :] for each in found)  # type: ignore[return-value]
 
 
 class _Search:
@@ -232,7 +292,7 @@ class _Search:
 
     def bounds(self, students: Indices) -> Array:
         """(students, raters): gains to first order, which no exact gain exceeds."""
-        p, by_slope, by_severity, through = self.state.gradients(students)
+        p, by_slope, by_severity, through = self.state.gradients(students, np.arange(self.n))
         levers, n = self._levers(), self.n
         moved = np.einsum("kp,nprs->nkrs", levers, through, optimize=True)
         moved += levers[:, :n][None, :, :, None] * by_slope[:, None]
@@ -271,10 +331,10 @@ class _Search:
 
     def _exact(self, student: int, rater: int) -> tuple[float, Array]:
         """The gain of a reading, and what the covariance falls by."""
-        p, by_slope, by_severity, through = self.state.gradients_of(student, rater)
+        found = self.state.gradients(np.array([student]), np.array([rater]))
+        p, by_slope, by_severity, through = (each[0, ..., 0, :] for each in found)
         at = np.flatnonzero(np.tile(self.state.marked[student], 2))
-        own = [rater, self.n + rater]
-        local = np.concatenate([at, own])
+        local = np.append(at, [rater, self.n + rater])
         gradient = np.concatenate([through[at], by_slope[None], by_severity[None]])
         information = (gradient / np.maximum(p, 1e-12)) @ gradient.T
         across = self.covariance[:, local]
@@ -296,3 +356,151 @@ def _kappa_slopes(fit: "Result") -> Array:
     slopes[:, n:] -= np.outer(by_severity, found.origin.weights)
     slopes[:, :n] += np.outer(by_sigma, found.sigma.weights * np.sign(found.panel.slope))
     return slopes
+
+
+# ------------------------------------------------------------------------------------ answers worth looking up
+
+
+class _Candidates(NamedTuple):
+    """Answers that are not known yet."""
+
+    student: Indices
+    item: Indices
+    chance: Array
+    """(candidates, categories): of each answer."""
+    gains: Array
+    """(candidates, effects, categories): W."""
+
+
+def worth_knowing(fit: "Result", ratings: Ratings, n: int) -> pl.DataFrame:
+    """The `n` unknown answers to look up first: `Fit.worth_knowing`."""
+    calibration = fit.calibrated("nothing tells what an answer would tell")
+    if calibration.covariance is None or "halo" in calibration.effects:
+        raise OptionError(
+            "the worth of an answer follows from standard errors, of a fit without halo",
+            "fit with standard_errors=True and halo='none'",
+            option="standard_errors",
+        )
+    check_same(fit, ratings)
+    spread, by = in_full(calibration.covariance), _sharpness_by(fit, calibration)
+    kept = _most(place(calibration, ratings), calibration, fit.config.known_slope, spread, by, _KEPT * n)
+    total, rows = float(np.trace(by @ spread @ by.T)), []
+    for _ in range(min(n, len(kept.student))):
+        worth = _worth(kept.gains, spread, by)
+        best = int(np.argmax(worth))
+        rows.append((kept.student[best], kept.item[best], worth[best] / total, kept.chance[best]))
+        spread = _after(spread, kept.gains[best])
+        kept = _Candidates(*(np.delete(part, best, axis=0) for part in kept))
+    scores = np.asarray(calibration.scores, float)
+    return pl.DataFrame(
+        {
+            "student": ratings.students.gather([row[0] for row in rows]),
+            "item": ratings.items.gather([row[1] for row in rows]),
+            "worth": [float(row[2]) for row in rows],
+            "expected": [float(row[3] @ scores) for row in rows],
+        }
+    )
+
+
+def _sharpness_by(fit: "Result", calibration: Calibration) -> Array:
+    """(raters, effects): derivatives of sharpness."""
+    on = measured_fit(fit, fit.yardstick)
+    by_slope, by_severity, _, by_halo = on.index.sharpness_gradient(on.on.a, on.on.eta, on.on.halos)
+    n, effects = len(on.on.a), calibration.effects
+    size = sum(len(effects[name]) for name in COVARYING if name in effects)
+    found, every = np.zeros((n, size)), np.arange(n)
+    found[every, every], found[every, n + every] = by_slope, by_severity
+    if "bias" in effects:
+        found[every, 2 * n + every] = by_halo * 2 * effects["bias"]
+    return found
+
+
+def _most(
+    placed: Placed, calibration: Calibration, slope: float, spread: Array, by: Array, n: int
+) -> _Candidates:
+    """The most promising candidates, of blocks of students."""
+    best: _Candidates | None = None
+    for found in _blocks(placed, calibration, slope):
+        both = found if best is None else _Candidates(*map(np.concatenate, zip(best, found, strict=True)))
+        first = np.argsort(-_worth(both.gains, spread, by), kind="stable")[:n]
+        best = _Candidates(*(part[first] for part in both))
+    assert best is not None
+    return best
+
+
+def _blocks(placed: Placed, calibration: Calibration, slope: float) -> Iterator[_Candidates]:
+    problem, ratings, x = placed.problem, placed.ratings, placed.parameters
+    nodes = problem.own_nodes(x)
+    if nodes is None:
+        nodes = sharp_nodes(problem, x, placed.abilities())
+    through = problem.model.effect_jacobian(x, *COVARYING).T
+    known, answers = ratings.known, _answers(placed, calibration, slope, nodes)
+    for item, table in enumerate(answers):
+        taken = np.zeros(ratings.n_students, dtype=bool)
+        if known is not None:
+            taken[known.student[known.item == item]] = True
+        chance, scores = _expected(placed, nodes, table)
+        middle = np.einsum("nk,knp->np", chance, np.stack(scores))
+        for first in range(0, ratings.n_students, _STUDENTS):
+            rows = np.flatnonzero(~taken[first : first + _STUDENTS]) + first
+            if not len(rows):
+                continue
+            gains = [
+                np.sqrt(chance[rows, k])[:, None] * ((scores[k][rows] - middle[rows]) @ through)
+                for k in range(len(table))
+            ]
+            yield _Candidates(rows, np.full(len(rows), item), chance[rows], np.stack(gains, axis=-1))
+
+
+def _answers(placed: Placed, calibration: Calibration, slope: float, nodes: Nodes) -> list[Array]:
+    """For each item the probability of each answer (categories, nodes): by its own thresholds where some are known,
+    else by those that divide students as its scores do. Beside a shared bias, some answers may be wrong."""
+    wrong = WRONG if calibration.second_ability else 0.0
+    response, found = placed.problem.response.single, []
+    own = calibration.effects.get("known")
+    scores = placed.ratings
+    for item in range(scores.n_items):
+        label = str(scores.items[item])
+        place_of = list(calibration.labels["item"].cast(pl.String)).index(label)
+        thresholds = None if own is None else own[place_of]
+        if thresholds is None or np.isnan(thresholds).any():
+            given = np.bincount(scores.score[scores.item == item], minlength=response.n_categories)
+            above = 1 - (np.cumsum(given)[:-1] + 0.5) / (given.sum() + 1)
+            thresholds = -slope * special.ndtri(np.clip(above, 0.01, 0.99))
+        steps = thresholds if np.allclose(response.lever, 1.0) else np.cumsum(thresholds)
+        at = Predictor(np.array([slope]), -steps[None])
+        right = np.exp(response.log_prob(at, nodes.points)[0])
+        found.append((1 - wrong) * right + wrong / response.n_categories)
+    return found
+
+
+def _expected(placed: Placed, nodes: Nodes, answers: Array) -> tuple[Array, list[Array]]:
+    """(students, categories) the chance of each answer, and for each (students, parameters) E[s | answer]."""
+    problem, x = placed.problem, placed.parameters
+    chance = np.empty((placed.ratings.n_students, len(answers)))
+    for rows, posterior, _ in problem.engine.posteriors(problem.tables(x, nodes), nodes):
+        chance[rows] = posterior @ answers.T
+    chance = np.maximum(chance, 1e-12)
+
+    def given(answer: Array) -> Array:
+        def weighted(posterior: Array) -> Array:
+            joint = posterior * answer
+            return np.asarray(joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300))
+
+        return np.asarray(problem.student_scores(x, nodes, weighted).toarray())
+
+    return chance, [given(answer) for answer in answers]
+
+
+def _worth(gains: Array, spread: Array, by: Array) -> Array:
+    """(candidates,): how much the summed variance of what `by` is the derivative of falls."""
+    moved = np.einsum("ij,cjk->cik", spread, gains, optimize=True)
+    inner = np.eye(gains.shape[2]) + np.einsum("cik,cil->ckl", gains, moved, optimize=True)
+    seen = np.einsum("ri,cik->crk", by, moved, optimize=True)
+    return np.asarray(np.einsum("crk,ckl,crl->c", seen, np.linalg.inv(inner), seen, optimize=True))
+
+
+def _after(spread: Array, gain: Array) -> Array:
+    """The covariance once the answer is known."""
+    moved = spread @ gain
+    return np.asarray(spread - moved @ np.linalg.solve(np.eye(gain.shape[1]) + gain.T @ moved, moved.T))

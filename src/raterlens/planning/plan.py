@@ -1,7 +1,8 @@
 """`rl.plan`: a design before the marking begins, who marks what, and what to expect of it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ from raterlens.config.option_fields import check_whole
 from raterlens.planning.assignment import (
     KINDS,
     SCHEMES,
-    Assignment,
     Groups,
     People,
     Scheme,
@@ -35,7 +35,7 @@ from raterlens.planning.assumed_panel import (
     means_of_groups,
     stated,
 )
-from raterlens.planning.precision import Precision, precision
+from raterlens.planning.precision import precision
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.designs import written
 
@@ -94,25 +94,25 @@ class MarkingPlan:
 
     def expected(self) -> dict[str, Any]:
         """All in numbers, for programs."""
-        scheme = self.scheme
+        of_scheme = ("marks", "common", "seeded", "crossed")
+        own = (
+            "readings",
+            "severity_se",
+            "sharpness_se",
+            "kappa_se",
+            "ability_se",
+            "cut",
+            "accuracy",
+            "reached",
+        )
         return {
-            "scheme": scheme.name,
-            "marks": scheme.marks,
-            "common": scheme.common,
-            "seeded": scheme.seeded,
+            "scheme": self.scheme.name,
+            **{name: getattr(self.scheme, name) for name in of_scheme},
             "students": self.n_students,
             "raters": self.raters.height,
             "items": self.n_items,
             "groups": self.n_groups,
-            "crossed": scheme.crossed,
-            "readings": self.readings,
-            "severity_se": self.severity_se,
-            "sharpness_se": self.sharpness_se,
-            "kappa_se": self.kappa_se,
-            "ability_se": self.ability_se,
-            "cut": self.cut,
-            "accuracy": self.accuracy,
-            "reached": self.reached,
+            **{name: getattr(self, name) for name in own},
         }
 
     def summary(self) -> str:
@@ -319,7 +319,7 @@ def plan(
         marks_of = OUT_OF_100 if in_marks else None
         panel = stated(spreads, len(who.labels), items or 1, categories, seed, marks_of)
     else:
-        panel, _ = estimated(fit, who.labels)
+        panel = estimated(fit, who.labels)
         if items not in (None, panel.n_items):
             what = f"items is {items}, and the earlier fit has {panel.n_items}"
             raise OptionError(what, "leave it out", value=items, option="items")
@@ -359,22 +359,17 @@ class _Task:
 
     def check(self) -> None:
         scheme, n, r = self.scheme, len(self.students.labels), len(self.raters.labels)
-        what: str
+        marks = Option("marks", scheme.marks)
         if not 1 <= scheme.marks <= r:
-            what = Message(Option("marks", scheme.marks), f" with {counted(r, 'rater')}")
-            raise OptionError(what, f"give 1 to {r}", value=scheme.marks, option="marks")
+            raise OptionError(Message(marks, f" with {counted(r, 'rater')}"), f"give 1 to {r}")
         if scheme.common > n:
             what = f"common is {scheme.common}, more than the {n:,} students"
             raise OptionError(what, "lower it", value=scheme.common, option="common")
         if self.groups is not None:
             fewest = int(np.bincount(self.groups.rater, minlength=len(self.groups.names)).min())
             if scheme.marks > fewest:
-                what = Message(
-                    Option("marks", scheme.marks), f" with {counted(fewest, 'rater')} in some group"
-                )
-                raise OptionError(
-                    what, "lower it, or the number of groups", value=scheme.marks, option="marks"
-                )
+                what = Message(marks, f" with {counted(fewest, 'rater')} in some group")
+                raise OptionError(what, "lower it, or the number of groups")
             if not 0 <= scheme.crossed <= 1:
                 raise OptionError(Message(Option("crossed", scheme.crossed)), "give a share from 0 to 1")
         if not scheme.marks <= scheme.team:
@@ -382,51 +377,39 @@ class _Task:
             raise OptionError(what, "make teams larger", value=scheme.team, option="team")
 
     def planned(self, scheme: Scheme, most: int | None = None) -> MarkingPlan:
-        n, labels = len(self.students.labels), self.raters.labels
-        random, groups = default_rng([self.seed, 0]), self.groups
+        n, labels, groups, marks = (
+            len(self.students.labels),
+            self.raters.labels,
+            self.groups,
+            self.panel.marks,
+        )
+        random = default_rng([self.seed, 0])
         work = assign(n, scheme, self.raters.loads, len(labels), self.forbidden, random, groups)
-        found = self.precision(work, scheme, most)
-        names = pl.concat([self.students.labels, _seed_labels(scheme.seeded, self.students.labels)])
-        assignment = pl.DataFrame(
-            {
-                "student": names.gather(work.student),
-                "rater": labels.gather(work.rater),
-                "kind": [KINDS[kind] for kind in work.kind.tolist()],
-            }
-        )
-        if groups is not None:
-            code = np.append(groups.student, np.full(scheme.seeded, -1))[work.student]
-            group = groups.names.gather(np.maximum(code, 0)).set(pl.Series(code < 0), None)
-            assignment = assignment.with_columns(group=group)
-        raters = pl.DataFrame(
-            {
-                "rater": labels,
-                "n": work.loads(len(labels)),
-                "severity_se": found.severity,
-                "sharpness_se": found.sharpness,
-                "kappa_se": found.kappa,
-            }
-        )
-        number = 0 if groups is None else len(groups.names)
-        marks = self.panel.marks
-        unit = "" if marks is None else "log-odds" if marks.probabilities else "marks"
-        sizes = n, self.panel.n_items, number
-        return MarkingPlan(scheme, assignment, raters, found.ability, found.accuracy, self.cut, *sizes, unit)
-
-    def precision(self, work: Assignment, scheme: Scheme, most: int | None) -> Precision:
-        n = len(self.students.labels)
         definitive = np.arange(n + scheme.seeded) >= n
-        return precision(
-            self.panel,
-            work.student,
-            work.rater,
-            definitive,
-            cut=self.cut,
-            reference=self.reference,
-            most=most,
-            group=None
-            if self.groups is None
-            else np.append(self.groups.student, np.zeros(scheme.seeded, np.int64)),
+        group = None if groups is None else np.append(groups.student, np.zeros(scheme.seeded, np.int64))
+        on = {"cut": self.cut, "reference": self.reference, "most": most, "group": group}
+        found = precision(self.panel, work.student, work.rater, definitive, **on)
+        names = pl.concat([self.students.labels, _seed_labels(scheme.seeded, self.students.labels)])
+        columns = {
+            "student": names.gather(work.student),
+            "rater": labels.gather(work.rater),
+            "kind": pl.Series([KINDS[kind] for kind in work.kind.tolist()]),
+        }
+        if groups is not None and group is not None:
+            own = groups.names.gather(group[work.student])
+            columns["group"] = own.set(pl.Series(definitive[work.student]), None)
+        errors = {"severity_se": found.severity, "sharpness_se": found.sharpness, "kappa_se": found.kappa}
+        return MarkingPlan(
+            scheme,
+            pl.DataFrame(columns),
+            pl.DataFrame({"rater": labels, "n": work.loads(len(labels)), **errors}),
+            found.ability,
+            found.accuracy,
+            self.cut,
+            n,
+            self.panel.n_items,
+            0 if groups is None else len(groups.names),
+            "" if marks is None else "log-odds" if marks.probabilities else "marks",
         )
 
 
@@ -443,6 +426,19 @@ class _Target:
             and (self.accuracy is None or found.accuracy >= self.accuracy)
         )
 
+    def least(
+        self, planned: Callable[[float], MarkingPlan], low: float, best: MarkingPlan, high: float, step: float
+    ) -> MarkingPlan:
+        """The plan of the least amount above `low` that reaches the target; `best`, that of `high`, does."""
+        while high - low > step:
+            middle = float(np.floor((low + high) / 2 / step) * step)
+            found = planned(middle)
+            if self.reached(found):
+                high, best = middle, found
+            else:
+                low = middle
+        return replace(best, reached=True)
+
 
 def _least_crossed(task: _Task, target: _Target) -> MarkingPlan:
     """The least share of students marked in two groups that reaches the target."""
@@ -450,17 +446,12 @@ def _least_crossed(task: _Task, target: _Target) -> MarkingPlan:
     def planned(share: float) -> MarkingPlan:
         return task.planned(replace(task.scheme, crossed=share))
 
-    low, high, best = 0.0, 1.0, planned(1.0)
-    if not target.reached(best):
-        return replace(best, reached=False)
-    while high - low > _SHARE:
-        middle = (low + high) / 2
-        found = planned(middle)
-        if target.reached(found):
-            high, best = middle, found
-        else:
-            low = middle
-    return replace(best, reached=True)
+    most = planned(1.0)
+    return (
+        target.least(planned, 0.0, most, 1.0, _SHARE)
+        if target.reached(most)
+        else replace(most, reached=False)
+    )
 
 
 def _cheapest(task: _Task, target: _Target) -> MarkingPlan:
@@ -481,19 +472,11 @@ def _cheapest(task: _Task, target: _Target) -> MarkingPlan:
             found = planned(high)
             if most is None or found.kappa_se < most.kappa_se:
                 most = found
-            if not target.reached(found):
-                low = high
-                continue
-            cheapest = found
-            while high - low > _FINEST:
-                marks = np.floor((low + high) / 2 / _FINEST) * _FINEST
-                found = planned(marks)
-                if target.reached(found):
-                    high, cheapest = marks, found
-                else:
-                    low = marks
-            best = cheapest if best is None or cheapest.readings < best.readings else best
-            break
+            if target.reached(found):
+                found = target.least(planned, low, found, high, _FINEST)
+                best = found if best is None or found.readings < best.readings else best
+                break
+            low = high
     if best is None:
         assert most is not None
         return replace(task.planned(most.scheme), reached=False)
@@ -513,18 +496,19 @@ def _check_scale(in_marks: bool, unfit: Mapping[str, object]) -> None:
 
 
 def _check_targets(target: _Target, cut: float) -> None:
-    accuracy = target.accuracy
     for name, se in (("target_se", target.kappa_se), ("target_severity_se", target.severity_se)):
         if se is not None and not se > 0:
             raise OptionError(Message(Option(name, se)), "give a number above 0")
-    if accuracy is not None and not 0.5 < accuracy < 1:
-        what = Message(Option("target_accuracy", accuracy))
-        raise OptionError(what, "give a share between 0.5 and 1", value=accuracy, option="target_accuracy")
+    if target.accuracy is not None and not 0.5 < target.accuracy < 1:
+        raise OptionError(
+            Message(Option("target_accuracy", target.accuracy)), "give a share between 0.5 and 1"
+        )
     if not np.isfinite(cut):
         raise OptionError(Message(Option("cut", cut)), "give a finite ability")
 
 
 def _seed_labels(number: int, students: pl.Series) -> pl.Series:
+    """Labels that no student has."""
     taken = set(students)
-    labels: Iterable[str] = (f"seed {k + 1}" for k in range(number + len(taken) * bool(number)))
-    return pl.Series("student", [label for label in labels if label not in taken][:number], dtype=pl.String)
+    free = (label for place in count(1) if (label := f"seed {place}") not in taken)
+    return pl.Series("student", islice(free, number), dtype=pl.String)

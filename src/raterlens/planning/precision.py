@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.random import default_rng
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, special
 
 from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.capability.yardstick import PERFECT, Reference, Yardstick
@@ -20,7 +20,6 @@ from raterlens.models.marks import Marks
 from raterlens.models.terms.noise import NOISE
 from raterlens.models.terms.thresholds import RATER_THRESHOLD
 from raterlens.planning.assumed_panel import AssumedPanel, ReadingTables, reading_tables, sum_variance
-from raterlens.planning.normal_marks import told_by_marks
 
 # ------------------------------------------------------------------------------------------ expected information
 
@@ -50,6 +49,8 @@ _STEP = 1.2
 _HERMITE = 5
 # Outcomes below are left out.
 _NEGLIGIBLE = 1e-12
+_LOOKS_AT_MEANS = 601
+"""Posterior means, of marks, that are looked at for how many decisions are right."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,12 +140,16 @@ def design_information(
 
 
 def _told_by_scores(panel: AssumedPanel, raters: NDArray[np.int64], cut: float) -> tuple[Array, ...]:
-    """Results of `_reckoned` for these sets of raters."""
+    """Results of `_reckoned` for these sets of raters, in blocks."""
     tables = reading_tables(panel, _nodes(panel, raters, cut))
-    parts = []
-    for rows in _blocks(tables, raters):
-        outcomes = _outcomes(tables, panel.slope, raters[rows])
-        parts.append(_reckoned(tables, raters[rows], outcomes, cut))
+    (_, n_sums, q), readings = tables.log_chance.shape, raters.shape[1]
+    enumerable = float(n_sums) ** readings <= MOST_OUTCOMES
+    n_outcomes = n_sums**readings if enumerable else q * _HERMITE
+    size, parts = max(1, _BLOCK // (n_outcomes * max(q, 2 * readings**2))), []
+    for first in range(0, len(raters), size):
+        rows = raters[first : first + size]
+        outcomes = _enumerated(tables, rows) if enumerable else _quadrature(tables, panel.slope, rows)
+        parts.append(_reckoned(tables, rows, outcomes, cut))
     return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
 
@@ -191,24 +196,6 @@ class _Outcomes:
     """(B or 1, M, readings): of each reading; their means where they vary within an outcome"""
     spread: Array | None
     """(B, M, readings, readings): their covariance then"""
-
-
-def _enumerable(tables: ReadingTables, readings: int) -> bool:
-    return float(tables.log_chance.shape[1]) ** readings <= MOST_OUTCOMES
-
-
-def _blocks(tables: ReadingTables, raters: NDArray[np.int64]) -> Iterator[slice]:
-    readings, q = raters.shape[1], len(tables.nodes.points)
-    outcomes = tables.log_chance.shape[1] ** readings if _enumerable(tables, readings) else q * _HERMITE
-    size = max(1, _BLOCK // (outcomes * max(q, 2 * readings**2)))
-    for first in range(0, len(raters), size):
-        yield slice(first, first + size)
-
-
-def _outcomes(tables: ReadingTables, slope: Array, raters: NDArray[np.int64]) -> _Outcomes:
-    if _enumerable(tables, raters.shape[1]):
-        return _enumerated(tables, raters)
-    return _quadrature(tables, slope, raters)
 
 
 def _enumerated(tables: ReadingTables, raters: NDArray[np.int64]) -> _Outcomes:
@@ -267,14 +254,15 @@ def _reckoned(
     score = tables.score[raters]  # (B, readings, Q)
     own = tables.own[raters].reshape(len(raters), -1, len(t))
     rest = np.concatenate([score, tables.shared[raters].sum(axis=1), own], axis=1)
-    by_node = np.concatenate([score * t, rest], axis=1).transpose(0, 2, 1)  # (B, Q, local)
+    # A slope moves with T t less its expectation at each ability, T the reading's sum of scores.
+    by_node = np.concatenate([-score * t, rest], axis=1)
     mean, square = posterior @ t, posterior @ t**2
     variance = square - mean**2
-    averages = posterior @ by_node
-    along = (posterior * t) @ by_node - mean[..., None] * averages
-    averages[..., :readings] = outcomes.sums * mean[..., None] - averages[..., :readings]
-    along[..., :readings] = outcomes.sums * variance[..., None] - along[..., :readings]
-    missing = _second_moments(outcomes, score * t, rest, square, t)
+    averages = posterior @ by_node.transpose(0, 2, 1)
+    along = (posterior * t) @ by_node.transpose(0, 2, 1) - mean[..., None] * averages
+    averages[..., :readings] += outcomes.sums * mean[..., None]
+    along[..., :readings] += outcomes.sums * variance[..., None]
+    missing = _second_moments(outcomes, by_node, square, t)
     missing -= np.einsum("bm,bmp,bms->bps", chance, averages, averages, optimize=True)
     moved = np.einsum("bm,bmp,bms->bps", chance, along, along, optimize=True)
     if outcomes.spread is not None:
@@ -289,19 +277,14 @@ def _reckoned(
     return known - missing, np.sum(chance * variance, axis=1), moved, drift, accuracy
 
 
-def _second_moments(outcomes: _Outcomes, own: Array, rest: Array, square: Array, t: Array) -> Array:
-    """(B, local, local): E[f f'] of f = T_j t - own_j(t) (slopes) and rest(t), but for the spread of T."""
+def _second_moments(outcomes: _Outcomes, by_node: Array, square: Array, t: Array) -> Array:
+    """(B, local, local): E[f f'] of f = T_j t + by_node(t) for slopes and by_node(t) else, but for the spread of T."""
     chance, posterior = outcomes.chance, outcomes.posterior
     sums = np.broadcast_to(outcomes.sums, (*chance.shape, outcomes.sums.shape[2]))
-    density = np.einsum("bm,bmq->bq", chance, posterior)
+    density, n = np.einsum("bm,bmq->bq", chance, posterior), sums.shape[2]
     with_sums = (chance[..., None] * sums).transpose(0, 2, 1) @ posterior  # (B, readings, Q)
-    every = np.concatenate([own, rest], axis=1)
-    found = np.einsum("bpq,bsq,bq->bps", every, every, density, optimize=True)
-    across = np.einsum("bjq,bsq->bjs", with_sums * t, every)
-    across[..., : own.shape[1]] *= -1
-    n = own.shape[1]
-    found[:, :n, n:] *= -1
-    found[:, n:, :n] *= -1
+    found = np.einsum("bpq,bsq,bq->bps", by_node, by_node, density, optimize=True)
+    across = np.einsum("bjq,bsq->bjs", with_sums * t, by_node)
     found[:, :n] += across
     found[:, :, :n] += across.transpose(0, 2, 1)
     found[:, :n, :n] += np.einsum("bm,bmj,bmk->bjk", chance * square, sums, sums, optimize=True)
@@ -321,6 +304,64 @@ def _known_ability(tables: ReadingTables, raters: NDArray[np.int64]) -> Array:
         at = np.concatenate([[j, readings + j], rest, own_j])
         found[:, at[:, None], at] += complete[:, j]
     return found
+
+
+def told_by_marks(panel: AssumedPanel, raters: NDArray[np.int64], cut: float) -> tuple[Array, ...]:
+    """Results of `_reckoned` for marks, in closed form: (B, local, local) information in slopes, severities,
+    difficulties and logarithms of noise; the variance of abilities; second and first moments of how their estimates
+    move with these parameters; the chance that the likelier side of the cut is the right one.
+
+    A student's marks are normal, with the covariance D + a a' of raters' slopes a and the variances of their noise D.
+    With x'inv(D + a a')y = <x, y>, e and f the marks of two raters, the information in their slopes is
+    <a, e><a, f> + <a, a><e, f>, and in what moves means <e, f>. With u = a / D, q = a'u and v = 1 / (1 + q), the
+    posterior of ability has variance v and mean m = v u'(y + b + delta).
+    """
+    assert panel.own is not None
+    size, readings = raters.shape
+    items, a = panel.n_items, panel.slope[raters]
+    known = np.exp(-2 * panel.own[raters, 0])  # of each mark, were ability known
+    u = a * known
+    w = a * u
+    q = items * w.sum(axis=1)
+    v = 1 / (1 + q)
+    own, n = np.eye(readings), readings
+    slope, severity = slice(0, n), slice(n, 2 * n)
+    item, noise = slice(2 * n, 2 * n + items), slice(2 * n + items, 3 * n + items)
+    lever, each = v[:, None] * items * u, items * known[:, None] * own
+
+    between = each - _times(lever, items * u)
+    found = np.zeros((size, 3 * n + items, 3 * n + items))
+    found[:, slope, slope] = _times(lever, lever) + (q * v)[:, None, None] * between
+    found[:, slope, noise] = 2 * between * (v[:, None] * a)[:, None]
+    found[:, noise, slope] = found[:, slope, noise].swapaxes(1, 2)
+    shared = v[:, None] * w
+    found[:, noise, noise] = 2 * items * (items * _times(shared, shared) + (1 - 2 * shared)[:, None] * own)
+    found[:, severity, severity] = between
+    total, all_known = u.sum(axis=1, keepdims=True), known.sum(axis=1)[:, None, None]
+    found[:, severity, item] = (known - lever * total)[..., None]
+    found[:, item, severity] = found[:, severity, item].swapaxes(1, 2)
+    found[:, item, item] = all_known * np.eye(items) - (v * total[:, 0] ** 2)[:, None, None]
+
+    # m moves by a sum of raters' residuals e = y + b + delta - a m, whose covariance is D - v a a', and by itself.
+    of_residuals = np.zeros((size, n + 1, n + 1))
+    of_residuals[:, :n, :n] = items * own / known[:, None] - items**2 * v[:, None, None] * _times(a, a)
+    of_residuals[:, :n, n] = of_residuals[:, n, :n] = items * v[:, None] * a
+    of_residuals[:, n, n] = v * q
+    through = np.zeros((size, found.shape[1], n + 1))
+    through[:, slope, :n], through[:, slope, n] = (v[:, None] * known)[:, None] * own, -lever
+    through[:, noise, :n] = -2 * (v[:, None] * u)[:, None] * own
+    drift = np.zeros(found.shape[:2])
+    drift[:, severity], drift[:, item] = lever, v[:, None] * total
+    moved = through @ of_residuals @ through.swapaxes(1, 2) + _times(drift, drift)
+
+    z = np.linspace(-_REACH, _REACH, _LOOKS_AT_MEANS)
+    density = np.exp(-(z**2) / 2)
+    away = np.abs(np.sqrt(q * v)[:, None] * z - cut) / np.sqrt(v)[:, None]
+    return found, v, moved, drift, special.ndtr(away) @ density / density.sum()
+
+
+def _times(x: Array, y: Array) -> Array:
+    return x[:, :, None] * y[:, None, :]
 
 
 # ----------------------------------------------------------------------------------------------------- precision
@@ -401,26 +442,22 @@ def _redundant(panel: AssumedPanel, students: Array) -> tuple[Array, Array]:
     the means of groups over all students."""
     r, i = panel.n_raters, panel.n_items
     rows = []
-    if len(panel.means):
+
+    def add(block: Indices, weights: Array | float, others: Indices, by: Array | float) -> None:
+        """Parameters whose weighted sum is 0: all may rise by 1 where `others` change `by` so much."""
         constraint, direction = np.zeros((2, panel.size))
-        constraint[panel.at("group")], direction[panel.at("group")] = students / students.sum(), 1.0
-        direction[r : 2 * r] = panel.slope
+        constraint[block], direction[block] = weights, 1.0
+        direction[others] = by
         rows.append((constraint, direction))
-    items = slice(2 * r, 2 * r + i)
-    constraint, direction = np.zeros((2, panel.size))
-    constraint[items] = direction[items] = 1.0
-    direction[r : 2 * r] = -1.0
-    rows.append((constraint, direction))
+
+    severities, items = r + np.arange(r), 2 * r + np.arange(i)
+    if len(panel.means):
+        add(panel.at("group"), students / students.sum(), severities, panel.slope)
+    add(items, 1.0, severities, -1.0)
     scales = 0 if panel.thresholds is None else len(panel.thresholds)
     for scale in range(scales):
-        constraint, direction = np.zeros((2, panel.size))
-        steps = slice(2 * r + i + scale * panel.steps, 2 * r + i + (scale + 1) * panel.steps)
-        constraint[steps] = direction[steps] = 1.0
-        if scales == 1:
-            direction[r : 2 * r] = -1.0
-        else:
-            direction[2 * r + scale] = -1.0
-        rows.append((constraint, direction))
+        steps = 2 * r + i + scale * panel.steps + np.arange(panel.steps)
+        add(steps, 1.0, severities if scales == 1 else items[scale : scale + 1], -1.0)
     constraints, directions = zip(*rows, strict=True)
     return np.array(constraints), np.array(directions)
 

@@ -11,8 +11,8 @@ STUDIES = {
 """In the order of the help."""
 
 PLACES = {
-    "study1": "study1:STUDY",
-    "study2": "study2:STUDY",
+    "study1": "simulated:STUDY1",
+    "study2": "simulated:STUDY2",
     "writing": "study_writing:STUDY",
     "noise": "outlook:NOISE",
     "linkage": "outlook:LINKAGE",

@@ -15,13 +15,16 @@ from raterlens.config import FitConfig
 from raterlens.fitting.fit import fitted
 from raterlens.ratings.coded import Ratings
 from raterlens.simulation.simulate import simulate
-from raterlens.studies.figures import HEIGHT, around, curves, from_zero
 from raterlens.studies.study import (
+    HEIGHT,
     Results,
     Study,
     Task,
     accuracy,
+    around,
     compare,
+    curves,
+    from_zero,
     page_of,
     rows,
     statistic,

@@ -8,7 +8,7 @@ uninterrupted one write the same bytes, whatever the number of workers.
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from raterlens.base.arrays import Array
 from raterlens.base.atomic_files import atomic_write
 from raterlens.base.errors import choose
-from raterlens.base.picture import Picture
+from raterlens.base.layers import ROLES, Axis, Layer, Line, Marks, strokes
+from raterlens.base.picture import Panel, Picture
 from raterlens.base.processes import OnDone, Parts, run_missing_parts
+from raterlens.base.style import SHAPES, Mark, mark
 from raterlens.base.text import number
 from raterlens.fitting.fit import Fit
+from raterlens.pictures.files import write
 from raterlens.simulation.simulate import Truth
 from raterlens.studies import PLACES, STUDIES
 from raterlens.version import __version__
@@ -78,22 +82,6 @@ def get_study(name: str) -> Study:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """Settings that the rows depend on. A folder is resumed only with the same settings."""
-
-    study: str
-    seed: int
-    data: str | None
-    """A digest of the file's content."""
-    version: str
-
-    @staticmethod
-    def of(study: Study, seed: int, data: Path | None) -> "Settings":
-        digest = None if data is None else hashlib.sha256(data.read_bytes()).hexdigest()
-        return Settings(study.name, seed, digest, __version__)
-
-
-@dataclass(frozen=True, slots=True)
 class Folder:
     """Where a study keeps its rows: finished ones in one file, those of a running study in parts."""
 
@@ -105,21 +93,14 @@ class Folder:
         return self.path / f"{self.study}.parquet"
 
     @property
-    def settings(self) -> Path:
-        return self.path / f"{self.study}.json"
-
-    @property
     def parts(self) -> Parts:
-        return Parts(self.path / f"{self.study}.parts", self.settings)
+        return Parts(self.path / f"{self.study}.parts", self.path / f"{self.study}.json")
 
     def finished(self) -> int:
         """Replications in the file of finished rows."""
         if not self.rows.exists():
             return 0
         return int(pl.scan_parquet(self.rows).select(pl.col("replication").max()).collect().item()) + 1
-
-    def missing(self, replications: int) -> list[int]:
-        return [i for i in range(self.finished(), replications) if not self.parts.part(i).exists()]
 
     def gather(self, replications: int) -> pl.DataFrame:
         """Collect all rows in order in one file, and remove the parts."""
@@ -152,9 +133,11 @@ def run(
     """
     replications = study.replications if replications is None else replications
     place = Folder(folder, study.name)
-    place.parts.open(asdict(Settings.of(study, seed, data)))
-    shared, missing = (study.replicate, seed, data), place.missing(replications)
-    work = (_replicate, shared, replications, missing, place.parts.keep)
+    digest = None if data is None else hashlib.sha256(data.read_bytes()).hexdigest()
+    # A folder is resumed only with the same settings: rows depend on them.
+    place.parts.open({"study": study.name, "seed": seed, "data": digest, "version": __version__})
+    missing = [i for i in range(place.finished(), replications) if not place.parts.part(i).exists()]
+    work = (_replicate, (study.replicate, seed, data), replications, missing, place.parts.keep)
     run_missing_parts(*work, workers=workers, client=client, on_done=on_done)
     return place.gather(replications)
 
@@ -168,13 +151,14 @@ def _replicate(shared: tuple[Callable[[Task], pl.DataFrame], int, Path | None], 
 # ------------------------------------------------------------------ estimates against the truth, and pages about them
 
 _COLUMNS = {
-    "kappa": ("raters", "rater"),
-    "rho": ("raters", "rater"),
-    "eta": ("raters", "rater"),
-    "slope": ("raters", "rater"),
-    "theta": ("students", "student"),
-    "delta": ("items", "item"),
+    "kappa": ("raters", "rater", "kappa"),
+    "rho": ("raters", "rater", "rho"),
+    "eta": ("raters", "rater", "severity"),
+    "slope": ("raters", "rater", "slope"),
+    "theta": ("students", "student", "ability"),
+    "delta": ("items", "item", "difficulty"),
 }
+"""Of each parameter, the table of a fit, its labels, and the name of the truth."""
 
 
 def compare(fit: Fit, truth: Truth, parameters: Sequence[str], **labels: Any) -> pl.DataFrame:
@@ -182,15 +166,13 @@ def compare(fit: Fit, truth: Truth, parameters: Sequence[str], **labels: Any) ->
     frames = []
     for name in parameters:
         if name == "sigma":
-            frames.append(rows(name, ["all"], [truth.sigma], [fit.sigma]))
+            frames.append(rows(name, ["all"], [truth.sigma], [fit.sigma], **labels))
             continue
-        table, label = _COLUMNS[name]
+        table, level, true = _COLUMNS[name]
         found = fit.table(table)
-        right = {"theta": truth.ability, "delta": truth.difficulty, "eta": truth.severity}
-        expected = right[name] if name in right else getattr(truth, name)
         estimate = found["rho"] * fit.sigma if name == "slope" else found[name]
-        frames.append(rows(name, found[label].cast(pl.String), expected, estimate))
-    return label_rows(pl.concat(frames), **labels)
+        frames.append(rows(name, found[level].cast(pl.String), getattr(truth, true), estimate, **labels))
+    return pl.concat(frames)
 
 
 def rows(
@@ -272,3 +254,73 @@ def page_of(name: str, found: pl.DataFrame, heading: str, *parts: str) -> str:
     """A page about a study's `accuracy`, with the command that writes it."""
     command = f"`raterlens study {name} --replications {replications(found)} --out DIR` wrote this page."
     return page(heading, command, *parts)
+
+
+# ----------------------------------------------------- figures: curves over a number, and points in named rows
+
+WIDTH = 760
+HEIGHT = (230.0, 210.0)
+ROW = 22.0
+"""Pixels per named row."""
+
+
+def save(figures: Mapping[str, Picture], folder: Path) -> list[Path]:
+    """Write every figure as NAME.svg and NAME.png."""
+    return [
+        write(picture, WIDTH, folder / f"{name}.{ending}")
+        for name, picture in figures.items()
+        for ending in ("svg", "png")
+    ]
+
+
+def from_zero(values: pl.Series, title: str) -> Axis:
+    """An axis from 0 to a little beyond the largest value."""
+    return Axis(0.0, 1.06 * float(values.to_numpy().max()), title, (6, 5), grid=True)
+
+
+def around(values: pl.Series | Array, title: str) -> Axis:
+    """An axis from a little below the smallest value to a little beyond the largest."""
+    known = np.asarray(values, np.float64)
+    low, high = float(np.nanmin(known)), float(np.nanmax(known))
+    beyond = 0.05 * (high - low or 1.0)
+    return Axis(low - beyond, high + beyond, title, (5, 5), grid=True)
+
+
+def curves(
+    rows: pl.DataFrame,
+    columns: tuple[str, str, str],
+    x: Axis,
+    y: Axis,
+    *,
+    title: str = "",
+    points: bool = False,
+) -> Panel:
+    """Lines of y over x, one per value of the third column in the order of the rows: by colour, dash and mark."""
+    across, up, by = columns
+    layers: list[Layer] = []
+    names = [str(name) for name in rows[by].unique(maintain_order=True)]
+    for look, (name, shape) in zip(strokes(names), kinds(names).items(), strict=True):
+        own = rows.filter(pl.col(by).cast(pl.String) == name)
+        layers.append(Line(own, across, up, look))
+        if points:
+            layers.append(Marks(own, across, up, shape._replace(words=""), 0.9, tooltip=""))
+    return Panel(x, y, tuple(layers), title)
+
+
+def kinds(names: Sequence[str]) -> dict[str, Mark]:
+    """A mark for each name, by colour and shape, the first six by both."""
+    n = len(ROLES)
+    return {
+        name: mark(SHAPES[(place + place // n) % n], ROLES[place % n], name)
+        for place, name in enumerate(names)
+    }
+
+
+def rows_axis(order: Sequence[str]) -> Axis:
+    """A row for each name, from the top."""
+    labels = tuple((place + 0.5, name) for place, name in enumerate(order))
+    return Axis(len(order), 0.0, labels=labels, names=True, grid=True)
+
+
+def rows_height(order: Sequence[str]) -> tuple[float, float]:
+    return max(60.0, ROW * len(order)), max(60.0, ROW * len(order))

@@ -24,8 +24,7 @@ from raterlens.reading.formats.sources import open_table
 from raterlens.reading.read import read
 from raterlens.simulation import example as writing
 from raterlens.studies import paper
-from raterlens.studies.figures import kinds, rows_axis, rows_height
-from raterlens.studies.study import Results, Study, Task, table
+from raterlens.studies.study import Results, Study, Task, kinds, label_rows, rows_axis, rows_height, table
 from raterlens.studies.study import page as join
 
 RATERS = writing.RATERS
@@ -41,16 +40,13 @@ class _Numbers:
         self._rows = first.rows_by_key(["how", "parameter", "level"], named=True, unique=True)
         resampled = rows.filter(pl.col("replication") > 0, pl.col("parameter").is_in(["kappa", "rho"]))
         self.resamples = resampled["replication"].n_unique()
-        wide = {
-            name: resampled.filter(pl.col("parameter") == name)
-            .pivot("level", index="replication", values="estimate")
-            .sort("replication")
-            for name in ("kappa", "rho")
-        }
-        self._resampled = {
-            name: frame.select(RATERS).to_numpy() if frame.height else np.empty((0, len(RATERS)))
-            for name, frame in wide.items()
-        }
+        self._resampled = {}
+        for name in ("kappa", "rho"):
+            wide = resampled.filter(parameter=name).pivot("level", index="replication", values="estimate")
+            empty = np.empty((0, len(RATERS)))
+            self._resampled[name] = (
+                wide.sort("replication").select(RATERS).to_numpy() if wide.height else empty
+            )
 
     def one(self, how: str, parameter: str, level: str = "all", column: str = "estimate") -> float:
         return float(self._rows[how, parameter, level][column])
@@ -103,12 +99,8 @@ def _rater_frame(found: _Numbers) -> pl.DataFrame:
 
 
 def _raters(found: _Numbers) -> str:
-    heading = [
-        "Rater",
-        "ratings",
-        "sum",
-        *(f"{n} {h}" for n in ("ρ", "η", "κ̄") for h in ("paper", "hl", "mml")),
-    ]
+    numbers = (f"{name} {how}" for name in ("ρ", "η", "κ̄") for how in ("paper", "hl", "mml"))
+    heading = ["Rater", "ratings", "sum", *numbers]
     rows = []
     for row in _rater_frame(found).iter_rows(named=True):
         cells = [row["rater"], number(row["n"], 0), number(row["sum"], 0)]
@@ -376,17 +368,11 @@ def _correlations(ratings: Ratings, found: Fit, how: str) -> pl.DataFrame:
 def _frame(
     how: str, parameter: str, level: list[str], estimate: Any, low: Any = None, high: Any = None
 ) -> pl.DataFrame:
-    nothing = np.full(len(level), np.nan)
-    return pl.DataFrame(
-        {
-            "how": [how] * len(level),
-            "parameter": [parameter] * len(level),
-            "level": level,
-            "estimate": np.asarray(estimate, float),
-            "low": nothing if low is None else np.asarray(low, float),
-            "high": nothing if high is None else np.asarray(high, float),
-        }
-    )
+    values = {"estimate": estimate, "low": low, "high": high}
+    columns = {
+        name: np.full(len(level), np.nan) if v is None else np.asarray(v, float) for name, v in values.items()
+    }
+    return label_rows(pl.DataFrame({"level": level, **columns}), how=how, parameter=parameter)
 
 
 def draw(results: Results) -> Picture:

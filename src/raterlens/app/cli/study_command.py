@@ -72,8 +72,7 @@ def check_runs(runs: Runs) -> None:
 def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
     """Run a study and write its rows, tables, figure and page."""
     # heavy, so not before it is needed
-    from raterlens.studies.figures import save
-    from raterlens.studies.study import Folder, run
+    from raterlens.studies.study import Folder, run, save
 
     name = chosen.name
     if chosen.check_data is not None:
@@ -118,8 +117,8 @@ def _figures(runs: Runs, client: "Client | None") -> None:
     """Draw Figures 1 to 4, which need no ratings, and the two figures of results from their studies, with all their
     replications."""
     # heavy, so not before it is needed
-    from raterlens.studies.figures import figures, save
-    from raterlens.studies.study import Folder, get_study
+    from raterlens.studies.paper import figures
+    from raterlens.studies.study import Folder, get_study, save
 
     runs.out.mkdir(parents=True, exist_ok=True)
     for path in save(figures(), runs.out):

@@ -11,9 +11,9 @@ from raterlens.estimation.methods import sharp_nodes
 from raterlens.estimation.scoring import place
 from raterlens.inference.covariance import in_full
 from raterlens.inference.measurement import measured_fit
-from raterlens.judging import worth_knowing as module
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.build import COVARYING
+from raterlens.planning import next_marks as module
 from raterlens.ratings.coded import KnownAnswers
 from tests.support.shared_panels import panel
 
@@ -34,7 +34,6 @@ def test_the_expected_gain_is_that_of_the_information_with_the_answer(shared: bo
     ratings = panel(students=40, raters=5, known=12, seed=1).ratings
     fit = rl.fit(ratings, model="gmf", shared=shared)
     calibration = fit.calibration
-    size = in_full(calibration.covariance).shape[0]
     whole = place(calibration, ratings)
     own = whole.problem.own_nodes(whole.parameters)
 
@@ -46,7 +45,7 @@ def test_the_expected_gain_is_that_of_the_information_with_the_answer(shared: bo
         through = problem.model.effect_jacobian(x, *COVARYING)
         return through @ found @ through.T
 
-    (candidates,) = module._blocks(whole, calibration, 6.0, size)
+    (candidates,) = module._blocks(whole, calibration, 6.0)
     assert candidates.student[0] == 12
     for place_of in (0, 7):
         gain, chance = candidates.gains[place_of], candidates.chance[place_of]
@@ -100,7 +99,7 @@ def test_students_in_blocks_are_chosen_alike(monkeypatch: pytest.MonkeyPatch) ->
     made = panel(students=30, raters=4, known=6, seed=2)
     fit = rl.fit(made.ratings, model="gmf", shared=False)
     whole = fit.worth_knowing(made.ratings, 6)
-    monkeypatch.setattr(module, "_BLOCK", 7)
+    monkeypatch.setattr(module, "_STUDENTS", 7)
     assert fit.worth_knowing(made.ratings, 6).equals(whole)
     assert fit.worth_knowing(made.ratings, 40).height == 24  # as many as there are
     # What is worth most by itself comes first, and worth is a share of the whole.
