@@ -162,8 +162,8 @@ def test_information_of_a_reading_is_that_of_its_mean_and_variance(drawn: rl.Rat
         mean = panel.slope[rater] * state.mean[student] - panel.severity[rater]
         return np.array([mean, panel.slope[rater] ** 2 * state.variance[student] + noise[rater]])
 
-    found = state.gradients(np.array([student]), np.array([rater]))
-    _, by_slope, by_severity, through = (each[0, ..., 0, :] for each in found)
+    reading = state.gradients(np.array([student]), np.array([rater]))
+    _, by_slope, by_severity, through = (each[0, ..., 0, :] for each in reading)
     variance = predicted(panel)[1]
     for name, who, found in (
         ("slope", rater, by_slope),

@@ -149,7 +149,9 @@ def test_replications_differ(rows):
 
 def test_a_folder_with_another_seed_is_refused(tmp_path):
     place = Folder(tmp_path, "noise")
-    place.settings.write_text(json.dumps({"study": "noise", "seed": 1, "data": None, "version": "0.1.0"}))
+    (place.path / "noise.json").write_text(
+        json.dumps({"study": "noise", "seed": 1, "data": None, "version": "0.1.0"})
+    )
     with pytest.raises(OptionError, match=r"was begun with seed 1, not 2; give another folder"):
         run(get_study("noise"), tmp_path, replications=1, seed=2)
 

@@ -121,6 +121,12 @@ class AssumedPanel:
         return np.zeros((self.steps, 0)) if self.own is None else linalg.helmert(self.steps).T
 
     @property
+    def mark_precision(self) -> Array:
+        """(raters,): one over the variance of a mark around what the rater expects."""
+        assert self.own is not None
+        return np.exp(-2 * self.own[:, 0])
+
+    @property
     def size(self) -> int:
         """Parameters."""
         return len(self.known)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.base.arrays import Array, Indices, Mask
@@ -235,7 +236,6 @@ class MarkState:
     @staticmethod
     def of(panel: AssumedPanel, ratings: Ratings) -> "MarkState":
         assert panel.marks is not None
-        assert panel.own is not None
         shape = ratings.n_students, ratings.n_raters
         cell = ratings.student.astype(np.int64) * ratings.n_raters + ratings.rater
         above = panel.marks.values[ratings.score]
@@ -243,7 +243,7 @@ class MarkState:
         size = ratings.n_students * ratings.n_raters
         given = np.bincount(cell, minlength=size).reshape(shape).astype(float)
         sums = np.bincount(cell, above, size).reshape(shape)
-        u = panel.slope * np.exp(-2 * panel.own[:, 0])
+        u = panel.slope * panel.mark_precision
         variance = 1 / (1 + given @ (panel.slope * u))
         mean = variance * (sums @ u)
         residual = sums - given * panel.slope * mean[:, None]
@@ -254,9 +254,8 @@ class MarkState:
         outcomes, of "probability" 1 each (students, readers, 2), whose derivatives are those of its mean and of its
         variance, standardised: by own slope and severity, and by those of earlier readers (students, 2 raters, readers,
         2)."""
-        assert self.panel.own is not None
         panel, m, v = self.panel, self.mean[students, None], self.variance[students, None]
-        a, known = panel.slope, np.exp(-2 * panel.own[:, 0])
+        a, known = panel.slope, panel.mark_precision
         spread = a**2 * v + 1 / (known * panel.n_items)
         scale = np.stack([1 / np.sqrt(spread), 1 / (np.sqrt(2) * spread)], axis=-1)
         nothing = np.zeros_like(spread)
@@ -364,11 +363,11 @@ def _kappa_slopes(fit: "Result") -> Array:
 class _Candidates(NamedTuple):
     """Answers that are not known yet."""
 
-    student: Indices
-    item: Indices
-    chance: Array
+    student: NDArray[Any]
+    item: NDArray[Any]
+    chance: NDArray[Any]
     """(candidates, categories): of each answer."""
-    gains: Array
+    gains: NDArray[Any]
     """(candidates, effects, categories): W."""
 
 

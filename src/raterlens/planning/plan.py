@@ -387,8 +387,16 @@ class _Task:
         work = assign(n, scheme, self.raters.loads, len(labels), self.forbidden, random, groups)
         definitive = np.arange(n + scheme.seeded) >= n
         group = None if groups is None else np.append(groups.student, np.zeros(scheme.seeded, np.int64))
-        on = {"cut": self.cut, "reference": self.reference, "most": most, "group": group}
-        found = precision(self.panel, work.student, work.rater, definitive, **on)
+        found = precision(
+            self.panel,
+            work.student,
+            work.rater,
+            definitive,
+            cut=self.cut,
+            reference=self.reference,
+            most=most,
+            group=group,
+        )
         names = pl.concat([self.students.labels, _seed_labels(scheme.seeded, self.students.labels)])
         columns = {
             "student": names.gather(work.student),

@@ -316,10 +316,9 @@ def told_by_marks(panel: AssumedPanel, raters: NDArray[np.int64], cut: float) ->
     <a, e><a, f> + <a, a><e, f>, and in what moves means <e, f>. With u = a / D, q = a'u and v = 1 / (1 + q), the
     posterior of ability has variance v and mean m = v u'(y + b + delta).
     """
-    assert panel.own is not None
     size, readings = raters.shape
     items, a = panel.n_items, panel.slope[raters]
-    known = np.exp(-2 * panel.own[raters, 0])  # of each mark, were ability known
+    known = panel.mark_precision[raters]  # of each mark, were ability known
     u = a * known
     w = a * u
     q = items * w.sum(axis=1)

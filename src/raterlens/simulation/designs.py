@@ -26,9 +26,10 @@ class Plan:
     group: NDArray[np.int32] | None = None
     """(students,): the code of each one's group."""
 
-    def facet_of_groups(self) -> Facet:
+    def facet_of_groups(self) -> Facet | None:
         """The groups of the students of all ratings."""
-        assert self.group is not None
+        if self.group is None:
+            return None
         return Facet("group", self.group[self.student.codes], numbered("G", int(self.group.max()) + 1))
 
 

@@ -110,13 +110,13 @@ class Truth:
 
 
 def facets(plan: Plan, truth: Truth, random: Generator, impressions: Generator) -> Scores:
-    """S = a_r θ_n − η_r − δ_i + α + τ_r u, passed with probability F(S); ordered where the truth has thresholds. A mark
-    is S with the rater's noise, rounded, within the scale."""
+    """S = a_r θ_n − η_r − δ_i + α + τ_r u, passed with probability F(S); ordered where the truth has thresholds. Probit
+    raters see difficulties through their noise, too: S = a_r (θ_n − δ_i + α) − η_r + τ_r u. A mark is S with the
+    rater's noise, rounded, within the scale."""
     student, rater, item = plan.student.codes, plan.rater.codes, plan.item.codes
-    predictor = truth.slope[rater]
-    predictor *= truth.ability[student]
-    predictor -= truth.severity[rater]
-    predictor -= (truth.difficulty - truth.alpha)[item]
+    slope = truth.slope[rater]
+    predictor = slope * truth.ability[student] - truth.severity[rater]
+    predictor += (slope if truth.model == "probit" else 1.0) * (truth.alpha - truth.difficulty)[item]
     predictor += _halo(plan, truth, impressions)
     if truth.noise is not None:
         predictor += truth.noise[rater] * random.standard_normal(len(predictor))
@@ -152,15 +152,6 @@ def _ordered(
     return np.asarray(np.sum(random.random((len(steps), 1)) < at_least, axis=1), np.int16)
 
 
-def probit(plan: Plan, truth: Truth, random: Generator, impressions: Generator) -> Scores:
-    """A pass where θ_n − δ_i + noise_r ε exceeds the rater's threshold: S = a_r (θ_n − δ_i) − η_r."""
-    seen = truth.ability[plan.student.codes] - truth.difficulty[plan.item.codes]
-    predictor = truth.slope[plan.rater.codes] * seen - truth.severity[plan.rater.codes]
-    predictor += _halo(plan, truth, impressions)
-    chance = np.exp(get_link("probit").log_pass(predictor))
-    return (random.random(len(chance)) < chance).astype(np.int16)
-
-
 def hierarchical(plan: Plan, truth: Truth, random: Generator, impressions: Generator) -> Scores:
     """A true category ξ per student and item, common to all raters: P(y = 1 | ξ) = 1 − F(c_r − a_r ξ)."""
     level = truth.spread * truth.ability[:, None] - truth.difficulty + truth.alpha
@@ -174,7 +165,7 @@ def hierarchical(plan: Plan, truth: Truth, random: Generator, impressions: Gener
 RESPONSES: dict[str, Callable[[Plan, Truth, Generator, Generator], Scores]] = {
     "gmf": facets,
     "tfm": facets,
-    "probit": probit,
+    "probit": facets,
     "hrm": hierarchical,
     "dawid-skene": hierarchical,
 }
@@ -591,7 +582,7 @@ def simulate(
         raters=plan.rater.labels.alias("rater"),
         items=plan.item.labels.alias("item"),
         notes=(f"simulated: {model}, {truth.link} link, seed {seed}",),
-        group=None if plan.group is None else plan.facet_of_groups(),
+        group=plan.facet_of_groups(),
     )
     return Simulated(ratings, truth)
 

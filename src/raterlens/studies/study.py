@@ -158,7 +158,7 @@ _COLUMNS = {
     "theta": ("students", "student", "ability"),
     "delta": ("items", "item", "difficulty"),
 }
-"""Of each parameter, the table of a fit, its labels, and the name of the truth."""
+"""Where each parameter is: the table of a fit, its labels, and the name of the truth."""
 
 
 def compare(fit: Fit, truth: Truth, parameters: Sequence[str], **labels: Any) -> pl.DataFrame:
