@@ -52,7 +52,7 @@ SET_ASIDE = {
     "len(some) - int(some[::-1].argmax())": "cells at the end that hold nobody",
     "(below - below[0]) / (below[-1] - below[0])": "a sum that begins next to 0",
     "max(axis=0) <= _CLOSE": "equality of an error with its bound",
-    "_SIZES if shifts is UNSHIFTED else _SHIFTED_SIZES": "which table is tried first: a check at its edges decides",
+    "sizes = _WIDE_SIZES if wide else _SIZES": "which table is tried first: a check at its edges decides",
     "first, last = (counts.indices[at] // block": "the order in which students are gone over",
     "block = max(_BLOCK, cells**2 // rows)": "the same",
     "np.broadcast_to(x, rectangle).reshape(len(places.a), -1)": "any negative number stands for what is left",

@@ -106,7 +106,7 @@ def test_small_shares_keep_their_digits(name):
 
 def test_steps_of_ordered_scores_are_averages_over_students():
     curve = AdjacentCurve(np.array([[-1.0, 0.2, 0.8], [0.5, -0.7, np.nan]]))
-    found = curve.rates(A, ETA)
+    found = curve.rates_and_density(A, ETA)[0]
     assert found.shape == (2, 5, len(A))
     np.testing.assert_allclose(found.sum(axis=0), 1, rtol=1e-9)
     for place in (1, 3):

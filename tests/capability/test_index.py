@@ -43,7 +43,7 @@ HALO = np.array([0.5, 1.0, 2.0])
 @pytest.mark.parametrize("name", [*INDICES, "log"])
 def test_both_at_once_are_each_by_itself(name, halo):
     index = INDICES.get(name, Index(PassCurve(get_link("log")), Normal()))
-    kappa, sharpness = index.kappa_and_sharpness(A, ETA, SIGMA, halo)
+    kappa, sharpness, _ = index.all_shown(A, ETA, SIGMA, halo)
     np.testing.assert_allclose(kappa, index.kappa(A, ETA, SIGMA, halo), rtol=1e-13)
     np.testing.assert_allclose(sharpness, index.sharpness(A, ETA, halo), rtol=1e-13)
     shown = index.all_shown(A, ETA, SIGMA, halo)
@@ -55,7 +55,7 @@ def test_both_of_many_draws_of_ordered_scores():
     """By one table for the two."""
     random, index = np.random.default_rng(1), INDICES["ordered"]
     a, eta = (1 + 0.2 * random.standard_normal((2, 1000)) for _ in range(2))
-    kappa, sharpness = index.kappa_and_sharpness(a, eta, np.full_like(a, 1.7))
+    kappa, sharpness, _ = index.all_shown(a, eta, np.full_like(a, 1.7))
     some = slice(None, None, 100)
     np.testing.assert_allclose(
         kappa[:, some], index.kappa(a[:, some], eta[:, some], np.full((2, 10), 1.7)), atol=1e-7

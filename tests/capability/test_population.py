@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import integrate, special, stats
-from scipy.interpolate import CubicSpline
 
 from raterlens import capability
 from raterlens.base.errors import OptionError
 from raterlens.capability.curves import AdjacentCurve, GradedCurve, PassCurve
 from raterlens.capability.links import LINKS, get_link
-from raterlens.capability.population import AbilityShape, Histogram, Normal, Window, spline
+from raterlens.capability.population import AbilityShape, Histogram, Normal, Window
 
 # Adaptive quadrature, and quadrature of smooth curves, are good to about 1e-12.
 EXACT = 1e-10
@@ -258,14 +257,13 @@ def test_c3_skews_it_and_c4_parts_it():
     assert np.exp(skewed.log_density(np.array([low, high]))).max() < 1e-9
 
 
-def test_the_spline_is_that_of_scipy():
-    random = np.random.default_rng(3)
-    for n in (4, 5, 65):
-        x = np.cumsum(random.uniform(0.01, 1.0, n))
-        y, at = random.normal(size=n), random.uniform(x[0] - 0.1, x[-1] + 0.1, (3, 50))
-        np.testing.assert_allclose(spline(x, y, at), CubicSpline(x, y)(at), rtol=1e-8, atol=1e-8)
-
-
-def test_it_goes_through_its_points():
-    x = np.array([0.0, 0.1, 0.5, 0.6, 2.0])
-    np.testing.assert_allclose(spline(x, np.sin(x), x), np.sin(x), atol=1e-14)
+def test_the_best_of_many_slopes_is_that_of_each():
+    slopes = np.linspace(0.01, 9.0, 200)
+    for name, population in (
+        ("cloglog", Normal(0.2, 1.1)),
+        ("adjacent", Normal()),
+        ("logit", Window(0.3, 0.5)),
+    ):
+        found = population.best(CURVES[name], slopes)
+        some = [0, 1, 60, 150, 199]
+        np.testing.assert_allclose(found[some], population.best(CURVES[name], slopes[some]), atol=1e-6)

@@ -264,7 +264,7 @@ def test_intervals_are_quantiles_over_draws_of_everything(is_most, halo):
         a, eta, sigma, spread = random.multivariate_normal(centre, rows @ whole @ rows.T, n).T[:, None]
         spread = np.maximum(spread, 0.0) if halo else 0.0
         sigma = np.maximum(np.abs(a), sigma) if is_most else sigma
-        kappa, sharpness = INDEX.kappa_and_sharpness(a, eta, sigma, spread)
+        kappa, sharpness, _ = INDEX.all_shown(a, eta, sigma, spread)
         at = INDEX.kappa_at(0.4, a, eta, sigma, spread)
         for value, low, high in (
             (kappa, found.kappa_low, found.kappa_high),

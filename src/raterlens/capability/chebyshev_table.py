@@ -2,7 +2,6 @@
 
 A rater's draws of slope and severity lie within a small rectangle. A smooth function is known there, to many digits,
 from its values on a few Chebyshev nodes each way; a thousand quadratures become a hundred and some arithmetic.
-Averages over shifts of the severity, as over the impressions of readings, are read off one wider table.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,8 +22,8 @@ _SIZES = ((7, 7), (_NODES, _NODES), (16, 16))
 _SLOPE_SIZES = ((10, 1), (20, 1))
 # Where slopes reach further than this from their centre, the first size is not tried.
 _NEAR = 0.4
-# Where shifts spread severity.
-_SHIFTED_SIZES = ((_NODES, _NODES), (_NODES, 24), (_NODES, 48))
+# Where severities are spread wide.
+_WIDE_SIZES = ((_NODES, _NODES), (_NODES, 24), (_NODES, 48))
 # Where a table is further off than this, at the outermost and some other draws, the next one or the function itself is
 # taken.
 _CLOSE, _OTHERS = 1e-7, 4
@@ -35,9 +34,6 @@ _AT_A_TIME = 4_000_000
 
 Function = Callable[[Array, Array, Indices], Array]
 Sizes = Sequence[tuple[int, int]]
-Shifts = Sequence[tuple[float, Array | float]]
-"""Weights, and what is taken off the severity."""
-UNSHIFTED: Shifts = ((1.0, 0.0),)
 
 
 def many_draws(a: Array) -> bool:
@@ -45,71 +41,62 @@ def many_draws(a: Array) -> bool:
     return np.ndim(a) == 2 and np.shape(a)[1] >= WORTH
 
 
-def read_off(function: Function, a: Array, eta: Array, shifts: Shifts = UNSHIFTED) -> Array:
-    """The weighted sum of `function` at every (a, eta - shift), both (rows, places): a table for each row.
+def read_off(function: Function, a: Array, eta: Array, *, wide: bool = False) -> Array:
+    """`function` at every (a, eta), both (rows, places): a table for each row.
 
     `function` is told which rows these are, and may return several numbers per place, in axes before those of the
-    places.
+    places. `wide`: severities differ much more than slopes.
     """
-    sizes, every = (
-        _SIZES if shifts is UNSHIFTED else _SHIFTED_SIZES,
-        _Places(a, eta, np.arange(len(a)), shifts),
-    )
     size = max(1, _AT_A_TIME // (a.shape[1] * _NODES))
     parts = [np.arange(first, min(first + size, len(a))) for first in range(0, len(a), size)]
-    return np.concatenate([_of_rows(function, every.of(rows), sizes) for rows in parts], axis=-2)
+    sizes = _WIDE_SIZES if wide else _SIZES
+    return np.concatenate(
+        [_of_rows(function, _Places(a[rows], eta[rows], rows), sizes) for rows in parts], axis=-2
+    )
 
 
 def read_off_slopes(function: Callable[[Array], Array], a: Array) -> Array:
     """A function of slopes alone at every one of them, (rows, places): a table for each row."""
     # Any severities will do: there is one polynomial of them, a constant.
-    return _of_rows(lambda slope, *_: function(slope), _Places(a, a, np.arange(len(a))), _SLOPE_SIZES)
+    places = _Places(a, a, np.arange(len(a)))
+    return _of_rows(lambda slope, *_: function(slope), places, _SLOPE_SIZES)
 
 
-def _of_rows(function: Function, draws: "_Places", sizes: Sizes) -> Array:
+class _Places(NamedTuple):
+    """Slopes and severities, each (rows, places), and whose they are."""
+
+    a: Array
+    eta: Array
+    row: Indices
+
+    def of(self, rows: Indices) -> "_Places":
+        return self if len(rows) == len(self.a) else _Places(self.a[rows], self.eta[rows], self.row[rows])
+
+
+def _of_rows(function: Function, draws: _Places, sizes: Sizes) -> Array:
     """Each row by the first of the sizes that is close enough for it, whatever the others need."""
-    a, eta = draws.a, draws.eta
+    a, eta, _ = draws
     row = np.arange(len(a))[:, None]
     outermost = np.stack([a.argmin(1), a.argmax(1), eta.argmin(1), eta.argmax(1)], axis=1)
     few = np.concatenate([outermost, np.broadcast_to(np.arange(_OTHERS), (len(a), _OTHERS))], axis=1)
-    tried = _Places(a[row, few], eta[row, few], draws.row, _at_places(draws.shifts, row, few))
-    exact = summed(function, tried)
+    tried = _Places(a[row, few], eta[row, few], draws.row)
+    exact = function(*tried)
     found = np.empty((*exact.shape[:-1], a.shape[1]))
-    ends = tried if draws.shifts is UNSHIFTED else draws
-    left, wide = np.arange(len(a)), np.ptp(tried.a, axis=1) > 2 * _NEAR
+    left, far = np.arange(len(a)), np.ptp(tried.a, axis=1) > 2 * _NEAR
     for size in sizes:
-        some = left[~wide[left]] if size is _SIZES[0] else left
+        some = left[~far[left]] if size is _SIZES[0] else left
         if not len(some):
             continue
-        table, few_of = _Table.of(function, ends.of(some), size), tried.of(some)
+        few_of = tried.of(some)
+        table = _Table.of(function, few_of, size)
         off = np.abs(table.at(few_of) - exact[..., some, :]).max(axis=-1)
         close = off.reshape(-1, len(some)).max(axis=0) <= _CLOSE
         if close.any():
             (table if close.all() else table.of_rows(close)).fill(found, draws, some[close])
         left = np.setdiff1d(left, some[close], assume_unique=True)
     if len(left):
-        found[..., left, :] = summed(function, draws.of(left))
+        found[..., left, :] = function(*draws.of(left))
     return found
-
-
-class _Places(NamedTuple):
-    """Slopes and severities, each (rows, places), whose they are, and what the latter are shifted by."""
-
-    a: Array
-    eta: Array
-    row: Indices
-    shifts: Shifts = UNSHIFTED
-
-    def of(self, rows: Indices) -> "_Places":
-        if len(rows) == len(self.a):
-            return self
-        return _Places(self.a[rows], self.eta[rows], self.row[rows], _at_places(self.shifts, rows))
-
-
-def summed(function: Function, places: _Places) -> Array:
-    """The same, of the function itself."""
-    a, eta, row, shifts = places
-    return np.asarray(sum(weight * function(a, eta - shift, row) for weight, shift in shifts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,12 +112,9 @@ class _Table:
 
     @staticmethod
     def of(function: Function, places: _Places, size: tuple[int, int]) -> "_Table":
-        """`places`: all of each row, or at least those furthest out."""
-        low, high = np.empty((2, 2, len(places.a)))
-        low[0], high[0] = places.a.min(axis=1), places.a.max(axis=1)
-        moved = [places.eta - shift for _, shift in places.shifts]
-        low[1] = np.min([eta.min(axis=1) for eta in moved], axis=0)
-        high[1] = np.max([eta.max(axis=1) for eta in moved], axis=0)
+        """`places`: at least those of each row that are furthest out."""
+        both = np.stack(places[:2])
+        low, high = both.min(axis=2), both.max(axis=2)
         centre, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-12)
         (slopes, to_slopes), (severities, to_severities) = (_transform(n) for n in size)
         rectangle = len(places.a), *size
@@ -155,27 +139,20 @@ class _Table:
     def fill(self, found: Array, places: _Places, rows: Indices) -> None:
         """found (..., all rows, places) <- what the table says of its own rows, which these are among all."""
         *_, n_rows, n, m = self.coefficients.shape
-        if places.shifts is UNSHIFTED and available():
+        if available():
             from raterlens.kernels.capability_sums import chebyshev_sums  # may be missing
 
             flat, out = self.coefficients.reshape(-1, n_rows, n, m), found.reshape(-1, *places.a.shape)
             chebyshev_sums(flat, (places.a, places.eta), self.centre, self.half, rows, out)
         else:
-            found[..., rows, :] = self._by_numpy(places.of(rows))
-
-    def _by_numpy(self, places: _Places) -> Array:
-        """(..., rows, places)"""
-        (a, eta, _, shifts), size = places, self.coefficients.shape[-2:]
-        by_a = chebyshev.chebvander(self._within(0, a), size[0] - 1)
-        by_eta = sum(
-            weight * chebyshev.chebvander(self._within(1, eta - shift), size[1] - 1)
-            for weight, shift in shifts
-        )
-        return np.asarray(np.einsum("...rpi,rpi->...rp", by_a @ self.coefficients, by_eta))
-
-    def _within(self, which: int, places: Array) -> Array:
-        """From places of each row to [-1, 1]."""
-        return np.asarray((places - self.centre[which][:, None]) / self.half[which][:, None])
+            within = [
+                (part[rows] - centre[:, None]) / half[:, None]
+                for part, centre, half in zip(places[:2], self.centre, self.half, strict=True)
+            ]
+            by_slope, by_severity = (
+                chebyshev.chebvander(part, size - 1) for part, size in zip(within, (n, m), strict=True)
+            )
+            found[..., rows, :] = np.einsum("...rpi,rpi->...rp", by_slope @ self.coefficients, by_severity)
 
 
 @cache
@@ -185,10 +162,3 @@ def _transform(nodes: int) -> tuple[Array, Array]:
     to_coefficients = 2 / nodes * np.cos(np.multiply.outer(np.arange(nodes), angles))
     to_coefficients[0] /= 2
     return np.cos(angles), to_coefficients
-
-
-def _at_places(shifts: Shifts, *places: slice | Indices) -> Shifts:
-    """Those of some rows, or of some places of each."""
-    if shifts is UNSHIFTED:
-        return shifts
-    return [(weight, np.asarray(shift)[places] if np.ndim(shift) else shift) for weight, shift in shifts]

@@ -7,14 +7,14 @@ own thresholds each) the curve is their average. With two categories and τ = 0 
 """
 
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy import special
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.capability.chebyshev_table import many_draws, read_off
-from raterlens.capability.integrals import Grid, averages, moments, pass_and_fail, rates_and_density
+from raterlens.capability.integrals import Grid, averages, moments, rates_and_density
 from raterlens.capability.links import Link
 
 # Half the width of the stretch of s on which a curve with threshold 0 rises.
@@ -25,104 +25,63 @@ _TAIL = 40.0
 _LARGEST_EXPONENT = 600.0
 
 
-class Curve(Protocol):
+class Curve:
     """A way of scoring, as capability needs it; or `own` ones of several raters, who are then the rows of slopes and
     severities (raters, places) and of predictors (..., raters, places)."""
 
-    @property
-    def own(self) -> bool: ...
+    __slots__ = ()
 
-    def of(self, rows: Indices | slice) -> "Curve":
+    @property
+    def own(self) -> bool:
+        raise NotImplementedError
+
+    def of(self, rows: Indices | slice) -> Self:
         """Those of these raters; itself where it is that of all."""
+        raise NotImplementedError
 
     @property
     def reach(self) -> tuple[float, float]:
         """Between which s the curve does most of its rising."""
+        return -_REACH, _REACH
 
-    def __hash__(self) -> int: ...
+    def mean(self, s: Array) -> Array:
+        raise NotImplementedError
 
-    def mean(self, s: Array) -> Array: ...
-
-    def density(self, s: Array) -> Array: ...
+    def density(self, s: Array) -> Array:
+        raise NotImplementedError
 
     def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
         """∫ density(a t − η) t^k φ(t) dt for k = 0 .. order, shape (order + 1, ...)."""
+        raise NotImplementedError
 
     @property
     def step_weights(self) -> Array:
         """(steps,): what each step from a score to the next (of each scale) counts in the mean; they sum to 1."""
+        steps = np.array(self.scales)
+        return np.repeat(1 / (len(steps) * steps), steps)
 
     @property
     def scales(self) -> tuple[int, ...]:
         """Steps of each scale."""
+        raise NotImplementedError
 
     def cumulative(self, s: Array) -> Array:
         """(2, steps, ...): the probabilities that a step is reached, and that it is not."""
-
-    def rates(self, a: Array, eta: Array) -> Array:
-        """(2, steps, ...): the same on average over a standard normal population."""
+        raise NotImplementedError
 
     def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
-        """`rates`, and the first of the moments."""
+        """`cumulative` on average over a standard normal population, and the first of the moments."""
+        raise NotImplementedError
 
     def expected(self, a: Array, eta: Array) -> Array:
         """The mean on average over a standard normal population."""
+        return np.asarray(np.tensordot(self.step_weights, self.rates_and_density(a, eta)[0][0], 1))
 
 
-@dataclass(frozen=True, slots=True)
-class PassCurve:
-    """Pass or fail through a link."""
+class _Thresholds(Curve):
+    """Scores by their thresholds."""
 
-    link: Link
-    own = False
-
-    def of(self, rows: Indices | slice) -> "PassCurve":
-        return self
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        return -_REACH, _REACH
-
-    def mean(self, s: Array) -> Array:
-        return np.exp(self.link.log_pass(s))
-
-    def density(self, s: Array) -> Array:
-        return self.link.density(s)
-
-    def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
-        return moments(a, eta, self.link, order)
-
-    @property
-    def step_weights(self) -> Array:
-        return np.ones(1)
-
-    @property
-    def scales(self) -> tuple[int, ...]:
-        return (1,)
-
-    def cumulative(self, s: Array) -> Array:
-        return np.exp(np.stack([self.link.log_pass(s), self.link.log_fail(s)]))[:, None]
-
-    def rates(self, a: Array, eta: Array) -> Array:
-        return pass_and_fail(a, eta, self.link)[:, None]
-
-    def expected(self, a: Array, eta: Array) -> Array:
-        return np.asarray(pass_and_fail(a, eta, self.link)[0])
-
-    def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
-        rates, density = rates_and_density(a, eta, self.link)
-        return rates[:, None], density
-
-
-def through_log_link(curve: Curve) -> bool:
-    """Where pass rates are capped at 1, and nothing of a rater is smooth."""
-    return isinstance(curve, PassCurve) and curve.link.name == "log"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ordered:
-    """Ordered scores by their thresholds."""
-
+    __slots__ = ()
     thresholds: Array
     """(scales, steps), not a number beyond a scale's highest score; or (raters, scales, steps)."""
 
@@ -131,16 +90,11 @@ class _Ordered:
         return self.thresholds.ndim == 3
 
     def of(self, rows: Indices | slice) -> Self:
-        return replace(self, thresholds=self.thresholds[rows]) if self.own else self
+        return replace(self, thresholds=self.thresholds[rows]) if self.own else self  # type: ignore[type-var]
 
     @property
     def reach(self) -> tuple[float, float]:
         return float(np.nanmin(self.thresholds)) - _REACH, float(np.nanmax(self.thresholds)) + _REACH
-
-    @property
-    def step_weights(self) -> Array:
-        steps = np.array(self.scales)
-        return np.repeat(1 / (len(steps) * steps), steps)
 
     @property
     def scales(self) -> tuple[int, ...]:
@@ -153,17 +107,11 @@ class _Ordered:
         each = self.thresholds.transpose(1, 2, 0)[..., None]
         return [own[np.isfinite(own[:, 0, 0])] for own in each]
 
-    def expected(self, a: Array, eta: Array) -> Array:
-        return np.asarray(np.tensordot(self.step_weights, self.rates(a, eta)[0], 1))
 
-    def rates(self, a: Array, eta: Array) -> Array:
-        raise NotImplementedError
+class _Decisions(_Thresholds):
+    """P(y ≥ k) = F(s − τ_k): every threshold is a pass/fail decision of its own."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GradedCurve(_Ordered):
-    """Cumulative scores, P(y ≥ k) = F(s − τ_k): every threshold is a pass/fail decision of its own."""
-
+    __slots__ = ()
     link: Link
 
     def mean(self, s: Array) -> Array:
@@ -177,21 +125,44 @@ class GradedCurve(_Ordered):
         return np.asarray(np.mean(each, axis=0))
 
     def cumulative(self, s: Array) -> Array:
-        return np.concatenate([PassCurve(self.link).cumulative(s - tau) for tau in self._each()], axis=1)
-
-    def rates(self, a: Array, eta: Array) -> Array:
-        return pass_and_fail(a, np.stack([np.asarray(eta + tau) for tau in self._each()]), self.link)
+        each = [(self.link.log_pass(s - tau), self.link.log_fail(s - tau)) for tau in self._each()]
+        return np.exp(np.stack(each, axis=1))
 
     def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
-        return self.rates(a, eta), self.moments(a, eta)[0]
+        each = [rates_and_density(a, eta + tau, self.link) for tau in self._each()]
+        rates, densities = zip(*each, strict=True)
+        return np.stack(rates, axis=1), np.asarray(np.mean(densities, axis=0))
 
     def _each(self) -> list[Array]:
         return [tau for scale in self._scales() for tau in scale]
 
 
+@dataclass(frozen=True, slots=True)
+class PassCurve(_Decisions):
+    """Pass or fail through a link."""
+
+    link: Link
+    thresholds: ClassVar[Array] = np.zeros((1, 1))  # type: ignore[misc]
+
+
+def through_log_link(curve: Curve) -> bool:
+    """Where pass rates are capped at 1, and nothing of a rater is smooth."""
+    return isinstance(curve, PassCurve) and curve.link.name == "log"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class AdjacentCurve(_Ordered):
+class GradedCurve(_Decisions):
+    """Cumulative scores."""
+
+    thresholds: Array
+    link: Link
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AdjacentCurve(_Thresholds):
     """Adjacent-category logits, log P(y = k) / P(y = k − 1) = s − τ_k: the density is Var(y | s) / (K − 1)."""
+
+    thresholds: Array
 
     def mean(self, s: Array) -> Array:
         """Share of each scale's own highest score."""
@@ -213,9 +184,6 @@ class AdjacentCurve(_Ordered):
 
     def cumulative(self, s: Array) -> Array:
         return _cumulative(self._probabilities(s))
-
-    def rates(self, a: Array, eta: Array) -> Array:
-        return self.rates_and_density(a, eta)[0]
 
     def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
         a, eta = np.broadcast_arrays(np.abs(np.asarray(a, np.float64)), np.asarray(eta, np.float64))
@@ -256,7 +224,7 @@ class AdjacentCurve(_Ordered):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MarkCurve:
+class MarkCurve(Curve):
     """Marks on a fine scale, normal around s: a mark is s and noise, in units of the model, which for marks that are
     probabilities are log-odds."""
 
@@ -274,10 +242,6 @@ class MarkCurve:
     def of(self, rows: Indices | slice) -> "MarkCurve":
         return replace(self, noise=np.asarray(self.noise)[rows]) if self.own else self
 
-    @property
-    def reach(self) -> tuple[float, float]:
-        return -_REACH, _REACH
-
     def mean(self, s: Array) -> Array:
         return np.asarray(np.asarray(s) / self.span + 0.5)
 
@@ -290,10 +254,6 @@ class MarkCurve:
         return np.asarray(np.broadcast_to(of_normal / self.span, (order + 1, *shape)).copy())
 
     @property
-    def step_weights(self) -> Array:
-        return np.full(len(self.edges), 1 / len(self.edges))
-
-    @property
     def scales(self) -> tuple[int, ...]:
         return (len(self.edges),)
 
@@ -301,18 +261,13 @@ class MarkCurve:
         over = (np.asarray(s) - self.edges.reshape(-1, *[1] * np.ndim(s))) / self.noise
         return np.asarray(special.ndtr(np.stack([over, -over])))
 
-    def rates(self, a: Array, eta: Array) -> Array:
-        return self.widened(a).cumulative(-np.asarray(eta))
-
     def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
-        return self.rates(a, eta), self.moments(a, eta)[0]
+        # Students of standard normal abilities add to the noise.
+        widened = replace(self, noise=np.sqrt(self.noise**2 + np.asarray(a) ** 2))
+        return widened.cumulative(-np.asarray(eta)), self.moments(a, eta)[0]
 
     def expected(self, a: Array, eta: Array) -> Array:
-        return self.widened(a).mean(-np.asarray(eta))
-
-    def widened(self, a: Array) -> "MarkCurve":
-        """With what students of standard normal abilities add to the noise; its noise is then an array."""
-        return replace(self, noise=np.sqrt(self.noise**2 + np.asarray(a) ** 2))
+        return self.mean(np.broadcast_arrays(-np.asarray(eta), a)[0])
 
 
 def _by_odds(odds: Array, easier: Array) -> Array:
@@ -333,20 +288,16 @@ def curve_of(link: Link, thresholds: Array | None = None, *, graded: bool = Fals
     return GradedCurve(thresholds, link) if graded else AdjacentCurve(thresholds)
 
 
-def _scores(p: Array) -> Array:
-    return np.arange(float(len(p))).reshape(-1, *[1] * (p.ndim - 1))
-
-
 def _mean(p: Array) -> Array:
-    return np.asarray(np.sum(_scores(p) * p, axis=0))
-
-
-def _variance(p: Array) -> Array:
-    return np.asarray(np.sum(p * (_scores(p) - _mean(p)) ** 2, axis=0))
+    return np.asarray(np.tensordot(np.arange(float(len(p))), p, 1))
 
 
 def _density(probabilities: list[Array]) -> Array:
-    return np.asarray(np.mean([_variance(p) / (len(p) - 1) for p in probabilities], axis=0))
+    found = []
+    for p in probabilities:
+        off = np.arange(float(len(p))).reshape(-1, *[1] * (p.ndim - 1)) - _mean(p)
+        found.append(np.sum(p * off**2, axis=0) / (len(p) - 1))
+    return np.asarray(np.mean(found, axis=0))
 
 
 def _cumulative(probabilities: list[Array]) -> Array:

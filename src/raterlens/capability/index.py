@@ -51,15 +51,6 @@ def sharpness_of(
     return _share_of_most(curve, population, *population.follows(curve, a, eta, halo))
 
 
-def rate_and_sharpness(
-    population: Population, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0
-) -> Array:
-    """(2, ...): how fast scores rise with ability, and sharpness, which of normal abilities follows from that."""
-    if not isinstance(population, Normal) or through_log_link(curve) or isinstance(curve, MarkCurve):
-        return np.stack([population.rate(curve, a, eta, halo), sharpness_of(population, curve, a, eta, halo)])
-    return all_of_normal(population, curve, a, eta, halo)[:2]
-
-
 def all_of_normal(population: Normal, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
     """(3, ...): how fast scores rise with ability, sharpness, and the expected score as a share of its range."""
     share, follows = population.follows(curve, a, eta, halo)
@@ -113,9 +104,9 @@ class Usual:
         """
         if isinstance(curve, MarkCurve):
             half = replace(curve, edges=np.zeros(1))
-            return np.asarray(population.centred().shares(half, a, eta, halo)[0, 0])
+            return np.asarray(population.centred().follows(half, a, eta, halo)[0][0, 0])
         always, weights = _middle_mark(self, population)
-        reached = population.shares(curve, a, eta - self.alpha, halo)[0]
+        reached = population.follows(curve, a, eta - self.alpha, halo)[0][0]
         return np.asarray(always + np.tensordot(weights, reached, 1))
 
 
@@ -123,7 +114,7 @@ class Usual:
 def _middle_mark(usual: Usual, population: Population) -> tuple[float, Array]:
     """The share of students that the middle mark's mixture gives it to in any case, and the weight of each step."""
     slope, severity = np.array([usual.slope]), np.array([-usual.alpha])
-    reached = population.shares(usual.curve, slope, severity)[0, :, 0]
+    reached = population.follows(usual.curve, slope, severity)[0][0, :, 0]
     always, weights, first = 0.0, [], 0
     for steps in usual.curve.scales:
         share = np.concatenate([[1.0], reached[first : first + steps], [0.0]])
@@ -265,23 +256,20 @@ class Index:
         """How fast the expected score rises with ability, on average."""
         return self._at(self.population.rate, a, eta, halo)
 
-    def kappa_and_sharpness(
-        self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0
-    ) -> tuple[Array, Array]:
-        """Both, in less time than one after the other."""
-        rate, sharpness = self._at(partial(rate_and_sharpness, self.population), a, eta, halo)
-        return rate / self.best(sigma), sharpness
-
     def all_shown(
         self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0
     ) -> tuple[Array, Array, Array]:
         """kappa-bar, sharpness and standard: all that is shown of a rater, of many draws in less time than one after
         the other."""
-        students = self.population
-        if not isinstance(students, Normal) or not passes_as_standard(self.curve, students):
-            return (*self.kappa_and_sharpness(a, eta, sigma, halo), self.standard(a, eta, halo))
-        rate, sharpness, passes = self._at(partial(all_of_normal, students), a, eta, halo)
-        return rate / self.best(sigma), sharpness, passes
+        students, curve = self.population, self.curve
+        if not isinstance(students, Normal) or through_log_link(curve) or isinstance(curve, MarkCurve):
+            rate, sharpness, standard = self.rate(a, eta, halo), self.sharpness(a, eta, halo), None
+        else:
+            rate, sharpness, standard = self._at(partial(all_of_normal, students), a, eta, halo)
+            standard = standard if passes_as_standard(curve, students) else None
+        if standard is None:
+            standard = self.standard(a, eta, halo)
+        return rate / self.best(sigma), sharpness, standard
 
     def kappa_at(self, theta: float, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Array:
         """Capability at one ability."""

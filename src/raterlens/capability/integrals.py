@@ -24,17 +24,17 @@ from raterlens.kernels.library import compiled_code_pays
 #
 # for every link, also one whose density has a jump.
 #
-# probit and log have closed forms, and so has cauchit (the Voigt profile) unless a is small. The logistic density
-# is a scale mixture of normal ones, each of which has probit's closed form; 24 of them do to 1e-13. The rest
-# is the trapezoidal rule, which converges exponentially for an integrand that is analytic in a strip: in t where f is
-# the wider factor, in x = a t − η where φ is (`Grid.steep`), so that one fixed grid resolves both. The absolute
-# error is below 1e-13 for every a ≥ 0 and |η| ≤ 50.
+# probit and log have closed forms. The logistic and the Cauchy density are scale mixtures of normal ones, each of which
+# has probit's closed form; 24 and 202 of them do to 1e-13. The rest is the trapezoidal rule, which converges
+# exponentially for an integrand that is analytic in a strip: in t where f is the wider factor, in x = a t − η where φ
+# is (`Grid.steep`), so that one fixed grid resolves both. The absolute error is below 1e-13 for every a ≥ 0 and
+# |η| ≤ 50.
 
 ROOT_2PI = math.sqrt(2 * math.pi)
 _AT_A_TIME = 2**17
 """Numbers in one pass over a grid."""
-_PER_VALUE = 100
-"""Numbers that readable code goes over for each value: the mixture's components, thrice."""
+_PER_COMPONENT = 6
+"""Numbers that readable code goes over for each component of a mixture."""
 _PER_NODE = 10
 """Numbers that readable code goes over for each node: an exponential, and what leads to it."""
 _PER_ROW = 4_000
@@ -42,9 +42,9 @@ _PER_ROW = 4_000
 _REST = 1e-16
 """Rest of functions that vanish."""
 _STEEPEST = 16.0
+"""Slopes beyond it are left to readable code: compiled code goes over nodes beyond the grid, too."""
 _DENSE = 0.01
 """Step of nodes, in standard deviations, below which sums beyond them are integrals to 1e-11."""
-"""Slopes beyond it are left to readable code: compiled code goes over nodes beyond the grid, too."""
 
 
 def moments(slope: Array, severity: Array, link: Link, order: int = 0) -> Array:
@@ -218,25 +218,15 @@ def _ability_nodes(grid: Grid) -> tuple[Array, Array]:
     return t, grid.step * _normal(t)
 
 
-# The steps follow from the decay of f's Fourier transform: exp(-π|ω|/2) for cloglog; exp(-|ω|) for cauchit, which
-# comes here for a < 1/2 only (so that x never serves), where f is stretched in t by 1/a.
+# The step follows from the decay of f's Fourier transform, exp(-π|ω|/2).
 CLOGLOG_GRID = Grid(0.2, -40.0, 5.0)
-_GRIDS = {"cloglog": CLOGLOG_GRID, "cauchit": Grid(0.25, 0.0, 0.0)}
 
 
 def _by_quadrature(a: Array, eta: Array, link: Link, order: int) -> Array:
-    return averages(lambda s, _: link.density(s)[None], a, eta, _GRIDS[link.name], order=order)[:, 0]
+    return averages(lambda s, _: link.density(s)[None], a, eta, CLOGLOG_GRID, order=order)[:, 0]
 
 
-# -------------------------------------------------------------------------------------- closed forms
-
-
-def _probit(a: Array, eta: Array, link: Link, order: int) -> Array:
-    # f(a t - η) φ(t) is a normal density in t: mean a η / (1 + a²), variance 1 / (1 + a²).
-    spread = 1 + a * a
-    mean = a * eta / spread
-    total = _normal(eta / np.sqrt(spread)) / np.sqrt(spread)
-    return np.stack([total, total * mean, total * (mean * mean + 1 / spread)][: order + 1])
+# ----------------------------------------------------------------------------------- mixtures of normal distributions
 
 
 def _logistic_mixture() -> tuple[Array, Array]:
@@ -255,21 +245,37 @@ def _logistic_mixture() -> tuple[Array, Array]:
     return 4 * k**2, step * k * np.where(k < 0.8, small, large)
 
 
-LOGISTIC_MIXTURE = _VARIANCES, _WEIGHTS = _logistic_mixture()
+def _cauchy_mixture() -> tuple[Array, Array]:
+    """A Cauchy variable is normal with variance 1 / z², z itself normal; nodes in log z.
+
+    What lies beyond the last node has next to no precision left, and passes half: it keeps its weight there.
+    """
+    step = 0.1
+    z = np.exp(np.arange(-18.0, 2.2, step))
+    weights = step * z * np.sqrt(2 / np.pi) * np.exp(-z * z / 2)
+    weights[0] += 1 - weights.sum()
+    return 1 / z**2, weights
 
 
-def _logit(a: Array, eta: Array, link: Link, order: int) -> Array:
-    if order == 0 and compiled_code_pays(a.size * _PER_VALUE):
+LOGISTIC_MIXTURE = _logistic_mixture()
+_MIXTURES = {"probit": (np.ones(1), np.ones(1)), "logit": LOGISTIC_MIXTURE, "cauchit": _cauchy_mixture()}
+"""Variances and weights, by link."""
+
+
+def _by_mixture(a: Array, eta: Array, link: Link, order: int) -> Array:
+    variances, weights = _MIXTURES[link.name]
+    if order == 0 and compiled_code_pays(a.size * len(weights) * _PER_COMPONENT):
         from raterlens.kernels.capability_sums import mean_density  # may be missing
 
-        return mean_density(a, eta, _VARIANCES, _WEIGHTS / ROOT_2PI)[None]
+        return mean_density(a, eta, variances, weights / ROOT_2PI)[None]
     out = np.empty((order + 1, a.size))
     for block in blocks(np.arange(a.size)):
         slope, severity = a[block], eta[block]
-        # As in probit, with f of variance v: 1 + a² becomes v + a², and 1 / (1 + a²) becomes v / (v + a²).
-        precision = 1 / np.add.outer(_VARIANCES, slope * slope)
+        # A normal f of variance v makes f(a t - η) φ(t) a normal density in t: of mean a η / (v + a²) and variance
+        # v / (v + a²).
+        precision = 1 / np.add.outer(variances, slope * slope)
         part = np.sqrt(precision)
-        part *= (_WEIGHTS / ROOT_2PI)[:, None]
+        part *= (weights / ROOT_2PI)[:, None]
         if severity.any():  # not where only the best rater of a slope is asked for
             part *= np.exp(-0.5 * severity * severity * precision)
         out[0, block] = part.sum(axis=0)
@@ -277,25 +283,7 @@ def _logit(a: Array, eta: Array, link: Link, order: int) -> Array:
             mean = slope * severity * precision
             out[1, block] = (part * mean).sum(axis=0)
         if order > 1:
-            out[2, block] = (part * (mean * mean + _VARIANCES[:, None] * precision)).sum(axis=0)
-    return out
-
-
-def _cauchit(a: Array, eta: Array, link: Link, order: int) -> Array:
-    # T = Re w(z) / sqrt(2π), z = (η + i) / (a sqrt 2), w the Faddeeva function, w' = 2i/sqrt(π) - 2 z w.
-    # For a small slope z is large and w' cancels; f is then wide and the grid in t is exact.
-    out = np.empty((order + 1, a.size))
-    wide = a < 0.5
-    out[:, wide] = _by_quadrature(a[wide], eta[wide], link, order)
-    a, eta = a[~wide], eta[~wide]
-    z = (eta + 1j) / (a * np.sqrt(2))
-    w = special.wofz(z)
-    out[0, ~wide] = w.real / (a * ROOT_2PI)
-    if order:
-        slope = 2j / np.sqrt(np.pi) - 2 * z * w
-        out[1, ~wide] = -slope.real / (2 * a * np.sqrt(np.pi))
-    if order > 1:
-        out[2, ~wide] = -(z * slope).real / (a * ROOT_2PI)
+            out[2, block] = (part * (mean * mean + variances[:, None] * precision)).sum(axis=0)
     return out
 
 
@@ -313,9 +301,7 @@ def _log(a: Array, eta: Array, link: Link, order: int) -> Array:
 
 
 _RULES: dict[str, Callable[[Array, Array, Link, int], Array]] = {
-    "logit": _logit,
-    "probit": _probit,
-    "cauchit": _cauchit,
+    **dict.fromkeys(_MIXTURES, _by_mixture),
     "cloglog": _by_quadrature,
     "log": _log,
 }
@@ -330,74 +316,44 @@ _RULES: dict[str, Callable[[Array, Array, Link, int], Array]] = {
 # of normal distributions: a normal F of variance v gives Φ(−η / sqrt(v + a²)). The log link has a closed form. The
 # rest is by quadrature.
 
-# What readable code does for each component of a mixture is like going over this many numbers.
-_PER_NUMBER = 10
-
 
 def pass_and_fail(slope: Array, severity: Array, link: Link) -> Array:
     """(2, ...): the shares of a standard normal population that pass and that fail."""
+    return rates_and_density(slope, severity, link)[0]
+
+
+def rates_and_density(slope: Array, severity: Array, link: Link) -> tuple[Array, Array]:
+    """`pass_and_fail`, and E[f(a t − η)]."""
     a, eta = np.broadcast_arrays(np.abs(np.asarray(slope, np.float64)), np.asarray(severity, np.float64))
     if link.name == "log":
         # E[exp(s); s < 0] is the moment of the density; beyond, everybody passes.
         below, end = moments(a, eta, link)[0], eta / np.maximum(a, 1e-100)
-        return np.stack([special.ndtr(-end) + below, np.maximum(special.ndtr(end) - below, 0.0)])
-    if link.name in _MIXTURES:
-        small = _smaller_tail(a.ravel(), np.abs(eta).ravel(), *_MIXTURES[link.name]).reshape(a.shape)
-        return _both(small, eta)
+        return np.stack([special.ndtr(-end) + below, np.maximum(special.ndtr(end) - below, 0.0)]), below
+    if link.name not in _MIXTURES:
 
-    def both(s: Array, _: Indices) -> Array:
-        return np.exp(np.stack([link.log_pass(s), link.log_fail(s)]))
+        def all_of(s: Array, _: Indices) -> Array:
+            return np.exp(np.stack([link.log_pass(s), link.log_fail(s), link.log_density(s)]))
 
-    return np.asarray(averages(both, a, eta, CLOGLOG_GRID)[0])
-
-
-def rates_and_density(slope: Array, severity: Array, link: Link) -> tuple[Array, Array]:
-    """`pass_and_fail`, and E[f(a t − η)]: for many raters through the logit in little more time than the former."""
-    a, eta = np.broadcast_arrays(np.abs(np.asarray(slope, np.float64)), np.asarray(severity, np.float64))
-    if link.name != "logit" or not compiled_code_pays(a.size * len(LOGISTIC_MIXTURE[1]) * _PER_NUMBER):
-        return pass_and_fail(a, eta, link), moments(a, eta, link)[0]
-    from raterlens.kernels.capability_sums import mean_tail_and_density  # may be missing
-
-    small, density = mean_tail_and_density(a.ravel(), np.abs(eta).ravel(), *LOGISTIC_MIXTURE)
-    return _both(small.reshape(a.shape), eta), density.reshape(a.shape) / ROOT_2PI
-
-
-def _both(small: Array, eta: Array) -> Array:
-    """(2, ...): passes and fails, from whichever is the smaller share."""
+        found = averages(all_of, a, eta, CLOGLOG_GRID)[0]
+        return found[:2], found[2]
+    small, density = (each.reshape(a.shape) for each in _smaller_tail(a.ravel(), np.abs(eta).ravel(), link))
     severe, large = eta > 0, 1 - small
-    return np.stack([np.where(severe, small, large), np.where(severe, large, small)])
+    return np.stack([np.where(severe, small, large), np.where(severe, large, small)]), density
 
 
-def _smaller_tail(a: Array, distance: Array, variances: Array, weights: Array) -> Array:
-    """Σ w Φ(−|η| / sqrt(v + a²)): whichever of the two shares is the smaller."""
-    if compiled_code_pays(a.size * len(weights) * _PER_NUMBER):
-        from raterlens.kernels.capability_sums import mean_tail  # may be missing
+def _smaller_tail(a: Array, distance: Array, link: Link) -> tuple[Array, Array]:
+    """Σ w Φ(−|η| / sqrt(v + a²)), whichever of the two shares is the smaller, and the density."""
+    variances, weights = _MIXTURES[link.name]
+    if compiled_code_pays(a.size * len(weights) * _PER_COMPONENT):
+        from raterlens.kernels.capability_sums import mean_tail_and_density  # may be missing
 
-        return mean_tail(a, distance, variances, weights)
+        small, density = mean_tail_and_density(a, distance, variances, weights)
+        return small, density / ROOT_2PI
     out = np.empty_like(a)
     for block in blocks(np.arange(a.size)):
         precision = 1 / np.add.outer(variances, a[block] * a[block])
         out[block] = weights @ special.ndtr(-distance[block] * np.sqrt(precision))
-    return out
-
-
-def _cauchy_mixture() -> tuple[Array, Array]:
-    """A Cauchy variable is normal with variance 1 / z², z itself normal; nodes in log z.
-
-    What lies beyond the last node has next to no precision left, and passes half: it keeps its weight there.
-    """
-    step = 0.1
-    z = np.exp(np.arange(-18.0, 2.2, step))
-    weights = step * z * np.sqrt(2 / np.pi) * np.exp(-z * z / 2)
-    weights[0] += 1 - weights.sum()
-    return 1 / z**2, weights
-
-
-_MIXTURES = {
-    "probit": (np.ones(1), np.ones(1)),
-    "logit": LOGISTIC_MIXTURE,
-    "cauchit": _cauchy_mixture(),
-}
+    return out, moments(a, distance, link)[0]
 
 
 # ---------------------------------------------------------------------------------------------------------- peak

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial import Chebyshev
 from scipy import special
 
 from raterlens.base.arrays import Array, Indices
@@ -14,48 +15,6 @@ from raterlens.base.text import Message, Option
 from raterlens.capability.chebyshev_table import many_draws, read_off
 from raterlens.capability.curves import Curve, PassCurve, through_log_link
 from raterlens.capability.integrals import MOST_LOOKS, blocks, highest, moments, peaks
-
-# -------------------------------------------------------------------------------------------------- cubic spline
-
-
-def spline(x: Array, y: Array, at: Array) -> Array:
-    """The spline through (x, y), four points or more in increasing order, at other places.
-
-    SciPy has one, too, whose module takes longer to load than most fits take.
-
-    Examples
-    --------
-    >>> x = np.linspace(0.0, 2.0, 9)
-    >>> spline(x, x**3, np.array([0.3, 1.9])).round(6).tolist()
-    [0.027, 6.859]
-    """
-    width = np.diff(x)
-    rise = np.diff(y) / width
-    slope = np.linalg.solve(*_equations(width, rise))
-    cell = np.clip(np.searchsorted(x, at, "right") - 1, 0, len(width) - 1)
-    part, h = at - x[cell], width[cell]
-    bend = (3 * rise[cell] - 2 * slope[cell] - slope[cell + 1]) / h
-    twist = (slope[cell] + slope[cell + 1] - 2 * rise[cell]) / h**2
-    return np.asarray(y[cell] + part * (slope[cell] + part * (bend + part * twist)))
-
-
-def _equations(width: Array, rise: Array) -> tuple[Array, Array]:
-    """For the slopes at the points: the second derivative is continuous, and the third at the second point from either
-    end."""
-    n = len(width) + 1
-    system, right = np.zeros((n, n)), np.zeros(n)
-    before, after, inner = width[:-1], width[1:], np.arange(1, n - 1)
-    system[inner, inner - 1], system[inner, inner + 1] = after, before
-    system[inner, inner] = 2 * (before + after)
-    right[inner] = 3 * (after * rise[:-1] + before * rise[1:])
-    for row, near, far in ((0, 0, 1), (-1, -1, -2)):
-        both = width[near] + width[far]
-        system[row, near], system[row, far] = width[far], both
-        right[row] = (
-            (width[near] + 2 * both) * width[far] * rise[near] + width[near] ** 2 * rise[far]
-        ) / both
-    return system, right
-
 
 # ------------------------------------------------------------------------------------------------- ability shape
 
@@ -233,8 +192,8 @@ def _column(values: Array, like: Array) -> Array:
 # counts.
 
 _ROOT_2PI = float(np.sqrt(2 * np.pi))
-# Severities tried before the best of them is refined; and slopes between which Δ is interpolated where many are
-# asked for, for the draws behind an interval: to 1e-6.
+# Severities tried before the best of them is refined; and slopes through which Δ is interpolated where many are asked
+# for, for the draws behind an interval: to 1e-6.
 _CANDIDATES, _KNOTS = 201, 65
 # Closer looks at a smooth top: its height is off by the square of how far its place is, 1e-6 of the range.
 _LOOKS = 5
@@ -267,52 +226,60 @@ class Sensitivity(NamedTuple):
     by_halo: Array
 
 
-class Population(Protocol):
+class Population:
     """Students of given abilities."""
 
-    @property
-    def text(self) -> str:
-        """In the words in which it can be chosen."""
+    __slots__ = ()
+    text: str
+    """In the words in which it can be chosen."""
+    sd: float
+    """Standard deviation of abilities."""
 
     @property
     def densest(self) -> float:
         """Highest density of abilities: T of a rater who makes no error at the best place."""
+        raise NotImplementedError
 
     @property
-    def sd(self) -> float:
-        """Standard deviation of abilities."""
-
-    def __hash__(self) -> int: ...
+    def span(self) -> tuple[float, float]:
+        """Between which next to all students are."""
+        raise NotImplementedError
 
     def rate(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """T; `halo` is the variance of the reading effect, here and below"""
+        raise NotImplementedError
 
-    def sensitivity(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Sensitivity: ...
+    def sensitivity(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Sensitivity:
+        raise NotImplementedError
 
     def best(self, curve: Curve, sigma: Array) -> Array:
-        """Δ(σ)"""
+        """Δ(σ), by search over severity."""
+        return _between(lambda slopes: _best_at(self, curve, tuple(slopes.tolist())), sigma)
 
     def best_rise(self, curve: Curve, sigma: Array) -> Array:
-        """dΔ/dσ"""
-
-    def shares(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
-        """(2, steps, ...): how often each step of the scores is reached, and how often not."""
+        """dΔ/dσ by a central difference: at the log link's corner T is not flat in η, and no envelope theorem holds."""
+        step = _STEP * sigma
+        return (self.best(curve, sigma + step) - self.best(curve, sigma - step)) / (2 * step)
 
     def expected(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         """The expected score as a share of its range."""
+        return np.asarray(np.tensordot(curve.step_weights, self.follows(curve, a, eta, halo)[0][0], 1))
 
     def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
-        """The shares, and Cov(score, θ)."""
+        """(2, steps, ...): how often each step of the scores is reached, and how often not; and Cov(score, θ)."""
+        raise NotImplementedError
 
     def top(self, share: Array) -> Array:
         """E[θ − E θ; the most able `share[0]` of students], where `share[1]` is the rest."""
+        raise NotImplementedError
 
     def centred(self) -> "Population":
         """With mean 0."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class Normal(Population):
     """A normal population; the standard one is what abilities are estimated in.
 
     Examples
@@ -333,7 +300,7 @@ class Normal:
             )
 
     @property
-    def text(self) -> str:
+    def text(self) -> str:  # type: ignore[override]
         return "standard" if (self.mean, self.sd) == (0, 1) else f"normal {self.mean:.12g} {self.sd:.12g}"
 
     @property
@@ -359,22 +326,19 @@ class Normal:
         return np.sqrt(np.asarray((a * self.sd) ** 2 + halo, np.float64))
 
     def best(self, curve: Curve, sigma: Array) -> Array:
-        if isinstance(curve, PassCurve):
-            link, slope = curve.link, np.asarray(sigma * self.sd)
-            if link.symmetric:
-                return highest(slope, link).rate / self.sd
-            return _between(lambda slopes: highest(slopes, link).rate, slope) / self.sd
-        return _best(self, curve, sigma, self._span)
+        if not isinstance(curve, PassCurve):
+            return Population.best(self, curve, sigma)
+        link, slope = curve.link, np.asarray(sigma * self.sd)
+        if link.symmetric:
+            return highest(slope, link).rate / self.sd
+        return _between(lambda slopes: highest(slopes, link).rate, slope) / self.sd
 
     def best_rise(self, curve: Curve, sigma: Array) -> Array:
-        if isinstance(curve, PassCurve):
-            # Envelope theorem: the best severity moves with σ, but T is flat in it.
-            severity = highest(sigma * self.sd, curve.link).severity
-            return np.asarray(moments(sigma * self.sd, severity, curve.link, 2)[2])
-        return _rise(self, curve, sigma, self._span)
-
-    def shares(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
-        return curve.rates(self._reach(a, halo), eta - a * self.mean)
+        if not isinstance(curve, PassCurve):
+            return Population.best_rise(self, curve, sigma)
+        # Envelope theorem: the best severity moves with σ, but T is flat in it.
+        severity = highest(sigma * self.sd, curve.link).severity
+        return np.asarray(moments(sigma * self.sd, severity, curve.link, 2)[2])
 
     def expected(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
         return curve.expected(self._reach(a, halo), eta - a * self.mean)
@@ -392,12 +356,12 @@ class Normal:
         return Normal(0.0, self.sd)
 
     @property
-    def _span(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         return self.mean - 4 * self.sd, self.mean + 4 * self.sd
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Histogram:
+class Histogram(Population):
     """Abilities spread evenly within each of several cells; T is a sum of differences of the mean score."""
 
     edges: Array
@@ -468,18 +432,6 @@ class Histogram:
         edges = self.edges.reshape(-1, *[1] * np.ndim(a))
         return Sensitivity(self.rate(curve, a, eta, halo), by(edges), -by(1.0), (more - less) / width)
 
-    def best(self, curve: Curve, sigma: Array) -> Array:
-        return _best(self, curve, sigma, self._span)
-
-    def best_rise(self, curve: Curve, sigma: Array) -> Array:
-        return _rise(self, curve, sigma, self._span)
-
-    def shares(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
-        return self.follows(curve, a, eta, halo)[0]
-
-    def expected(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
-        return np.tensordot(curve.step_weights, self.shares(curve, a, eta, halo)[0], 1)
-
     def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
         theta, weight = self._points()
         off, steps = weight * (theta - self._mean), curve.step_weights
@@ -507,7 +459,7 @@ class Histogram:
         return Histogram(self.edges - self._mean, self.share, self.text)
 
     @property
-    def sd(self) -> float:
+    def sd(self) -> float:  # type: ignore[override]
         middle, width = (self.edges[1:] + self.edges[:-1]) / 2 - self._mean, np.diff(self.edges)
         return float(np.sqrt(self.share @ (middle**2 + width**2 / 12)))
 
@@ -525,7 +477,7 @@ class Histogram:
         return points, np.tile(np.repeat(self.share / stretches, stretches) / 2, 2)
 
     @property
-    def _span(self) -> tuple[float, float]:
+    def span(self) -> tuple[float, float]:
         return float(self.edges[0]), float(self.edges[-1])
 
     def _predictors(self, a: Array, eta: Array) -> Array:
@@ -583,10 +535,21 @@ def _averaged(
         found = np.concatenate(parts, axis=-2)
         return found.reshape((*found.shape[:-2], *shape))
 
-    if not many_draws(a):
+    def on_average(a: Array, eta: Array) -> Array:
         return over_readings(lambda shift: of_rows(a, eta - shift), halo)
-    points, weights = READINGS if np.any(halo) else ((0.0,), (1.0,))
-    return read_off(of_rows, a, eta, [(w, u * np.sqrt(halo)) for u, w in zip(points, weights, strict=True)])
+
+    if not many_draws(a):
+        return on_average(a, eta)
+    if not np.any(halo):
+        return read_off(of_rows, a, eta)
+    # One table of each rater for all of its readings.
+    points, weights = READINGS
+    shifted = eta[:, None] - points[:, None] * np.broadcast_to(np.sqrt(halo), a.shape)[:, None]
+    places = np.broadcast_to(a[:, None], shifted.shape)
+    found = read_off(of_rows, places.reshape(len(a), -1), shifted.reshape(len(a), -1), wide=True)
+    return np.asarray(
+        np.einsum("...rud,u->...rd", found.reshape((*found.shape[:-2], *shifted.shape)), weights)
+    )
 
 
 def over_readings(value: Callable[[Array | float], Array], halo: Array | float) -> Array:
@@ -597,36 +560,23 @@ def over_readings(value: Callable[[Array | float], Array], halo: Array | float) 
     return np.asarray(sum(w * value(u * np.sqrt(halo)) for u, w in zip(points, weights, strict=True)))
 
 
-def _best(population: Population, curve: Curve, sigma: Array, span: tuple[float, float]) -> Array:
-    """Δ at every σ by search over severity."""
-    return _between(lambda slopes: _best_at(population, curve, tuple(slopes.tolist()), span), sigma)
-
-
 def _between(best: Callable[[Array], Array], sigma: Array) -> Array:
-    """Δ at every σ where each takes a search; where there are many, interpolated between a few."""
+    """Δ at every σ where each takes a search; where there are many, by a polynomial through a few."""
     sigma = np.asarray(sigma, np.float64)
     distinct, place = np.unique(sigma, return_inverse=True)
     if len(distinct) <= _KNOTS:
         return best(distinct)[place].reshape(sigma.shape)
     # Closer together where slopes are flat: there the best severity moves quickly.
-    knots = distinct[0] + (distinct[-1] - distinct[0]) * np.linspace(0.0, 1.0, _KNOTS) ** 2
-    return spline(knots, best(knots), sigma)
+    least, width = distinct[0], distinct[-1] - distinct[0]
+    through = Chebyshev.interpolate(lambda root: best(least + width * root**2), _KNOTS - 1, [0.0, 1.0])
+    return np.asarray(through(np.sqrt((sigma - least) / width)))
 
 
 @lru_cache(maxsize=64)
-def _best_at(
-    population: Population, curve: Curve, sigma: tuple[float, ...], span: tuple[float, float]
-) -> Array:
+def _best_at(population: Population, curve: Curve, sigma: tuple[float, ...]) -> Array:
     """Δ at each σ: T may have several peaks in η, so the best of many severities is refined. Kept, since whatever is
     asked of a panel is divided by the same Δ."""
     slopes = np.array(sigma)
-    low, high = slopes * span[0] - curve.reach[1], slopes * span[1] - curve.reach[0]
+    low, high = slopes * population.span[0] - curve.reach[1], slopes * population.span[1] - curve.reach[0]
     looks = MOST_LOOKS if through_log_link(curve) else _LOOKS
     return peaks(lambda eta: population.rate(curve, slopes, eta), low, high, _CANDIDATES, looks)[1]
-
-
-def _rise(population: Population, curve: Curve, sigma: Array, span: tuple[float, float]) -> Array:
-    """dΔ/dσ by a central difference: at the log link's corner T is not flat in η, and no envelope theorem holds."""
-    step = _STEP * sigma
-    above, below = (_best(population, curve, sigma + sign * step, span) for sign in (1, -1))
-    return (above - below) / (2 * step)

@@ -101,7 +101,7 @@ def rater_estimates(
     if on.joint is not None and with_intervals:
         best = _IfTheBest(on)
         low, high = _quantiles(on, index, Index.all_shown, found, beside=best.see)
-        _one_sided(on, index, Index.kappa_and_sharpness, low[:2], high[:2])
+        _one_sided(on, index, Index.all_shown, low[:2], high[:2])
         if on.limits is not None:
             # A slope that may be as large as the search goes may be larger: the bound is none of sharpness.
             high[1] = np.where(on.limits.high >= LARGEST_SLOPE, 1.0, high[1])
