@@ -9,9 +9,10 @@ from raterlens.fitting.checks import Run
 from raterlens.fitting.fit import fitted
 from raterlens.inference import sparse_covariance as local_inverse
 from raterlens.inference.sparse_covariance import (
-    LargeCovariance,
-    LocalInverse,
+    blocks_of_inverse,
     conjugate_gradients,
+    covariance_blocks,
+    inverse_of_own_blocks,
     lowest,
     own_blocks,
 )
@@ -45,15 +46,14 @@ def dense(panel) -> np.ndarray:
 
 
 def test_parameters_that_are_no_raters_are_solved_exactly(panel, dense):
-    found = LargeCovariance.build(*panel)
+    _, found = covariance_blocks(*panel)
     rest = np.arange(2 * N_RATERS, 2 * N_RATERS + N_ITEMS)
-    np.testing.assert_array_equal(found.rest, rest)
-    np.testing.assert_allclose(found.others(), dense[np.ix_(rest, rest)], atol=1e-7 * np.abs(dense).max())
+    np.testing.assert_allclose(found, dense[np.ix_(rest, rest)], atol=1e-7 * np.abs(dense).max())
 
 
 def test_blocks_of_raters_are_close_and_without_bias(panel, dense):
     own = panel[2]
-    found = LargeCovariance.build(*panel).blocks()
+    found, _ = covariance_blocks(*panel)
     expected = dense[own[:, :, None], own[:, None, :]]
     scale = np.sqrt(expected[:, [0, 1], [0, 1]])
     off = (found - expected) / scale[:, :, None] / scale[:, None]
@@ -68,7 +68,7 @@ def test_singular_information_is_not_solved_in_silence():
     nothing = Redundancy(np.zeros((0, 3)), np.zeros((0, 3)))
     singular = sparse.csr_array(np.array([[1.0, 1, 0], [1, 1, 0.5], [0, 0.5, 1]]))
     with pytest.raises((FloatingPointError, np.linalg.LinAlgError), match=r"[Ss]ingular"):
-        LargeCovariance.build(singular, nothing, own)
+        covariance_blocks(singular, nothing, own)
 
 
 def test_a_fit_of_a_large_panel_has_the_standard_errors_of_the_full_covariance(monkeypatch):
@@ -109,7 +109,7 @@ def test_information_that_had_to_be_steadied_is_said_so(monkeypatch):
 
 
 def test_more_is_added_until_it_can_be_solved(monkeypatch):
-    whole, tried = LargeCovariance.build, []
+    whole, tried = covariance_blocks, []
 
     def build(information, redundant, own):
         tried.append(information.diagonal().sum())
@@ -119,7 +119,7 @@ def test_more_is_added_until_it_can_be_solved(monkeypatch):
 
     monkeypatch.setattr("raterlens.inference.sparse_covariance._ROUNDS", 0)
     monkeypatch.setattr("raterlens.inference.sparse_covariance._STEADIED", (1e-2, 0.1, 0.3))
-    monkeypatch.setattr(LargeCovariance, "build", staticmethod(build))
+    monkeypatch.setattr("raterlens.inference.sparse_covariance.covariance_blocks", build)
     ratings = rl.simulate(students=100, raters=12, items=2, raters_per_student=3, seed=3).ratings
     fit = fitted(ratings, rl.FitConfig(), Run(dense_parameters=1))
     assert [text for text in fit.warnings if text.startswith("30.0% was added")]
@@ -127,14 +127,14 @@ def test_more_is_added_until_it_can_be_solved(monkeypatch):
 
 
 def test_slopes_are_set_aside_where_nothing_else_helps(monkeypatch):
-    whole = LargeCovariance.build
+    whole = covariance_blocks
 
     def build(information, redundant, own):
         if information.diagonal()[own[:, 0]].max() > 1:
             raise FloatingPointError
         return whole(information, redundant, own)
 
-    monkeypatch.setattr(LargeCovariance, "build", staticmethod(build))
+    monkeypatch.setattr("raterlens.inference.sparse_covariance.covariance_blocks", build)
     ratings = rl.simulate(students=100, raters=12, items=2, raters_per_student=3, seed=3).ratings
     fit = fitted(ratings, rl.FitConfig(), Run(dense_parameters=1))
     assert fit.raters["eta_se"].is_between(0.1, 2.0).all()
@@ -179,7 +179,7 @@ def inverse(matrix) -> np.ndarray:
 
 
 def test_blocks_of_the_inverse(matrix, inverse):
-    found = LocalInverse.of(matrix, 2).blocks(lowest(matrix)[1])
+    found = blocks_of_inverse(matrix, 2)
     expected = own_blocks(sparse.csr_array(inverse), 2)
     ratio = np.einsum("rii->ri", found) / np.einsum("rii->ri", expected)
     # Of variances: half of it of standard errors.
@@ -191,16 +191,15 @@ def test_blocks_of_the_inverse(matrix, inverse):
 def test_raters_who_scatter_are_solved_exactly(matrix, inverse, monkeypatch):
     monkeypatch.setattr(local_inverse, "_NOISE", 0.0)
     monkeypatch.setattr(local_inverse, "_MOST_SOLVED", N)
-    found = LocalInverse.of(matrix, 2).blocks(lowest(matrix)[1])
+    found = blocks_of_inverse(matrix, 2)
     np.testing.assert_allclose(found, own_blocks(sparse.csr_array(inverse), 2), rtol=1e-3, atol=1e-4)
 
 
 def test_columns_are_solved_exactly(matrix, inverse):
     right = np.random.default_rng(1).normal(size=(2 * N, 3))
     right[:, 0] = np.eye(2 * N)[0]
-    np.testing.assert_allclose(
-        LocalInverse.of(matrix, 2).columns(right), inverse @ right, atol=1e-6 * np.abs(inverse).max()
-    )
+    found = conjugate_gradients(matrix, inverse_of_own_blocks(matrix, 2), right)
+    np.testing.assert_allclose(found, inverse @ right, atol=1e-6 * np.abs(inverse).max())
 
 
 def test_the_smallest_eigenvalues_of_a_correlation(matrix):

@@ -279,11 +279,6 @@ def _steadied(correlation: Array) -> tuple[Array, Indices]:
 # It is right where ratings of a student depend on each other in ways that the model leaves out (a halo, say).
 
 
-def outer_products(scores: sparse.csr_array) -> sparse.csr_array:
-    """(parameters, parameters): sum of the students' outer products, an estimate of the information."""
-    return sparse.csr_array(scores.T @ scores)
-
-
 def sandwich(bread: Covariance, scores: sparse.csr_array) -> Covariance:
     """The covariance that holds where students are independent, with n / (n - 1) as for a mean."""
     n = scores.shape[0]
@@ -321,20 +316,11 @@ class _Cells:
     fourth: Array
 
 
-@dataclass(frozen=True, slots=True)
-class LaplaceCurvature:
-    """Curvature of the Laplace approximation at its maximum."""
-
-    information: sparse.csr_array
-    """(parameters, parameters)"""
-    scores: sparse.csr_array
-    """(students, parameters): each student's part of the gradient."""
-
-
 def laplace_curvature(
     conditional: Conditional, model: FacetsModel, pseudo: Pseudo, parameters: Array, theta: Array
-) -> LaplaceCurvature:
-    """Exact second derivatives of the Laplace approximation; `theta` are the students' most probable abilities."""
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """The information by exact second derivatives of the Laplace approximation, and each student's part of the gradient
+    (students, parameters); `theta`: the students' most probable abilities."""
     x, each = _cells(conditional, model, parameters, theta), conditional.student
     h2 = conditional.per_student(x.a**2 * x.second) - 1
     h3, h4 = conditional.per_student(x.a**3 * x.third), conditional.per_student(x.a**4 * x.fourth)
@@ -358,23 +344,21 @@ def laplace_curvature(
     )
     own = h_pp - h2_pp / (2 * h2)[each] + h1_pp * (h3 / (2 * h2**2))[each]
     rows_b, rows_g, rows_w = (_per_student(conditional, vector) for vector in (b, g, w))
-    weights = {
-        "bb": -1 / h2 - h4 / (2 * h2**3) + h3**2 / h2**4,
-        "gg": 1 / (2 * h2**2),
-        "bg": -h3 / h2**3,
-        "bw": 1 / (2 * h2**2),
-    }
-    mixed = rows_b.T @ (_scaled(weights["bg"], rows_g) + _scaled(weights["bw"], rows_w))
+
+    def squares(one: sparse.csr_array, weights: Array, other: sparse.csr_array) -> sparse.csr_array:
+        return sparse.csr_array(one.T @ (sparse.diags_array(weights) @ other))
+
+    mixed = squares(rows_b, -h3 / h2**3, rows_g) + squares(rows_b, 1 / (2 * h2**2), rows_w)
     curvature = (
         _per_context(conditional, own)
-        + rows_b.T @ _scaled(weights["bb"], rows_b)
-        + rows_g.T @ _scaled(weights["gg"], rows_g)
+        + squares(rows_b, -1 / h2 - h4 / (2 * h2**3) + h3**2 / h2**4, rows_b)
+        + squares(rows_g, 1 / (2 * h2**2), rows_g)
         + mixed
         + mixed.T
     )
     scores = _per_student(conditional, gradient)
     information = _in_parameters(conditional, model, pseudo, parameters, curvature, scores.sum(axis=0))
-    return LaplaceCurvature(information, sparse.csr_array(scores @ model.jacobian(parameters)))
+    return information, sparse.csr_array(scores @ model.jacobian(parameters))
 
 
 def information_given_abilities(
@@ -430,10 +414,6 @@ def _per_context(conditional: Conditional, values: Array) -> sparse.csr_array:
     """(2 contexts, 2 contexts) of values (3, ratings): slope-slope, slope-intercept, intercept-intercept."""
     slopes, mixed, intercepts = (sparse.diags_array(conditional.per_context(part)) for part in values)
     return sparse.csr_array(sparse.block_array([[slopes, mixed], [mixed, intercepts]]))
-
-
-def _scaled(weights: Array, rows: sparse.csr_array) -> sparse.csr_array:
-    return sparse.csr_array(sparse.diags_array(weights) @ rows)
 
 
 def _in_parameters(
@@ -525,33 +505,33 @@ def covariance_of(
     kind: str, method: str, ratings: Ratings, found: FacetsEstimate, link: Link, invert: Invert
 ) -> Covariance:
     """The covariance of that kind."""
-    if method == "laplace":
-        curvature = _laplace(ratings, found, link)
-        if kind == OPG:
-            return invert(_enough(outer_products(curvature.scores), ratings))
-        bread = invert(curvature.information)
-        return bread if kind == OBSERVED else sandwich(bread, curvature.scores)
-    if kind == CONDITIONAL:
-        return invert(_given_abilities(ratings, found, link))
     if kind == EXPECTED:
         return invert(_expected(ratings, found))
-    scores = found.problem.student_scores(found.parameters, found.nodes)
+    if method == "mml":
+        scores = found.problem.student_scores(found.parameters, found.nodes)
+        information = scores if kind == OPG else found.problem.information(found.parameters, found.nodes)
+    else:
+        conditional, model, pseudo = (
+            Conditional(ratings, found.model, link),
+            found.model,
+            found.problem.pseudo,
+        )
+        theta = found.moments.mean
+        if kind == CONDITIONAL:
+            theta = theta / stretch_of_abilities(conditional, model, found.parameters, theta)
+            return invert(information_given_abilities(conditional, model, pseudo, found.parameters, theta))
+        theta = conditional.modes(model.predictor(found.parameters), theta)
+        information, scores = laplace_curvature(conditional, model, pseudo, found.parameters, theta)
     if kind == OPG:
-        return invert(_enough(outer_products(scores), ratings))
-    return sandwich(invert(found.problem.information(found.parameters, found.nodes)), scores)
-
-
-def _laplace(ratings: Ratings, found: FacetsEstimate, link: Link) -> LaplaceCurvature:
-    conditional = Conditional(ratings, found.model, link)
-    theta = conditional.modes(found.model.predictor(found.parameters), found.moments.mean)
-    return laplace_curvature(conditional, found.model, found.problem.pseudo, found.parameters, theta)
-
-
-def _given_abilities(ratings: Ratings, found: FacetsEstimate, link: Link) -> sparse.csr_array:
-    conditional, model = Conditional(ratings, found.model, link), found.model
-    theta = found.moments.mean
-    theta = theta / stretch_of_abilities(conditional, model, found.parameters, theta)
-    return information_given_abilities(conditional, model, found.problem.pseudo, found.parameters, theta)
+        if ratings.n_students <= scores.shape[1]:
+            raise InputError(
+                f"covariance 'opg' needs more students than parameters, and there are {ratings.n_students:,} students "
+                f"for {scores.shape[1]:,} parameters",
+                Message("use ", Option("covariance", OBSERVED), " or ", Option("covariance", SANDWICH)),
+            )
+        return invert(sparse.csr_array(scores.T @ scores))
+    bread = invert(information)
+    return bread if kind == OBSERVED else sandwich(bread, scores)
 
 
 def _expected(ratings: Ratings, found: FacetsEstimate) -> sparse.csr_array:
@@ -563,14 +543,3 @@ def _expected(ratings: Ratings, found: FacetsEstimate) -> sparse.csr_array:
         again = marginal(drawn, problem.model.single, problem.response.single, problem.pseudo)
         total = total + again.information(found.parameters, found.nodes)
     return sparse.csr_array(total / _DATA_SETS)
-
-
-def _enough(information: sparse.csr_array, ratings: Ratings) -> sparse.csr_array:
-    size = information.shape[0]
-    if ratings.n_students <= size:
-        raise InputError(
-            f"covariance 'opg' needs more students than parameters, and there are {ratings.n_students:,} students for "
-            f"{size:,} parameters",
-            Message("use ", Option("covariance", OBSERVED), " or ", Option("covariance", SANDWICH)),
-        )
-    return information

@@ -9,8 +9,6 @@ The others' columns are solved exactly; raters' blocks of inv(W) follow from `lo
 of raters and more, standard errors are within 2 % of the exact ones (`python -m benchmarks.truth.many_raters exact`).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 
@@ -44,63 +42,38 @@ _AT_ONCE = 50
 _DENSE = 200
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LocalInverse:
-    """Local inverse of a positive definite matrix, with the parameters of a rater next to each other."""
+def blocks_of_inverse(matrix: sparse.csr_array, width: int, seed: int = 0) -> Array:
+    """(raters, width, width): each rater's block of inv(matrix), with the parameters of a rater next to each other."""
 
-    matrix: sparse.csr_array
-    width: int
-    """Parameters per rater."""
-    preconditioner: sparse.csr_array
-    """The inverse of each rater's own block."""
-
-    @staticmethod
-    def of(matrix: sparse.csr_array, width: int) -> "LocalInverse":
-        blocks = np.linalg.inv(own_blocks(matrix, width))
-        return LocalInverse(matrix, width, sparse.csr_array(sparse.block_diag(list(blocks), format="csr")))
-
-    def columns(self, right: Array, tolerance: float = EXACTLY) -> Array:
-        """inv(A) @ right"""
-        return conjugate_gradients(self.matrix, self.preconditioner, right, tolerance)
-
-    def blocks(self, weakest: Array, seed: int = 0) -> Array:
-        """(raters, width, width)
-
-        Parameters
-        ----------
-        weakest
-            (parameters, directions): where the matrix is smallest.
-        """
-        a, z = self.matrix, self.preconditioner
-        along = weakest - z @ (a @ weakest)
-        known = np.linalg.inv(weakest.T @ (a @ weakest))
-        probes = np.random.default_rng(seed).choice([-1.0, 1.0], (a.shape[0], _PROBES))
-        left = probes - a @ (z @ probes)
-        solved = self.columns(left, NEARLY)
-        solved -= weakest @ (known @ (weakest.T @ left))
-        seen = self._by_rater(solved - z @ (a @ solved))
-        given, directions = self._by_rater(probes), self._by_rater(along)
-        each = seen[:, :, None] * given[:, None]
-        found = np.linalg.inv(own_blocks(a, self.width)) + each.mean(axis=3)
-        found += directions @ known @ directions.transpose(0, 2, 1)
-        deviation = np.einsum("riip->rip", each).std(axis=2) / np.sqrt(_PROBES)
-        noise = (deviation / np.maximum(np.einsum("rii->ri", found), 1e-300)).max(axis=1)
-        self._solve(found, np.argsort(-noise)[: min(int((noise > _NOISE).sum()), _MOST_SOLVED)])
-        return np.asarray((found + found.transpose(0, 2, 1)) / 2)
-
-    def _by_rater(self, columns: Array) -> Array:
+    def by_rater(columns: Array) -> Array:
         """(raters, width, columns)"""
-        return columns.reshape(-1, self.width, columns.shape[1])
+        return columns.reshape(-1, width, columns.shape[1])
 
-    def _solve(self, blocks: Array, raters: Indices) -> None:
-        """Put the exact blocks of these raters in their places."""
-        for first in range(0, len(raters), _AT_ONCE):
-            some = raters[first : first + _AT_ONCE]
-            own = some[:, None] * self.width + np.arange(self.width)
-            unit = np.zeros((self.matrix.shape[0], own.size))
-            unit[own.ravel(), np.arange(own.size)] = 1.0
-            solved = self.columns(unit, NEARLY).reshape(-1, len(some), self.width)
-            blocks[some] = solved[own, np.arange(len(some))[:, None]]
+    z, weakest = inverse_of_own_blocks(matrix, width), lowest(matrix)[1]
+    along = weakest - z @ (matrix @ weakest)
+    known = np.linalg.inv(weakest.T @ (matrix @ weakest))
+    probes = np.random.default_rng(seed).choice([-1.0, 1.0], (matrix.shape[0], _PROBES))
+    left = probes - matrix @ (z @ probes)
+    solved = conjugate_gradients(matrix, z, left, NEARLY)
+    solved -= weakest @ (known @ (weakest.T @ left))
+    each = by_rater(solved - z @ (matrix @ solved))[:, :, None] * by_rater(probes)[:, None]
+    directions = by_rater(along)
+    found = own_blocks(z, width) + each.mean(axis=3) + directions @ known @ directions.transpose(0, 2, 1)
+    deviation = np.einsum("riip->rip", each).std(axis=2) / np.sqrt(_PROBES)
+    noise = (deviation / np.maximum(np.einsum("rii->ri", found), 1e-300)).max(axis=1)
+    noisy = np.argsort(-noise)[: min(int((noise > _NOISE).sum()), _MOST_SOLVED)]
+    for first in range(0, len(noisy), _AT_ONCE):
+        some = noisy[first : first + _AT_ONCE]
+        own = some[:, None] * width + np.arange(width)
+        unit = np.zeros((matrix.shape[0], own.size))
+        unit[own.ravel(), np.arange(own.size)] = 1.0
+        exact = conjugate_gradients(matrix, z, unit, NEARLY).reshape(-1, len(some), width)
+        found[some] = exact[own, np.arange(len(some))[:, None]]
+    return np.asarray((found + found.transpose(0, 2, 1)) / 2)
+
+
+def inverse_of_own_blocks(matrix: sparse.csr_array, width: int) -> sparse.csr_array:
+    return sparse.csr_array(sparse.block_diag(list(np.linalg.inv(own_blocks(matrix, width))), format="csr"))
 
 
 def own_blocks(matrix: sparse.csr_array, width: int) -> Array:
@@ -163,51 +136,25 @@ _ROUNDS = 20
 _STEADIED = (0.0, 1e-3, 1e-2, 1e-1, 0.3, 1.0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LargeCovariance:
-    """Parts of the covariance of centred parameters that inference needs, one by one."""
-
-    raters: LocalInverse
-    weakest: Array
-    """(raters' parameters, directions) about which least is known."""
-    shared: Array
-    """inv(W) B"""
-    corner: Array
-    """K"""
-    own: Indices
-    """(raters, own parameters): where each rater's slope and severity stand."""
-    rest: Indices
-    """Where the other parameters stand."""
-    excess: Array
-    """(redundancies, parameters): what centring takes away, `inv(A) = V + excess' excess`."""
-
-    @staticmethod
-    def build(information: sparse.csr_array, redundant: Redundancy, own: Indices) -> "LargeCovariance":
-        # Weighed so heavily that the redundant directions keep next to no variance of their own.
-        u, d = redundant.constraints * np.sqrt(1e3 * information.max()), redundant.directions
-        constraints = sparse.csr_array(u)
-        full = sparse.csr_array(information + constraints.T @ constraints)
-        rest = np.setdiff1d(np.arange(full.shape[0]), own.ravel())
-        among = of_raters(full, own)
-        raters = LocalInverse.of(among, own.shape[1])
-        between = full[own.ravel()][:, rest].toarray()
-        shared = raters.columns(between)
-        corner = np.linalg.inv(full[rest][:, rest].toarray() - between.T @ shared)
-        np.linalg.cholesky(corner)  # or the information has no inverse that is a covariance
-        excess = np.linalg.solve(d @ u.T, d)
-        return LargeCovariance(raters, lowest(among)[1], shared, corner, own, rest, excess)
-
-    def blocks(self, seed: int = 0) -> Array:
-        """(raters, own, own): each rater's block of V."""
-        shared = self.shared.reshape(*self.own.shape, -1)
-        taken = self.excess.T[self.own]
-        found = self.raters.blocks(self.weakest, seed)
-        return found + shared @ self.corner @ shared.transpose(0, 2, 1) - taken @ taken.transpose(0, 2, 1)
-
-    def others(self) -> Array:
-        """The block of V of all other parameters."""
-        taken = self.excess[:, self.rest]
-        return np.asarray(self.corner - taken.T @ taken)
+def covariance_blocks(
+    information: sparse.csr_array, redundant: Redundancy, own: Indices
+) -> tuple[Array, Array]:
+    """Each rater's block of the covariance of centred parameters (raters, own, own), and that of all other parameters;
+    `own`: where each rater's slope and severity stand."""
+    # Weighed so heavily that the redundant directions keep next to no variance of their own.
+    u, d = redundant.constraints * np.sqrt(1e3 * information.max()), redundant.directions
+    constraints = sparse.csr_array(u)
+    full = sparse.csr_array(information + constraints.T @ constraints)
+    rest, width = np.setdiff1d(np.arange(full.shape[0]), own.ravel()), own.shape[1]
+    among, between = of_raters(full, own), full[own.ravel()][:, rest].toarray()
+    shared = conjugate_gradients(among, inverse_of_own_blocks(among, width), between)
+    corner = np.linalg.inv(full[rest][:, rest].toarray() - between.T @ shared)
+    np.linalg.cholesky(corner)  # or the information has no inverse that is a covariance
+    # What centring takes away: inv(A) = V + excess' excess.
+    excess = np.linalg.solve(d @ u.T, d)
+    of_own, of_rest, shared = excess.T[own], excess[:, rest], shared.reshape(*own.shape, -1)
+    found = blocks_of_inverse(among, width) + shared @ corner @ shared.transpose(0, 2, 1)
+    return found - of_own @ of_own.transpose(0, 2, 1), np.asarray(corner - of_rest.T @ of_rest)
 
 
 def large_covariance(
@@ -217,7 +164,7 @@ def large_covariance(
 
     What two of very many raters have in common, through the students they share, is small beside what each has alone.
     """
-    own = model.of_single_raters
+    own, size = model.of_single_raters, model.blocks.size
     free = sparse.diags_array((~held).astype(float))
     known = sparse.csr_array(free @ information @ free + sparse.diags_array(held.astype(float)))
     determined, aside = _without_undetermined(known, own)
@@ -227,21 +174,21 @@ def large_covariance(
         inverted = _inverted(_set_aside(known, aside), redundant, own)
     if inverted is None:
         raise FloatingPointError("the information is singular, even without slopes")
-    found, blocks, more = inverted
-    matrix = _assemble(blocks, own, found.others(), found.rest, model.blocks.size)
+    (blocks, others), more = inverted
+    place = np.argsort(np.append(own.ravel(), np.setdiff1d(np.arange(size), own.ravel())))
+    matrix = sparse.csr_array(sparse.block_diag([*blocks, others], format="csr"))[place][:, place]
     return Covariance(sparse.csr_array(free @ matrix @ free), np.flatnonzero(aside & ~held), more)
 
 
 def _inverted(
     known: sparse.csr_array, redundant: Redundancy, own: Indices
-) -> tuple[LargeCovariance, Array, float] | None:
-    """The covariance, each rater's block of it, and the share of itself that was added to what is known of each
-    parameter to get there; None where none of them is enough."""
+) -> tuple[tuple[Array, Array], float] | None:
+    """The blocks of the covariance, and the share of itself that was added to what is known of each parameter to get
+    there; None where none of them is enough."""
     for more in _STEADIED:
         steadied = sparse.csr_array(known + sparse.diags_array(more * known.diagonal())) if more else known
         try:
-            found = LargeCovariance.build(steadied, redundant, own)
-            return found, found.blocks(), more
+            return covariance_blocks(steadied, redundant, own), more
         except (FloatingPointError, np.linalg.LinAlgError):
             continue
     return None
@@ -282,15 +229,3 @@ def _set_aside(information: sparse.csr_array, aside: Mask) -> sparse.csr_array:
     kept = sparse.diags_array((~aside).astype(float))
     little = np.where(aside, SET_ASIDE * np.maximum(np.abs(information.diagonal()), 1e-12), 0.0)
     return sparse.csr_array(kept @ information @ kept + sparse.diags_array(little))
-
-
-def _assemble(blocks: Array, own: Indices, corner: Array, rest: Indices, size: int) -> sparse.csr_array:
-    rows, columns = np.broadcast_arrays(own[:, :, None], own[:, None, :])
-    across, down = np.meshgrid(rest, rest)
-    return sparse.csr_array(
-        (
-            np.concatenate([blocks.ravel(), corner.ravel()]),
-            (np.concatenate([rows.ravel(), down.ravel()]), np.concatenate([columns.ravel(), across.ravel()])),
-        ),
-        shape=(size, size),
-    )
