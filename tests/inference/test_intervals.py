@@ -16,14 +16,21 @@ from raterlens.capability.index import Index
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
 from raterlens.capability.yardstick import Measure, Yardstick, severity_of_origin, slope_of_yardstick
-from raterlens.inference import panel_draws
+from raterlens.inference import intervals
 from raterlens.inference.intervals import (
     AT_LIMIT,
     AT_ZERO,
     RaterEstimates,
+    between,
     curve_estimates,
+    even,
     measure,
+    outer_quantiles,
+    over_draws,
     rater_estimates,
+    skewed,
+    uneven,
+    within_limits,
 )
 from raterlens.inference.measurement import (
     _slope,
@@ -32,15 +39,6 @@ from raterlens.inference.measurement import (
     expected_largest,
     likely_largest,
     measured_fit,
-)
-from raterlens.inference.panel_draws import (
-    between,
-    even,
-    outer_quantiles,
-    over_draws,
-    skewed,
-    uneven,
-    within_limits,
 )
 from raterlens.models.calibration import MOST_RATERS
 from raterlens.models.panel import Panel, SlopeLimits
@@ -269,7 +267,7 @@ def test_intervals_are_quantiles_over_draws_of_everything(is_most, halo):
         for value, low, high in (
             (kappa, found.kappa_low, found.kappa_high),
             (sharpness, found.sharpness_low, found.sharpness_high),
-            (at, curves.low[:, 0], curves.high[:, 0]),
+            (at, curves["kappa_low"][:, 0], curves["kappa_high"][:, 0]),
         ):
             close = 0.25 * value.std()  # of 1,000 draws, antithetic
             np.testing.assert_allclose([low[rater], high[rater]], np.quantile(value, ends), atol=close)
@@ -282,22 +280,25 @@ def sharp(slope: float, severity: float) -> float:
 @pytest.mark.parametrize("falling", [0.0, 4.0])
 def test_a_slope_at_0_could_be_as_large_as_the_likelihood_allows(falling):
     """It falls by g a + a² / (2 v), of which 3.146² / 2 is allowed."""
-    panel = replace(panel_of([1.5, 0.0, 0.2], [0.0, 0.6, 0.0], 0.2), falling=np.array([0.0, falling, 0.0]))
+    panel: Any = replace(panel_of([1.5, 0.0, 0.2], [0.0, 0.6, 0.0], 0.2), falling=np.array([0.0, falling, 0.0]))
+    panel.covariance[4] = panel.covariance[:, 4] = 0.0  # a severity that is known
     found = estimates(panel)
     highest = np.roots([1 / (2 * 0.2**2), falling, -(3.146**2) / 2]).max()
-    assert found.sharpness_high[1] == pytest.approx(sharp(highest, 0.6), rel=1e-6)
+    assert found.sharpness_high[1] == pytest.approx(sharp(highest, 0.6), rel=2e-3)
     expected = rl.capability.gmf(rho=highest / 1.5, eta=0.6, sigma=1.5)
-    assert found.kappa_high[1] == pytest.approx(float(expected), rel=1e-6)
+    assert found.kappa_high[1] == pytest.approx(float(expected), rel=0.02)  # its yardstick is uncertain
     assert (found.kappa_low[1], found.sharpness_low[1]) == (0.0, 0.0)
 
 
-def test_a_slope_at_0_is_at_most_the_largest_and_its_yardstick_at_least_as_steep():
-    panel = panel_of([0.4, 0.0], [0.0, 0.6], 0.5)
-    found = estimates(panel)
-    assert found.sharpness_high[1] == pytest.approx(sharp(0.4, 0.6), rel=1e-6)
-    on: Any = measure(panel, Measure(0.1, np.zeros(2)), Measure(0.0, np.zeros(2)), is_most=True)
-    steep = rater_estimates(panel, on, INDEX).kappa_high[1]
-    assert steep == pytest.approx(float(rl.capability.gmf(rho=1.0, eta=0.6, sigma=0.4)), rel=1e-6)
+def test_rounding_of_a_slope_next_to_0_moves_no_interval():
+    """Where a likelihood is flat, a slope ends at 0 on one processor and at 1e-7 on another."""
+    at, next_to, farther = (
+        estimates(panel_of([1.5, slope, 0.2], [0.0, 0.6, 0.0], 0.5)) for slope in (0.0, 1e-6, 0.06)
+    )
+    for name in (*ENDS, "passes_low", "passes_high"):
+        np.testing.assert_allclose(getattr(next_to, name), getattr(at, name), atol=1e-4)
+    assert farther.sharpness_high[1] < at.sharpness_high[1]
+    assert farther.sharpness_high[1] == pytest.approx(sharp(0.06 + 1.96 * 0.5, 0.6), abs=0.01)
 
 
 def test_where_nobody_discriminates_anything_is_possible():
@@ -400,7 +401,7 @@ def draws_of_all(*, is_most: bool, each_by_itself: bool = True) -> tuple[np.ndar
 
 
 def test_means_and_variances_are_those_of_the_panel(monkeypatch):
-    monkeypatch.setattr(panel_draws, "_FEW", 3)
+    monkeypatch.setattr(intervals, "_FEW", 3)
     a, eta, sigma = draws_of_all(is_most=False)
     centred = PANEL.severity - PANEL.severity.mean()
     # Every number is drawn with its opposite: means are exact.
@@ -414,7 +415,7 @@ def test_means_and_variances_are_those_of_the_panel(monkeypatch):
 
 @pytest.mark.parametrize("many", [3, 1_000])
 def test_who_else_is_drawn_changes_nothing(monkeypatch, many):
-    monkeypatch.setattr(panel_draws, "_MANY", many)
+    monkeypatch.setattr(intervals, "_MANY", many)
     together = draws_of_all(is_most=True, each_by_itself=False)
     np.testing.assert_allclose(draws_of_all(is_most=True), together, rtol=1e-14, atol=1e-15)
 

@@ -33,8 +33,8 @@ from raterlens.estimation.latent_estimate import (
     posterior_truth,
 )
 from raterlens.inference.covariance import covariance, in_full
+from raterlens.inference.intervals import lattice, lower_root, outer_quantiles
 from raterlens.inference.measurement import PASSES, RATER_COLUMNS
-from raterlens.inference.panel_draws import lattice, lower_root, outer_quantiles
 from raterlens.inference.tables import rater_table
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import NO_ABILITY

@@ -27,12 +27,12 @@ from raterlens.capability.yardstick import (
 )
 from raterlens.inference.covariance import dense
 from raterlens.inference.intervals import (
+    Measured,
     RaterEstimates,
     curve_estimates,
     measure,
     rater_estimates,
 )
-from raterlens.inference.panel_draws import Measured
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.models.calibration import MOST_RATERS, Calibration
 from raterlens.models.panel import Panel
@@ -84,16 +84,9 @@ class Measurement:
                 Message(Option("theta", abilities)),
                 "give an ability or a list of abilities, all finite",
             )
-        found = curve_estimates(self.on, self.index, theta)
-        return pl.DataFrame(
-            {
-                "rater": raters.gather(np.repeat(np.arange(len(raters)), len(theta))),
-                "theta": np.tile(theta, len(raters)),
-                "kappa": found.kappa.ravel(),
-                "kappa_low": found.low.ravel(),
-                "kappa_high": found.high.ravel(),
-            }
-        )
+        names = {"rater": raters.gather(np.repeat(np.arange(len(raters)), len(theta)))}
+        found = {name: values.ravel() for name, values in curve_estimates(self.on, self.index, theta).items()}
+        return pl.DataFrame({**names, "theta": np.tile(theta, len(raters)), **found})
 
 
 def measured(

@@ -19,8 +19,8 @@ from raterlens.base.errors import OptionError
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.inference.covariance import dense
+from raterlens.inference.intervals import within_limits
 from raterlens.inference.measurement import Measurement, measured_fit, symmetric_root
-from raterlens.inference.panel_draws import within_limits
 from raterlens.models.calibration import MOST_RATERS
 from raterlens.models.panel import Panel
 from raterlens.ratings.coded import Backend, to_backend
@@ -127,7 +127,6 @@ def _drawn(where: Measurement) -> Iterator[Array]:
     n, random = len(on.a), np.random.default_rng(_SEED)
     # Between very many raters covariances are not kept: each is drawn by itself.
     joint = symmetric_root(covariance) if dense(covariance) else symmetric_root(_blocks(where.panel))
-    reversible = on.sampled or bool((on.a < 0).any())
     step = max(1, _BLOCK // n)
     for first in range(0, _DRAWS, step):
         size = min(step, _DRAWS - first)
@@ -138,7 +137,7 @@ def _drawn(where: Measurement) -> Iterator[Array]:
             slopes, severities = np.einsum("rij,jrs->irs", joint, normal.reshape(2, n, size))
         a = on.a[:, None] + slopes
         eta = on.eta[:, None] + severities - origin.weights @ severities
-        slope = a if reversible else np.maximum(a, 0.0)
+        slope = a if on.reversible else np.maximum(a, 0.0)
         if on.limits is not None:
             slope, eta = within_limits(on, slice(None), a, eta, random.standard_normal((n, size)))
         halo = np.reshape(on.halos, (-1, 1))

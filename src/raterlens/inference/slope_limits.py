@@ -20,8 +20,7 @@ from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.config.limits import SLOPE_LIMIT_WORK
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.optimiser import Curvature, OnProgress, Optimum, Search, Space, maximise
-from raterlens.inference.intervals import AT_LIMIT, AT_ZERO
-from raterlens.inference.panel_draws import even, uneven
+from raterlens.inference.intervals import AT_LIMIT, AT_ZERO, even, uneven
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.facets import redundancy
@@ -34,6 +33,8 @@ _LONGEST, _NEAR = 60, 0.03
 _USUAL = 1.5
 # A slope above it is as good as at the limit.
 _STEEP = 4.0
+# As near to a limit, a slope is at it but for rounding.
+_AS_GOOD_AS = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +209,12 @@ def slope_limits(found: FacetsEstimate, n_ratings: int) -> Reach | None:
     climbs = _Climbs(found, LocalSearch("how far slopes could be", scale, _NEAR, _LONGEST), top)
     counted = ~found.raters_at_limit if not found.raters_at_limit.all() else np.full(len(slope), True)
     ends, unheld = np.empty((2, 2, len(slope))), []
-    falls = np.where(slope == lower, AT_ZERO, np.where(slope == LARGEST_SLOPE, AT_LIMIT, NORMAL_95))
+    at_lower = slope <= lower + _AS_GOOD_AS
+    falls = np.where(at_lower, AT_ZERO, np.where(slope == LARGEST_SLOPE, AT_LIMIT, NORMAL_95))
     ran = falls != NORMAL_95
     for which, limit in enumerate((lower, np.full(len(slope), LARGEST_SLOPE))):
         for rater, place in enumerate(range(block.start, block.stop)):
-            if slope[rater] == limit[rater]:
+            if abs(slope[rater] - limit[rater]) <= _AS_GOOD_AS:
                 ends[which, :, rater] = slope[rater], 0.0
                 continue
             guess = float(even(slope[rater])) + (which - 0.5) * 2

@@ -141,6 +141,10 @@ class Estimates:
         return self.found.problem.shared_moments(self.parameters, self.found.nodes)
 
 
+_FLAT = 1e-6
+"""A slope that is 0 but for rounding."""
+
+
 def rater_table(
     ratings: Ratings, estimates: dict[str, Array], slope: Array, at_limit: NDArray[np.bool_], values: Array
 ) -> pl.DataFrame:
@@ -148,7 +152,7 @@ def rater_table(
     table = level_table(ratings, ratings.raters, "rater", estimates)
     mean, pass_fail = table["mean_score"].to_numpy(), len(values) == 2
     flags = np.full(len(slope), "", dtype=object)
-    flags[slope == 0] = "slope at 0"
+    flags[np.abs(slope) < _FLAT] = "slope at 0"
     flags[at_limit] = SLOPE_AT_LIMIT
     flags[mean == values[0]] = "all fail" if pass_fail else "all lowest"
     flags[mean == values[-1]] = "all pass" if pass_fail else "all highest"
