@@ -20,7 +20,7 @@ import polars as pl
 
 import raterlens as rl
 from raterlens.base.arrays import Array, Mask
-from raterlens.capability.repeats import majority_capability
+from raterlens.inference.draw_table import majority_capability
 from raterlens.models.terms.draws import FLATTENING
 
 JUDGES, ANSWERS = 8, 200

@@ -280,7 +280,9 @@ def sharp(slope: float, severity: float) -> float:
 @pytest.mark.parametrize("falling", [0.0, 4.0])
 def test_a_slope_at_0_could_be_as_large_as_the_likelihood_allows(falling):
     """It falls by g a + a² / (2 v), of which 3.146² / 2 is allowed."""
-    panel: Any = replace(panel_of([1.5, 0.0, 0.2], [0.0, 0.6, 0.0], 0.2), falling=np.array([0.0, falling, 0.0]))
+    panel: Any = replace(
+        panel_of([1.5, 0.0, 0.2], [0.0, 0.6, 0.0], 0.2), falling=np.array([0.0, falling, 0.0])
+    )
     panel.covariance[4] = panel.covariance[:, 4] = 0.0  # a severity that is known
     found = estimates(panel)
     highest = np.roots([1 / (2 * 0.2**2), falling, -(3.146**2) / 2]).max()

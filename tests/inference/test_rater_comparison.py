@@ -293,15 +293,15 @@ def test_probability_of_being_best_has_a_closed_form_for_two():
     """Small errors, so that kappa is linear: P = Phi(difference / se of the difference)."""
     covariance = np.diag([1e-4, 1e-4, 0.0, 0.0])
     found = ranks(on_yardstick([1.0, 1.01], [0.0, 0.0], covariance), 1)
-    assert found.best[1] == pytest.approx(stats.norm.cdf(0.01 / np.sqrt(2e-4)), abs=BY_CHANCE)
-    assert found.worst[0] == pytest.approx(found.best[1])
-    assert found.rank.tolist() == [2, 1]
+    assert found["p_best"][1] == pytest.approx(stats.norm.cdf(0.01 / np.sqrt(2e-4)), abs=BY_CHANCE)
+    assert found["p_worst"][0] == pytest.approx(found["p_best"][1])
+    assert found["rank"].tolist() == [2, 1]
 
 
 def test_ranks_of_a_sure_panel_are_sure():
     found = ranks(on_yardstick([0.5, 1.5, 1.0], np.zeros(3), 1e-8 * np.eye(6)), 1)
-    assert found.rank.tolist() == found.low.tolist() == found.high.tolist() == [3, 1, 2]
-    assert found.best.tolist() == [0, 1, 0]
+    assert found["rank"].tolist() == found["rank_low"].tolist() == found["rank_high"].tolist() == [3, 1, 2]
+    assert found["p_best"].tolist() == [0, 1, 0]
 
 
 def test_a_sparse_covariance_gives_the_same_as_a_dense_one():
@@ -313,7 +313,7 @@ def test_a_sparse_covariance_gives_the_same_as_a_dense_one():
     thick = on_yardstick(slope, severity, dense)
     thin = on_yardstick(slope, severity, sparse.csr_array(dense))
     np.testing.assert_allclose(kappa_covariance(thick), kappa_covariance(thin).toarray(), atol=1e-14)
-    np.testing.assert_allclose(ranks(thick, 1).best, ranks(thin, 1).best, atol=BY_CHANCE)
+    np.testing.assert_allclose(ranks(thick, 1)["p_best"], ranks(thin, 1)["p_best"], atol=BY_CHANCE)
 
 
 def test_ratings_needed():

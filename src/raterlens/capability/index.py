@@ -137,11 +137,11 @@ def standard_of(
 
     `eta` is counted from the average rater, and students from the ability at which that rater is undecided.
     """
-    return population.centred().expected(curve, a, eta - _undecided(curve), halo)
+    return population.centred().expected(curve, a, eta - undecided(curve), halo)
 
 
 @lru_cache(maxsize=16)
-def _undecided(curve: Curve) -> float:
+def undecided(curve: Curve) -> float:
     """The predictor at which a pass is as likely as a fail."""
     if isinstance(curve, PassCurve) and curve.link.symmetric:
         return 0.0

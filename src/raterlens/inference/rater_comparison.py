@@ -50,25 +50,17 @@ class Tests:
     """Expected share of false findings below alpha (Benjamini and Hochberg)."""
 
     @staticmethod
-    def of(difference: Array, se: Array) -> "Tests":
+    def of(difference: Array, variance: Array) -> "Tests":
+        se = np.sqrt(np.maximum(variance, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(se > 0, difference / se, np.where(difference == 0, 0.0, np.inf))
         p = 2 * stats.norm.sf(np.abs(z))
         return Tests(difference, se, p, holm(p), np.asarray(stats.false_discovery_control(p)))
 
-
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """1 is the most capable rater."""
-
-    rank: NDArray[np.int64]
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    """Between these in 95 % of the draws."""
-    best: Array
-    """Probability of being among the best k."""
-    worst: Array
-    """Probability of being among the worst k."""
+    @property
+    def columns(self) -> dict[str, Array]:
+        found = (self.difference, self.se, self.p, self.holm, self.fdr)
+        return dict(zip(_COLUMNS, found, strict=True))
 
 
 def kappa_covariance(where: Measurement) -> Array | sparse.csr_array:
@@ -93,7 +85,7 @@ def against_mean(kappa: Array, covariance: Array | sparse.csr_array) -> Tests:
     n = len(kappa)
     with_mean = np.asarray(covariance @ np.full(n, 1 / n))
     variance = np.asarray(covariance.diagonal()) - 2 * with_mean + with_mean.mean()
-    return Tests.of(kappa - kappa.mean(), np.sqrt(np.maximum(variance, 0.0)))
+    return Tests.of(kappa - kappa.mean(), variance)
 
 
 def each_pair(kappa: Array, covariance: Array) -> tuple[NDArray[np.int64], NDArray[np.int64], Tests]:
@@ -103,22 +95,23 @@ def each_pair(kappa: Array, covariance: Array) -> tuple[NDArray[np.int64], NDArr
     one, other = np.where(swapped, other, one), np.where(swapped, one, other)
     diagonal = np.diag(covariance)
     variance = diagonal[one] + diagonal[other] - 2 * covariance[one, other]
-    return one, other, Tests.of(kappa[one] - kappa[other], np.sqrt(np.maximum(variance, 0.0)))
+    return one, other, Tests.of(kappa[one] - kappa[other], variance)
 
 
-def ranks(where: Measurement, k: int) -> Ranks:
-    """Ranks over joint draws of all raters' slopes and severities."""
+def ranks(where: Measurement, k: int) -> dict[str, NDArray[np.int64] | Array]:
+    """Ranks over joint draws of all raters' slopes and severities, 1 the most capable, with their 95 % limits; and the
+    probabilities of being among the best k and the worst k."""
     on = where.on
     n, kappa = len(on.a), where.index.kappa(on.a, on.eta, on.sigmas, on.halos)
     drawn = np.concatenate([stats.rankdata(-value, axis=1, method="ordinal") for value in _drawn(where)])
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0, method="inverted_cdf")
-    return Ranks(
-        stats.rankdata(-kappa, method="min").astype(np.int64),
-        low,
-        high,
-        np.asarray((drawn <= k).mean(axis=0)),
-        np.asarray((drawn > n - k).mean(axis=0)),
-    )
+    return {
+        "rank": stats.rankdata(-kappa, method="min").astype(np.int64),
+        "rank_low": low,
+        "rank_high": high,
+        "p_best": np.asarray((drawn <= k).mean(axis=0)),
+        "p_worst": np.asarray((drawn > n - k).mean(axis=0)),
+    }
 
 
 def _drawn(where: Measurement) -> Iterator[Array]:
@@ -240,15 +233,22 @@ class RaterComparison:
             f"Less capable than the panel's mean: {listed(below) or 'nobody, for certain'}.",
             f"No clear difference from the mean: {listed(unclear) or 'nobody'}.",
         ]
-        if self.tables["pairs"].height:
-            lines += self._pairs()
+        if n_pairs := self.tables["pairs"].height:
+            clear = self.tables["pairs"].filter(pl.col("p_holm") < self.alpha).sort("p")
+            lines.append(f"{clear.height:,} of {counted(n_pairs, 'pair')} of raters clearly differ.")
+            named = [
+                f"{row['rater']} over {row['other']} ({row['difference']:.2f})"
+                for row in clear.head(_NAMED).iter_rows(named=True)
+            ]
+            if named:
+                lines.append(f"The clearest differences: {', '.join(named)}.")
         group = "the best rater" if self.k == 1 else f"among the best {self.k}"
         likely = self.tables["raters"].sort("p_best", "kappa", descending=True).head(min(self.k, _NAMED))
-        for row in likely.iter_rows(named=True):
-            lines.append(
-                f"{row['rater']}: rank {row['rank']} (between {row['rank_low']} and {row['rank_high']}), {group} with "
-                f"probability {row['p_best']:.0%}."
-            )
+        lines += [
+            f"{row['rater']}: rank {row['rank']} (between {row['rank_low']} and {row['rank_high']}), {group} with "
+            f"probability {row['p_best']:.0%}."
+            for row in likely.iter_rows(named=True)
+        ]
         few = self.tables["raters"].filter("too_few").sort("more", nulls_last=True)
         for row in few.head(_NAMED).iter_rows(named=True):
             wish = (
@@ -275,19 +275,6 @@ class RaterComparison:
         ]
         return shown(heading, lines(rest), intervals(points, (0.0, 1.0), "capability"))
 
-    def _pairs(self) -> list[str]:
-        clear = self.tables["pairs"].filter(pl.col("p_holm") < self.alpha).sort("p")
-        lines = [
-            f"{clear.height:,} of {counted(self.tables['pairs'].height, 'pair')} of raters clearly differ."
-        ]
-        if clear.height:
-            named = [
-                f"{row['rater']} over {row['other']} ({row['difference']:.2f})"
-                for row in clear.head(_NAMED).iter_rows(named=True)
-            ]
-            lines.append(f"The clearest differences: {', '.join(named)}.")
-        return lines
-
 
 def compare_raters(fit: "Result", *, k: int | None, alpha: float, target_se: float) -> RaterComparison:
     """Who differs from whom and from the panel's mean, and who is among the best: `Fit.compare_raters`."""
@@ -299,7 +286,6 @@ def compare_raters(fit: "Result", *, k: int | None, alpha: float, target_se: flo
     found = where.raters()
     spread = kappa_covariance(where)
     mean = against_mean(found.kappa, spread)
-    placed = ranks(where, k)
     given = table["n"].to_numpy()
     # The interval, not the delta method, knows that the estimated yardstick might not be the best rater.
     se = (found.kappa_high - found.kappa_low) / (2 * NORMAL_95)
@@ -316,13 +302,9 @@ def compare_raters(fit: "Result", *, k: int | None, alpha: float, target_se: flo
             "kappa": found.kappa,
             "kappa_low": found.kappa_low,
             "kappa_high": found.kappa_high,
-            **_tested(mean),
+            **mean.columns,
             "verdict": verdict,
-            "rank": placed.rank,
-            "rank_low": placed.low,
-            "rank_high": placed.high,
-            "p_best": placed.best,
-            "p_worst": placed.worst,
+            **ranks(where, k),
             "too_few": found.kappa_high - found.kappa_low > _TOO_WIDE,
             "more": pl.Series(more).replace(np.inf, None),
         }
@@ -372,10 +354,6 @@ def _pairs(raters: pl.Series, kappa: Array, spread: Array | sparse.csr_array) ->
         return pl.DataFrame({**nothing, **{name: pl.Series([], dtype=pl.Float64) for name in _COLUMNS}})
     one, other, tests = each_pair(kappa, spread)
     columns = {"rater": raters.gather(one), "other": raters.gather(other).alias("other")}
-    return pl.DataFrame({**columns, "kappa": kappa[one], "other_kappa": kappa[other], **_tested(tests)}).sort(
+    return pl.DataFrame({**columns, "kappa": kappa[one], "other_kappa": kappa[other], **tests.columns}).sort(
         "p"
     )
-
-
-def _tested(tests: Tests) -> dict[str, Array]:
-    return dict(zip(_COLUMNS, (tests.difference, tests.se, tests.p, tests.holm, tests.fdr), strict=True))

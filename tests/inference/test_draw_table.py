@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raterlens.capability.links import get_link
-from raterlens.capability.repeats import majority_capability, mean_correlation
+from raterlens.inference.draw_table import majority_capability, mean_correlation
 
 # Slope 1.5, severity 0.5, by an independent program: spread, then capability for 1, 3, 5, 11 and endlessly many.
 KNOWN = {
