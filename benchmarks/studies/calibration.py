@@ -439,8 +439,7 @@ def _profiled(made: Simulated, found: Fit, *, ends: bool) -> tuple[Array, Array,
         covered[r] = profile.deviance(float(truth[r]))[0] <= threshold
         if ends:
             guess = raters.select("kappa_low", "kappa_high").row(r)
-            interval = profile.interval(threshold, guess, (0.0, 1.0))
-            low[r], high[r] = interval.low, interval.high
+            low[r], high[r], _ = profile.interval(threshold, guess, (0.0, 1.0))
     return low, high, covered
 
 

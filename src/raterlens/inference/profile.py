@@ -1,7 +1,7 @@
 """Profile-likelihood intervals of a fit's raters."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,14 +66,6 @@ _REACH = 4.0
 _CLOSE, _MOST_LOOKS = 0.001, 40
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    low: float
-    high: float
-    points: Array
-    """(points, 2): every kappa that was tried, and its deviance."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Likelihood:
     """A fitted model in coordinates z in which its log-likelihood is about -z'z / 2."""
@@ -108,11 +100,16 @@ class Likelihood:
         x[self.free] += self.unwhiten @ z
         return x
 
+    def effects(self, z: Array) -> tuple[Array, Array]:
+        """Slopes and severities."""
+        model, x = self.problem.model, self.parameters(z)
+        return model.effect("slope", x), model.effect("severity", x)
+
     def through(self, z: Array) -> tuple[sparse.csr_array, sparse.csr_array]:
-        """Derivatives of the slopes and of the severities in z."""
+        """Their derivatives in z."""
+        model, x = self.problem.model, self.parameters(z)
         slopes, severities = (
-            self.problem.model.effect_jacobian(self.parameters(z), name)[:, self.free] @ self.unwhiten
-            for name in ("slope", "severity")
+            model.effect_jacobian(x, name)[:, self.free] @ self.unwhiten for name in ("slope", "severity")
         )
         return slopes, severities
 
@@ -123,11 +120,10 @@ class Likelihood:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Profile:
-    """Profile of one rater's kappa."""
+class Profiler:
+    """A fitted likelihood, ready to profile the kappa of any rater."""
 
     likelihood: Likelihood
-    rater: int
     index: Index
     origin: Measure
     yardstick: Measure | None
@@ -135,22 +131,56 @@ class Profile:
     se: Array
     """Standard errors of all slopes."""
     reversible: bool = False
+    rater: int = 0
+
+    @staticmethod
+    def of(fit: "Result", ratings: Ratings) -> "Profiler":
+        """Find the maximum again, with everything at hand that a fit does not keep."""
+        known, where = _check(fit, ratings), fit.yardstick
+        options = Options(MODELS[fit.model], get_link(fit.link), known.scale, known.item_slopes)
+        coded = with_scores(ratings, known.scores)
+        model, response = build(coded, options, len(known.scores))
+        anchors = hold(anchors_from(known), coded, model, pass_over=True)
+        begin = Known(begin=anchors, allow_reversed=fit.config.allow_reversed)
+        found = estimate(coded, model, response, options.link, "mml", begin)
+        held, nodes, x = found.at_limit, found.nodes, found.parameters
+        information = found.problem.information(x, nodes)
+        spread = covariance(information, redundancy(model, x, held), held).matrix
+        through = model.effect_jacobian(x, "slope")
+        variance = np.asarray((through @ spread * through.toarray()).sum(axis=1))
+        students = students_of(where.population, found.moments.mean, found.moments.sd)
+        panel, raters = known.panel(), known.labels["rater"]
+        one = where.reference == MAX and panel.candidates.all()
+        return Profiler(
+            Likelihood.of(found.problem, nodes, x, information, held),
+            Index(known.curve(), students, where.reference == PERFECT),
+            severity_of_origin(where.origin, len(raters), panel.aside),
+            None if one else slope_of_yardstick(where.reference, raters, panel.slope, panel.candidates),
+            np.sqrt(np.maximum(variance, 0.0)),
+            fit.config.allow_reversed,
+        )
+
+    def profile(self, rater: int) -> "Profiler":
+        """That of the rater in this place."""
+        return replace(self, rater=rater)
 
     def kappa(self) -> float:
         """At the maximum."""
-        slope = self._slopes(np.zeros(self._size))[0]
-        sigma = float(np.abs(slope).max()) if self.yardstick is None else self.yardstick.of(np.abs(slope))
-        return float(self._kappa(np.zeros(self._size), self._of(sigma))[0])
+        slope = np.abs(self.likelihood.effects(self._top)[0])
+        sigma = float(slope.max()) if self.yardstick is None else self.yardstick.of(slope)
+        return float(self._kappa(self._top, lambda slopes: (sigma, np.zeros_like(slopes)))[0])
 
-    def deviance(self, kappa: float, near: Array | None = None) -> tuple[float, Array]:
+    def deviance(self, kappa: float) -> tuple[float, Array]:
         """Twice the fall of the log-likelihood where this rater has this kappa, and the z where it is."""
-        start = np.zeros(self._size) if near is None else near
-        found = [self._constrained(kappa, best, start) for best in self._yardsticks()]
+        found = [self._constrained(kappa, best) for best in self._yardsticks()]
         fall, z = min(found, key=lambda pair: pair[0])
         return 2 * max(fall, 0.0), z
 
-    def interval(self, threshold: float, guess: tuple[float, float], bounds: tuple[float, float]) -> Interval:
-        """Where the deviance reaches `threshold`, between bounds; `guess` saves steps."""
+    def interval(
+        self, threshold: float, guess: tuple[float, float], bounds: tuple[float, float]
+    ) -> tuple[float, float, list[tuple[float, float]]]:
+        """Where the deviance reaches `threshold`, between bounds, and every kappa that was tried with its deviance;
+        `guess` saves steps."""
         centre = self.kappa()
         tried = {centre: 0.0}
 
@@ -163,29 +193,20 @@ class Profile:
             deviance_end(look, centre, None, first, limit, fall, close=_CLOSE, looks=_MOST_LOOKS)[0]
             for first, limit in zip(guess, bounds, strict=True)
         )
-        return Interval(low, high, np.array(sorted(tried.items())))
+        return low, high, sorted(tried.items())
 
     # -- the constrained maximum ------------------------------------------------------------------------------
 
     @property
-    def _size(self) -> int:
-        return int(self.likelihood.unwhiten.shape[1])
-
-    def _slopes(self, z: Array) -> tuple[Array, Array]:
-        model = self.likelihood.problem.model
-        x = self.likelihood.parameters(z)
-        return model.effect("slope", x), model.effect("severity", x)
-
-    def _of(self, sigma: float) -> Callable[[Array], tuple[float, Array]]:
-        """A yardstick of this slope."""
-        return lambda slopes: (sigma, np.zeros_like(slopes))
+    def _top(self) -> Array:
+        return np.zeros(self.likelihood.unwhiten.shape[1])
 
     def _yardsticks(self) -> Iterator[int | None]:
         """Raters who could be the yardstick; None where that is settled."""
         if self.yardstick is not None:
             yield None
             return
-        slope = np.abs(self._slopes(np.zeros(self._size))[0])
+        slope = np.abs(self.likelihood.effects(self._top)[0])
         if np.ptp(slope) == 0:
             yield self.rater  # one slope for all
             return
@@ -197,7 +218,7 @@ class Profile:
 
     def _kappa(self, z: Array, sigma_of: Callable[[Array], tuple[float, Array]]) -> tuple[float, Array]:
         """kappa and its gradient in z."""
-        slopes, severities = self._slopes(z)
+        slopes, severities = self.likelihood.effects(z)
         by_slopes, by_severities = self.likelihood.through(z)
         r = self.rater
         sigma, of_slopes = sigma_of(slopes)
@@ -209,8 +230,9 @@ class Profile:
         )
         return float(self.index.kappa(a, eta, s)[0]), by + float(gradient.sigma[0]) * (of_slopes @ by_slopes)
 
-    def _constrained(self, kappa: float, best: int | None, start: Array) -> tuple[float, Array]:
-        slope = self._slopes(np.zeros(self._size))[0]
+    def _constrained(self, kappa: float, best: int | None) -> tuple[float, Array]:
+        start = self._top
+        slope = self.likelihood.effects(start)[0]
         sign = np.sign(slope)
 
         def sigma_of(slopes: Array) -> tuple[float, Array]:
@@ -246,7 +268,7 @@ class Profile:
 
     def _limits(self, slope: Array, best: int | None) -> tuple[Array, Array]:
         """Rows of rows @ z >= limits: slopes near 0 stay above it, slopes near the yardstick's below that."""
-        by_slopes, _ = self.likelihood.through(np.zeros(self._size))
+        by_slopes, _ = self.likelihood.through(self._top)
         rows, limits = [], []
         if not self.reversible:
             for r in np.flatnonzero((slope < _REACH * self.se) | (np.arange(len(slope)) == self.rater)):
@@ -258,7 +280,7 @@ class Profile:
                 if r != best:
                     rows.append(by_slopes[best] - by_slopes[r])
                     limits.append(slope[r] - slope[best])
-        return np.array(rows).reshape(-1, self._size), np.array(limits)
+        return np.array(rows).reshape(-1, len(self._top)), np.array(limits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -270,64 +292,6 @@ class Profiles:
     points: Any
     """rater, kappa, deviance: the profile where it was evaluated."""
     level: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Profiler:
-    """A fitted likelihood, ready to profile any rater."""
-
-    likelihood: Likelihood
-    index: Index
-    fit: "Result"
-    se: Array
-
-    @staticmethod
-    def of(fit: "Result", ratings: Ratings) -> "Profiler":
-        """Find the maximum again, with everything at hand that a fit does not keep."""
-        known = _check(fit, ratings)
-        options = Options(MODELS[fit.model], get_link(fit.link), known.scale, known.item_slopes)
-        coded = with_scores(ratings, known.scores)
-        model, response = build(coded, options, len(known.scores))
-        found = estimate(
-            coded,
-            model,
-            response,
-            options.link,
-            "mml",
-            Known(
-                begin=hold(anchors_from(known), coded, model, pass_over=True),
-                allow_reversed=fit.config.allow_reversed,
-            ),
-        )
-        held = found.at_limit
-        information = found.problem.information(found.parameters, found.nodes)
-        spread = covariance(information, redundancy(model, found.parameters, held), held).matrix
-        through = model.effect_jacobian(found.parameters, "slope")
-        variance = np.asarray((through @ spread * through.toarray()).sum(axis=1))
-        students = students_of(fit.yardstick.population, found.moments.mean, found.moments.sd)
-        return Profiler(
-            Likelihood.of(found.problem, found.nodes, found.parameters, information, held),
-            Index(known.curve(), students, fit.yardstick.reference == PERFECT),
-            fit,
-            np.sqrt(np.maximum(variance, 0.0)),
-        )
-
-    def profile(self, rater: int) -> Profile:
-        """The profile of the rater in that place."""
-        assert self.fit.calibration is not None
-        reference, raters = self.fit.yardstick.reference, self.fit.table("raters")["rater"]
-        panel = self.fit.calibration.panel()
-        return Profile(
-            self.likelihood,
-            rater,
-            self.index,
-            severity_of_origin(self.fit.yardstick.origin, len(raters), panel.aside),
-            None
-            if reference == MAX and panel.candidates.all()
-            else slope_of_yardstick(reference, raters, panel.slope, panel.candidates),
-            self.se,
-            self.fit.config.allow_reversed,
-        )
 
 
 def profile(
@@ -355,15 +319,15 @@ def profile(
         guess = guess if np.isfinite(guess).all() else (kappa - 0.2, kappa + 0.2)
         one_sided = kappa <= 1e-6 and lowest == 0
         threshold = float(stats.chi2.ppf(2 * level - 1 if one_sided else level, 1))
-        found = own.interval(threshold, guess, (lowest, highest))
-        rows.append((table["rater"][place], kappa, found.low, found.high))
-        points += [(table["rater"][place], *point) for point in found.points.tolist()]
+        low, high, profiled = own.interval(threshold, guess, (lowest, highest))
+        rows.append((table["rater"][place], kappa, low, high))
+        points += [(table["rater"][place], *point) for point in profiled]
     kinds = {"rater": table["rater"].dtype}
-    tables = (
-        pl.DataFrame(rows, schema=["rater", "kappa", "low", "high"], orient="row", schema_overrides=kinds),
-        pl.DataFrame(points, schema=["rater", "kappa", "deviance"], orient="row", schema_overrides=kinds),
+    intervals = pl.DataFrame(
+        rows, schema=["rater", "kappa", "low", "high"], orient="row", schema_overrides=kinds
     )
-    return Profiles(to_backend(tables[0], fit.backend), to_backend(tables[1], fit.backend), level)
+    tried = pl.DataFrame(points, schema=["rater", "kappa", "deviance"], orient="row", schema_overrides=kinds)
+    return Profiles(to_backend(intervals, fit.backend), to_backend(tried, fit.backend), level)
 
 
 def _check(fit: "Result", ratings: Ratings) -> Calibration:

@@ -11,7 +11,6 @@ from typing import Any, get_args
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from polars.exceptions import PolarsError
 
 from raterlens.base.atomic_files import reason, write_text
@@ -224,41 +223,53 @@ class Result:
 
     def summary(self) -> str:
         """The fit in a few lines: raters from most to least capable, then the model."""
-        return summary(self)
+        lines = [
+            f"{'rater':<20}{'n':>7}{'kappa':>8}{'95 % interval':>16}{'severity':>10}{'discrimination':>16}"
+        ]
+        for row in self.table("raters").sort("kappa", descending=True).iter_rows(named=True):
+            interval = f"{row['kappa_low']:.2f} to {row['kappa_high']:.2f}"
+            lines.append(
+                f"{row['rater']!s:<20}{row['n']:>7}{row['kappa']:>8.2f}{interval:>16}"
+                f"{row['eta']:>10.2f}{row['rho']:>16.2f}"
+            )
+        lines.append("")
+        lines.append(
+            f"{self.model.upper()}, {self.link} link, method {self.method}: log-likelihood {self.loglik:.4f}, "
+            f"sigma {self.sigma:.3f}, {self.n_parameters} parameters, AIC {self.aic:.1f}, BIC {self.bic:.1f}"
+        )
+        if self.calibration is not None and self.calibration.spread is not None:
+            lines.append(differences(self.calibration.spread, self.calibration.unit))
+        if self.decided:
+            lines.extend(["The data decided:", *(f"  {words}" for words in self.decided)])
+        lines.append(convergence(self.optimiser))
+        lines.extend(f"Warning: {warning}" for warning in self.warnings)
+        return "\n".join(lines)
 
     def to_json(self) -> str:
-        """The whole fit as JSON: what `save` writes and `load` reads."""
-        return to_json(self)
+        """The whole fit as JSON, what people look for first at the top: what `save` writes and `load` reads."""
+        content = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "model": self.model,
+            "method": self.method,
+            **{f.name: getattr(self, f.name) for f in fields(Result) if f.name not in _ELSEWHERE},
+            "sigma_se": self.sigma_se if np.isfinite(self.sigma_se) else None,
+            "converged": self.converged,
+            "aic": self.aic,
+            "bic": self.bic,
+            "config": self.config.to_plain(),
+            "optimiser": asdict(self.optimiser),
+            "yardstick": asdict(self.yardstick),
+            "calibration": None if self.calibration is None else self.calibration.to_plain(),
+            "tables": {name: _columns(table) for name, table in self.tables.items()},
+        }
+        return encoded(content)
 
     def save(self, path: str | Path) -> Path:
         """Write the fit as JSON; `rl.load` reads it back."""
-        path = Path(path)
-        text = self.to_json()
+        path, text = Path(path), self.to_json()
         write_text(path, text, option="path")
         return path
-
-
-def summary(result: Result) -> str:
-    """Raters from most to least capable, then the model."""
-    lines = [f"{'rater':<20}{'n':>7}{'kappa':>8}{'95 % interval':>16}{'severity':>10}{'discrimination':>16}"]
-    for row in result.table("raters").sort("kappa", descending=True).iter_rows(named=True):
-        interval = f"{row['kappa_low']:.2f} to {row['kappa_high']:.2f}"
-        lines.append(
-            f"{row['rater']!s:<20}{row['n']:>7}{row['kappa']:>8.2f}{interval:>16}"
-            f"{row['eta']:>10.2f}{row['rho']:>16.2f}"
-        )
-    lines.append("")
-    lines.append(
-        f"{result.model.upper()}, {result.link} link, method {result.method}: log-likelihood {result.loglik:.4f}, "
-        f"sigma {result.sigma:.3f}, {result.n_parameters} parameters, AIC {result.aic:.1f}, BIC {result.bic:.1f}"
-    )
-    if result.calibration is not None and result.calibration.spread is not None:
-        lines.append(differences(result.calibration.spread, result.calibration.unit))
-    if result.decided:
-        lines.extend(["The data decided:", *(f"  {words}" for words in result.decided)])
-    lines.append(convergence(result.optimiser))
-    lines.extend(f"Warning: {warning}" for warning in result.warnings)
-    return "\n".join(lines)
 
 
 def differences(spread: PanelSpread, unit: float = 1.0) -> str:
@@ -304,64 +315,20 @@ def convergence(record: Optimiser) -> str:
     return f"Converged in {steps}" if record.converged else f"Did not converge in {steps}: {record.stopped}"
 
 
-def to_json(result: Result) -> str:
-    """The whole result; at the top level what people look for first."""
-    content = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "model": result.model,
-        "method": result.method,
-        **{f.name: getattr(result, f.name) for f in fields(Result) if f.name not in _ELSEWHERE},
-        "sigma_se": result.sigma_se if np.isfinite(result.sigma_se) else None,
-        "converged": result.converged,
-        "aic": result.aic,
-        "bic": result.bic,
-        "config": result.config.to_plain(),
-        "optimiser": asdict(result.optimiser),
-        "yardstick": asdict(result.yardstick),
-        "calibration": None if result.calibration is None else result.calibration.to_plain(),
-        "tables": {name: _columns(table) for name, table in result.tables.items()},
-    }
-    return encoded(content)
-
-
 def encoded(value: Any) -> str:
     """As JSON; long lists of floats by polars, which writes the same digits in a tenth of the time."""
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         parts = (f"{json.dumps(key, ensure_ascii=False)}: {encoded(part)}" for key, part in value.items())
         return f"{{{', '.join(parts)}}}"
     if isinstance(value, list) and value and all(isinstance(part, np.ndarray) for part in value):
-        return _rows(value)
-    if isinstance(value, list) and (written := _written(value)):
-        return written
+        return f"[{', '.join(encoded(pl.Series(row)) for row in value)}]"
+    if isinstance(value, list) and len(value) >= _LONG and {*map(type, value)} <= {float, type(None)}:
+        value = pl.Series(value, dtype=pl.Float64)
     if isinstance(value, pl.Series):
-        return (len(value) >= _LONG and _numbers(value)) or encoded(value.to_list())
+        if len(value) >= _LONG and (not value.dtype.is_float() or value.is_finite().all()):
+            return f"[{value.cast(pl.String).fill_null('null').str.join(', ').item()}]"
+        value = value.to_list()
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-def _rows(rows: list[NDArray[np.float64]]) -> str:
-    """A matrix; polars lets go of the interpreter's lock, so that a large one does not hold up other threads."""
-    if not all(np.isfinite(row).all() for row in rows):
-        raise ValueError("JSON has no numbers that are not finite")
-    texts = pl.Series(rows, dtype=pl.List(pl.Float64)).cast(pl.List(pl.String)).list.join(", ")
-    return f"[[{texts.str.join('], [').item()}]]"
-
-
-def _written(values: list[Any]) -> str | None:
-    """As JSON, if they are many, and all of them finite floats or missing."""
-    if len(values) < _LONG or not {*map(type, values)} <= {float, type(None)}:
-        return None
-    return _numbers(pl.Series(values, dtype=pl.Float64))
-
-
-def _numbers(column: pl.Series) -> str | None:
-    """As JSON, if all are finite or missing."""
-    if column.dtype.is_float() and not column.is_finite().all():
-        return None
-    texts = column.cast(pl.String)
-    if texts.null_count():
-        texts = texts.fill_null("null")
-    return f"[{texts.str.join(', ').item()}]"
 
 
 def read_saved(path: str | Path) -> dict[str, Any]:
@@ -379,7 +346,7 @@ def read_saved(path: str | Path) -> dict[str, Any]:
         known["sigma_se"] = float("nan") if content["sigma_se"] is None else content["sigma_se"]
         known["warnings"], known["notes"] = tuple(content["warnings"]), tuple(content["notes"])
         _check_types(known)
-        summary(Result(**known))  # needs what every page and table needs
+        Result(**known).summary()  # needs what every page and table needs
     except _DAMAGES as problem:
         why = f"{type(problem).__name__}: {shortened(str(problem))}"
         raise InputError(
