@@ -15,7 +15,8 @@ from raterlens.estimation.latent_estimate import LatentClassEstimate, estimate_l
 from raterlens.inference.covariance import in_full
 from raterlens.inference.latent_class import (
     LatentClassErrors,
-    _interval,
+    Quantity,
+    _measured,
     latent_class_covariance,
     latent_class_warnings,
     no_errors_seen,
@@ -278,13 +279,15 @@ def test_without_a_covariance_nothing_is_known(found):
 
 
 def test_an_interval_at_0_is_one_sided():
-    centre, joint = np.array([[0.0, 0.0], [0.0, 0.0]]), np.broadcast_to(np.eye(2), (2, 2, 2))
-    low, high = _interval(centre, joint, lambda c, a: np.maximum(a, 0.0), np.array([True, False]))
+    def own(n: int) -> np.ndarray:
+        return np.eye(2 * n).reshape(n, 2, 2 * n)
+
+    flat = Quantity(lambda c, a: np.maximum(a, 0.0), own(2))
+    _, low, high = _measured(flat, np.zeros(4), np.eye(4), np.array([True, False]))
     np.testing.assert_allclose(high, [1.645, 1.96], atol=0.15)
     assert low.tolist() == [0.0, 0.0]
-    low, high = _interval(
-        np.full((150, 2), 5.0), np.broadcast_to(np.eye(2), (150, 2, 2)), lambda c, a: c, np.zeros(150, bool)
-    )
+    many = Quantity(lambda c, a: c, own(150))
+    _, low, high = _measured(many, np.full(300, 5.0), np.eye(300), np.zeros(150, bool))
     np.testing.assert_allclose([low, high], [np.full(150, 5 - 1.96), np.full(150, 5 + 1.96)], atol=0.15)
 
 

@@ -39,7 +39,7 @@ from raterlens.inference.tables import rater_table
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.true_category import NO_ABILITY
 from raterlens.models.facets import Redundancy
-from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
+from raterlens.models.signal_detection import LARGEST_SIGMA
 from raterlens.ratings.coded import Ratings, level_table
 
 # Fewer expected errors than this are none: the estimate is at infinity, wherever the optimiser stopped on its way.
@@ -93,15 +93,15 @@ class LatentClassErrors:
             nobody, items = np.zeros(model.n_raters, dtype=bool), np.full(model.n_items, np.nan)
             return LatentClassErrors(columns, nobody, items, np.nan)
         inside, matrix, unseen = _inside(found)[0], in_full(known.matrix), no_errors_seen(found)
-        joint = _joint(found, matrix)
-        for name, quantity in quantities(found).items():
-            se, low, high = _measured(quantity, quantity.of(inside), joint[name], _at_zero(model, inside))
+        asked, at_zero = quantities(found), (inside[blocks["slope"]] == 0) & (not model.reversible)
+        for name, quantity in asked.items():
+            se, low, high = _measured(quantity, inside, matrix, at_zero)
             here = quantity.at(found.parameters)
             ends = {f"{name}_low": np.minimum(low, here), f"{name}_high": np.maximum(high, here)}
             columns |= {f"{name}_se": se} | ends
         own = np.sqrt(np.where(_at_a_limit(found), np.nan, np.diag(matrix)))
         along = np.array([1.0, 0.5])  # c = b + a / 2
-        criterion = np.sqrt(np.maximum(along @ joint["kappa"] @ along, 0.0))
+        criterion = np.sqrt(np.maximum(along @ asked["kappa"].covariance(matrix) @ along, 0.0))
         centring = np.eye(model.n_items) - 1 / model.n_items
         deltas = np.diag(centring @ matrix[blocks["difficulty"], blocks["difficulty"]] @ centring)
         undetermined = np.isin(np.arange(blocks.size), known.undetermined)
@@ -143,16 +143,20 @@ def _inside(found: LatentClassEstimate) -> tuple[Array, Nodes, Array]:
 
 
 class Quantity(NamedTuple):
-    """A function of two of each rater's numbers."""
+    """A function of two of each rater's numbers, which are linear in the parameters."""
 
     value: Callable[[Array, Array], Array]
-    of: Callable[[Array], tuple[Array, Array]]
-    """The two numbers of each rater, from the parameters."""
+    through: Array
+    """(raters, 2, parameters)"""
     falls: bool = True
     """Whether it is 0 where the slope is."""
 
     def at(self, parameters: Array) -> Array:
-        return self.value(*self.of(parameters))
+        return self.value(*(self.through @ parameters).T)
+
+    def covariance(self, matrix: Array) -> Array:
+        """(raters, 2, 2)"""
+        return np.asarray((self.through @ matrix) @ self.through.swapaxes(1, 2))
 
 
 def quantities(found: LatentClassEstimate) -> dict[str, Quantity]:
@@ -174,35 +178,13 @@ def quantities(found: LatentClassEstimate) -> dict[str, Quantity]:
             (np.exp(model.link.log_fail(bias + half)) + np.exp(model.link.log_fail(bias - half))) / 2
         )
 
-    def with_sigma(x: Array) -> tuple[Array, Array]:
-        return x[blocks["slope"]], np.full(model.n_raters, x[blocks["sigma"]].sum())
-
-    def from_average(x: Array) -> tuple[Array, Array]:
-        return x[blocks["bias"]] - average @ x[blocks["bias"]], x[blocks["slope"]]
-
+    every = np.eye(blocks.size)
+    bias, slope = every[blocks["bias"]], every[blocks["slope"]]
+    sigma = np.broadcast_to(every[blocks["sigma"]].sum(axis=0), slope.shape)
     return {
-        "kappa": Quantity(kappa, lambda x: (x[blocks["bias"]], x[blocks["slope"]])),
-        "sharpness": Quantity(sharp, with_sigma),
-        "passes": Quantity(passes, from_average, falls=False),
-    }
-
-
-def _joint(found: LatentClassEstimate, matrix: Array) -> dict[str, Array]:
-    """(raters, 2, 2) each: covariance of the two numbers of each quantity."""
-    blocks, average = found.model.blocks, _average(found)
-    bias, slope, sigma = blocks["bias"], blocks["slope"], blocks["sigma"]
-    variance, both = np.diag(matrix), np.diag(matrix[bias, slope])
-    with_average = matrix[:, bias] @ average
-    off = variance[bias] - 2 * with_average[bias] + average @ with_average[bias]
-    spread, with_spread = np.full_like(both, variance[sigma].sum()), matrix[slope, sigma].sum(axis=1)
-
-    def pair(one: Array, covariance: Array, two: Array) -> Array:
-        return np.stack([one, covariance, covariance, two], axis=1).reshape(-1, 2, 2)
-
-    return {
-        "kappa": pair(variance[bias], both, variance[slope]),
-        "sharpness": pair(variance[slope], with_spread, spread),
-        "passes": pair(off, both - with_average[slope], variance[slope]),
+        "kappa": Quantity(kappa, np.stack([bias, slope], axis=1)),
+        "sharpness": Quantity(sharp, np.stack([slope, sigma], axis=1)),
+        "passes": Quantity(passes, np.stack([bias - average @ bias, slope], axis=1), falls=False),
     }
 
 
@@ -212,31 +194,18 @@ def _average(found: LatentClassEstimate) -> Array:
     return seen / seen.sum() if seen.any() else np.full(len(seen), 1 / len(seen))
 
 
-def _at_zero(model: LatentClassModel, parameters: Array) -> Mask:
-    """(raters,): whose slope is at its lower bound."""
-    return np.asarray((parameters[model.blocks["slope"]] == 0) & (not model.reversible))
-
-
 _NEARBY = 1e-5
 
 
-def _measured(
-    quantity: Quantity, centre: tuple[Array, Array], joint: Array, zero: Mask
-) -> tuple[Array, Array, Array]:
+def _measured(quantity: Quantity, parameters: Array, matrix: Array, zero: Mask) -> tuple[Array, Array, Array]:
     """Standard error by the delta method, and the quantiles over draws of the two numbers: one-sided, from 0, where a
     slope is at the bound 0."""
-    (one, two), value = centre, quantity.value
+    value, centre, joint = quantity.value, quantity.through @ parameters, quantity.covariance(matrix)
+    one, two = centre.T
     rises = np.stack([value(one + _NEARBY, two), value(one, two + _NEARBY)], axis=1)
     gradient = (rises - value(one, two)[:, None]) / _NEARBY
     error = np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", gradient, joint, gradient), 0.0))
-    return error, *_interval(np.stack(centre, axis=1), joint, value, zero & quantity.falls)
-
-
-def _interval(
-    centre: Array, joint: Array, value: Callable[[Array, Array], Array], zero: Mask
-) -> tuple[Array, Array]:
-    """Quantiles of `value` over draws of two parameters per rater; one-sided from 0 for those at `zero`."""
-    normal = lattice(2).T
+    normal, zero = lattice(2).T, zero & quantity.falls
     # The second parameter's number first: turning scores round turns the other one's.
     root = lower_root(joint[:, ::-1, ::-1])[:, ::-1]
     low, high = np.empty(len(centre)), np.empty(len(centre))
@@ -246,7 +215,7 @@ def _interval(
         found = value(draws[..., 0], draws[..., 1])
         low[rows], two_sided = outer_quantiles(found, _TAIL)
         high[rows] = np.where(zero[rows], outer_quantiles(found, 2 * _TAIL)[1], two_sided)
-    return np.where(zero, 0.0, low), high
+    return error, np.where(zero, 0.0, low), high
 
 
 # Fine enough to average even the steepest prevalence (sigma at its limit) over the population.
@@ -334,7 +303,13 @@ def latent_class_warnings(
             Option("max_iterations", 2 * found.record.max_iterations),
             ", or leaving out raters with very few ratings",
         )
-    yield from _single_ratings(found)
+    n = found.problem.units.n
+    if single := int(np.sum(n == 1)):
+        yield (
+            f"{single:,} of {counted(len(n), 'student-item')} ({single / len(n):.0%}) have a single rating, which says "
+            "little about how well its rater tells the true categories apart; have some student-items rated by "
+            "two or more raters"
+        )
     yield from _several_maxima(found)
     unseen = no_errors_seen(found) & ~found.problem.extreme
     if unseen.any():
@@ -379,17 +354,6 @@ def latent_class_warnings(
         yield (
             f"the ratings say next to nothing about raters {listed(raters)}; their standard errors are nominal. "
             "Have them rate student-items that two or more others rate too"
-        )
-
-
-def _single_ratings(found: LatentClassEstimate) -> Iterator[str]:
-    n = found.problem.units.n
-    single = int(np.sum(n == 1))
-    if single:
-        yield (
-            f"{single:,} of {counted(len(n), 'student-item')} ({single / len(n):.0%}) have a single rating, which says "
-            "little about how well its rater tells the true categories apart; have some student-items rated by "
-            "two or more raters"
         )
 
 

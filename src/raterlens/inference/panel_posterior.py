@@ -82,10 +82,15 @@ def over_spreads(found: FacetsEstimate, information: Information) -> FacetsEstim
     weights = _normalised(np.array([one.log_weight for one in components]))
     mean, matrix = _mixed(weights, [(one.mean, one.matrix) for one in components])
     spread = replace(_summary(components, weights, mean), **panel.tests(prior, mean))
-    mean = centre(found.model, _likely(panel, mean, components[int(np.argmax(weights))].mode), found.held)
+    # Few ratings may leave slopes and difficulties that multiply each other so uncertain that an average of both is
+    # unlike either: where it is far less likely than the best mode, that is the estimate.
+    mode = components[int(np.argmax(weights))].mode
+    at_mean, at_mode = (panel.plain.value(x, found.nodes).objective for x in (mean, mode))
+    mean = centre(found.model, mean if at_mean >= at_mode - len(mean) / 2 else mode, found.held)
     if prior.slopes is not None:  # where nobody discriminates, rounding must rank nobody
         mean[prior.slopes][np.abs(mean[prior.slopes]) < _NOTHING] = 0.0
-    settled = prior.at(_relative(components, weights), spread.severity)
+    usual = float(np.exp(weights @ np.log([one.prior.slope_spread for one in components])))
+    settled = prior.at(usual, spread.severity)
     problem = replace(found.problem, prior=settled)
     moments = sharp_moments(problem, mean, problem.moments(mean, found.nodes))
     return replace(
@@ -97,13 +102,6 @@ def over_spreads(found: FacetsEstimate, information: Information) -> FacetsEstim
         covariance=Covariance(matrix, panel.first.undetermined),
         panel_spread=spread,
     )
-
-
-def _likely(panel: "_Panel", mean: Array, mode: Array) -> Array:
-    """The mean, unless it is far less likely than the best mode: few ratings may leave slopes and difficulties that
-    multiply each other so uncertain that an average of both is unlike either."""
-    at_mean, at_mode = (panel.plain.value(x, panel.found.nodes).objective for x in (mean, mode))
-    return mean if at_mean >= at_mode - len(mean) / 2 else mode
 
 
 class _Panel:
@@ -127,7 +125,10 @@ class _Panel:
             self._untested = self.held.copy()
             self._untested[own] = False
         self._known: list[tuple[Array, Array]] = []
-        self.first = self._inverse(found.parameters, prior)
+        x = found.parameters
+        self.first = covariance(
+            self.information(x) + prior.information(x), redundancy(found.model, x, self.held), self.held
+        )
         """The covariance at the estimate as it is."""
 
     def walk(self, prior: PanelPrior) -> Iterator[_At]:
@@ -141,28 +142,22 @@ class _Panel:
             return
         here = self._at(prior, start, first)
         yield here
-        best, step = here.log_weight, self._step(here)
+        # In log s.
+        variance, own = np.diag(here.matrix)[prior.slopes], here.prior.slope_deviation(here.mode)
+        step = float(np.clip(_STEP * _log_deviation(variance, own), _NARROWEST, _WIDEST))
+        best = here.log_weight
         for direction in (1, -1):
             there = here
-            while (
-                LEAST_SPREAD
-                <= (spread := there.prior.slope_spread * np.exp(direction * step))
-                <= LARGEST_SPREAD
-            ):
-                there = self._at(
-                    there.prior.at(float(spread), there.prior.severity_spread), there.mode, there.inverse
-                )
+            while True:
+                spread = float(there.prior.slope_spread * np.exp(direction * step))
+                if not LEAST_SPREAD <= spread <= LARGEST_SPREAD:
+                    break
+                prior = there.prior.at(spread, there.prior.severity_spread)
+                there = self._at(prior, there.mode, there.inverse)
                 yield there
                 best = max(best, there.log_weight)
                 if there.log_weight < best - _NO_MATTER:
                     break
-
-    def _step(self, at: _At) -> float:
-        """Step in log s."""
-        assert at.prior.slopes is not None
-        own = at.prior.slope_deviation(at.mode)
-        deviation = _log_deviation(np.diag(at.matrix)[at.prior.slopes], own)
-        return float(np.clip(_STEP * deviation, _NARROWEST, _WIDEST))
 
     def _at(self, prior: PanelPrior, start: Array, inverse: Array) -> _At:
         """Look at one spread of slopes; the spread of severities is followed until it is within reach."""
@@ -170,7 +165,15 @@ class _Panel:
             problem, how = replace(self.found.problem, prior=prior), replace(self._local, inverse=inverse)
             mode = mode_near(problem, self.found.nodes, start, self.held, self.bounds, how).parameters
             value = self.plain.value(mode, self.found.nodes)
-            quadratic = _Quadratic.at(self, prior, mode, value.gradient)
+            data, uphill = self.information(mode).copy(), value.gradient.copy()
+            if prior.slopes is not None:
+                data[prior.slopes, prior.slopes] += prior.slope_curvature(mode)
+                uphill[prior.slopes] += prior.value(mode)[1][prior.slopes]
+            redundant, uphill = (
+                redundancy(self.found.model, mode, self.held),
+                np.where(self.held, 0.0, uphill),
+            )
+            quadratic = _Quadratic(prior, mode, uphill, data, redundant, self.held, self.bounds)
             spreads = prior.severity_spread * _around(prior.n_raters)
             around = [quadratic.under(float(spread)) for spread in spreads]
             logs = np.array([one[0] for one in around])
@@ -182,7 +185,9 @@ class _Panel:
             prior = prior.at(prior.slope_spread, usual)
         mean, matrix = _mixed(weights, [(one[1], one[2]) for one in around])
         top = float(logs.max())
-        height = value.objective + _slope_height(prior, mode) + top + float(np.log(np.exp(logs - top).sum()))
+        height = value.objective + top + float(np.log(np.exp(logs - top).sum()))
+        if prior.slopes is not None:
+            height += prior.slope_height(mode) + _of_spread(prior.slope_spread, _OF_SLOPES)
         return _At(prior, mode, inverse, height, mean, matrix, weights)
 
     def tests(self, prior: PanelPrior, start: Array) -> dict[str, float]:
@@ -244,10 +249,6 @@ class _Panel:
         self._known.append((x, found))
         return found
 
-    def _inverse(self, x: Array, prior: PanelPrior) -> Covariance:
-        redundant = redundancy(self.found.model, x, self.held)
-        return covariance(self.information(x) + prior.information(x), redundant, self.held)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Quadratic:
@@ -261,17 +262,6 @@ class _Quadratic:
     redundant: Redundancy
     held: Mask
     bounds: tuple[Array, Array]
-
-    @staticmethod
-    def at(panel: "_Panel", prior: PanelPrior, mode: Array, gradient: Array) -> "_Quadratic":
-        data = panel.information(mode).copy()
-        redundant = redundancy(panel.found.model, mode, panel.held)
-        uphill = gradient.copy()
-        if prior.slopes is not None:
-            data[prior.slopes, prior.slopes] += prior.slope_curvature(mode)
-            uphill[prior.slopes] += prior.value(mode)[1][prior.slopes]
-        uphill = np.where(panel.held, 0.0, uphill)
-        return _Quadratic(prior, mode, uphill, data, redundant, panel.held, panel.bounds)
 
     def under(self, spread: float) -> tuple[float, Array, Array]:
         """Log weight, mean and covariance at a spread of severities."""
@@ -297,13 +287,6 @@ class _Quadratic:
 def _of_spread(relative: float, usual: float) -> float:
     """Log density of a spread, relative to the usual slope, per unit of its logarithm; it is highest at `usual`."""
     return float(2 * np.log(relative) - relative / usual)
-
-
-def _slope_height(prior: PanelPrior, mode: Array) -> float:
-    """Part of the log weight that comes from a spread of slopes."""
-    return (
-        0.0 if prior.slopes is None else prior.slope_height(mode) + _of_spread(prior.slope_spread, _OF_SLOPES)
-    )
 
 
 def spread_of(found: FacetsEstimate, spread: Covariance | None) -> PanelSpread | None:
@@ -350,11 +333,6 @@ def _summary(components: list[_At], weights: Array, mean: Array) -> PanelSpread:
         if len(components) == 1:  # of two raters, taken for granted
             s = (s[0], None, None)
     return PanelSpread(prior.mean_slope(mean), *s, *v)
-
-
-def _relative(components: list[_At], weights: Array) -> float:
-    """The usual spread of slopes, relative to the usual slope."""
-    return float(np.exp(weights @ np.log([one.prior.slope_spread for one in components])))
 
 
 def _around(n_raters: int) -> Array:

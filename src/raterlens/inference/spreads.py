@@ -159,13 +159,15 @@ class _At:
     inverse: Inverse | SparseInverse
     """The inverse of that with it."""
 
-    def severities_follow(self) -> float:
-        """The factor of their spread in the next round, 1 where it is nearly that."""
+    def severities_follow(self) -> "_At":
+        """The same, next to the spread of severities that follows from it; itself where it is nearly that."""
         if (prior := self.problem.prior) is None:
-            return 1.0
+            return self
         learned = prior.severities_learned(self.parameters, lambda some: self.inverse.among(some)[0])
-        factor = max(learned, LEAST_SPREAD) / prior.severity_spread
-        return 1.0 if abs(factor - 1) < _SEVERITIES_SAME else factor
+        spread = max(learned, LEAST_SPREAD)
+        if abs(spread / prior.severity_spread - 1) < _SEVERITIES_SAME:
+            return self
+        return replace(self, problem=replace(self.problem, prior=prior.at(prior.slope_spread, spread)))
 
     def curves(self, tilt: Array) -> dict[int, _Curve]:
         """The curve of each term that is in."""
@@ -175,14 +177,6 @@ class _At:
             curve = _Curve.of(self.parameters[own], float(self.spreads[j]), self.inverse, own, float(tilt[j]))
             found[j] = replace(curve, certain=model.drawn[j].certain)
         return found
-
-    def under(self, factor: float) -> "_At":
-        """The same, next to another spread of severities."""
-        prior = self.problem.prior
-        if prior is None or factor == 1:
-            return self
-        changed = prior.at(prior.slope_spread, prior.severity_spread * factor)
-        return replace(self, problem=replace(self.problem, prior=changed))
 
 
 def over_drawn(
@@ -268,14 +262,14 @@ class _Terms:
     def _settled(self, at: _At, tilt: Array) -> tuple[_At, dict[int, _Curve]]:
         """From there to where each spread is at the top of its curve, and the curves there."""
         for _ in range(_ROUNDS):
-            curves, severities, spreads = at.curves(tilt), at.severities_follow(), at.spreads.copy()
+            curves, follows, spreads = at.curves(tilt), at.severities_follow(), at.spreads.copy()
             for j, curve in curves.items():
                 top = np.clip(curve.top(), curve.spread * np.exp(-_JUMP), curve.spread * np.exp(_JUMP))
                 spreads[j] = min(top, LARGEST_SPREAD) if top > LEAST_SPREAD else 0.0
-            same = np.allclose(spreads, at.spreads, rtol=_SAME, atol=0) and severities == 1
+            same = np.allclose(spreads, at.spreads, rtol=_SAME, atol=0) and follows is at
             if same and at.information is not self._none.information:
                 break
-            at = self._at(spreads, at.under(severities))
+            at = self._at(spreads, follows)
             if at is self._none:
                 return at, {}
         return at, curves
