@@ -34,8 +34,8 @@ AT_LIMIT = 2.4
 # of those who come out at 0 once in a hundred times (z = 2.326; x is beyond 0.965 in one of twenty of them), and more
 # of those who do more often.
 AT_ZERO = 3.146
-# A slope up to this many standard errors above 0 is as unlucky, less and less so: else rounding would decide.
-_NEXT_TO_ZERO = 0.1
+# A slope up to this many standard errors above 0 is as unlucky, less and less so, or rounding would decide.
+_NEXT_TO_ZERO = 0.01
 # Severities of an interval that are tried before the best of them is refined.
 _CANDIDATES = 33
 FLATTEST = 1e-6
@@ -166,8 +166,7 @@ def rater_estimates(
     low, high = np.full((2, *found.shape), np.nan)
     if on.joint is not None and with_intervals:
         low, high = _quantiles(on, index, Index.all_shown, found)
-        if not on.reversible:  # or but for rounding
-            low[:2] = np.maximum(low[:2], 0.0)
+        _one_sided(on, index, Index.all_shown, low[:2], high[:2])
         if on.limits is not None:
             # A slope that may be as large as the search goes may be larger: the bound is none of sharpness.
             high[1] = np.where(on.limits.high >= LARGEST_SLOPE, 1.0, high[1])
@@ -319,6 +318,27 @@ def _quantiles(on: Measured, index: Index, values: Values, found: Array) -> tupl
     return np.minimum(low, found), np.maximum(high, found)
 
 
+def _one_sided(on: Measured, index: Index, values: Values, low: Array, high: Array) -> None:
+    """Put in the intervals, of what is 0 where a slope is, of raters whose slope is 0, and the less, the further it is
+    above 0; (values, raters) twice. Not of raters whose slopes may be negative.
+
+    A slope estimated at 0 is as likely as a one-sided interval allows up to where the log-likelihood, which falls as
+    g a + a^2 / (2 v), has fallen by z^2 / 2. Without a gradient this is z sqrt(v).
+    """
+    assert on.joint is not None
+    g, error = np.maximum(on.falling, 0.0), np.sqrt(np.maximum(on.joint[:, 0, 0], 1e-12))
+    near = np.maximum(1 - on.a / (_NEXT_TO_ZERO * np.minimum(error, 1.0)), 0.0)
+    some = np.flatnonzero((near > 0) & (on.limits is None) & (not on.reversible))
+    if not len(some):
+        return
+    highest = np.minimum(AT_ZERO**2 / (np.sqrt(g**2 + (AT_ZERO / error) ** 2) + g), on.most)[some]
+    sigma = np.maximum(on.sigmas[some], highest) if on.is_most else on.sigmas[some]
+    halo, near = 0.0 if on.halo is None else on.halo[some], near[some]
+    of_these = list(values(index.of(some), highest, on.eta[some], sigma, halo))[: len(high)]
+    low[:, some] = (1 - near) * np.maximum(low[:, some], 0.0)
+    high[:, some] = near * np.stack(of_these) + (1 - near) * high[:, some]
+
+
 def _upper_of_the_best(on: Measured, index: Index) -> Array:
     """(raters,): upper limits of kappa of those who might discriminate best, were they the ones; minus infinity of the
     others.
@@ -420,8 +440,6 @@ def _drawn(on: Measured) -> Callable[[slice], Draws]:
     order, root = [0, *range(2, joint.shape[1]), 1], np.zeros((joint.shape[1], len(on.a), joint.shape[1]))
     root[order] = lower_root(joint[:, order][:, :, order]).swapaxes(0, 1)
     reversible = on.reversible
-    if not reversible and on.limits is None:
-        root[0] *= _reach_near_zero(on, joint[:, 0, 0])[:, None]
 
     def of(rows: slice) -> Draws:
         # Each in an array of its own, without gaps: kernels would copy others.
@@ -453,18 +471,6 @@ def lattice(dimensions: int) -> Array:
     drawn[-1, n:] *= -1
     drawn.flags.writeable = False
     return drawn
-
-
-def _reach_near_zero(on: Measured, variance: Array) -> Array:
-    """(raters,): how many times as far as 1.96 standard errors slopes may be, which is more next to 0.
-
-    A slope estimated at 0 is as likely as a one-sided interval allows up to where the log-likelihood, which falls as
-    g a + a^2 / (2 v), has fallen by z^2 / 2. Without a gradient this is z sqrt(v).
-    """
-    g, error = np.maximum(on.falling, 0.0), np.sqrt(np.maximum(variance, 1e-12))
-    highest = AT_ZERO**2 / (np.sqrt(g**2 + (AT_ZERO / error) ** 2) + g)
-    near = np.maximum(1 - on.a / (_NEXT_TO_ZERO * error), 0.0)
-    return np.asarray(1 + near * (highest / (NORMAL_95 * error) - 1))
 
 
 def lower_root(covariance: Array) -> Array:

@@ -33,7 +33,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import linalg, sparse, special
 
-from raterlens.base.arrays import Array, Indices
+from raterlens.base.arrays import Array
 from raterlens.estimation.scoring import Placed, place
 from raterlens.likelihood.cells import reading_columns
 from raterlens.likelihood.nodes import Moments, Nodes
@@ -237,37 +237,6 @@ class ScoredFit:
         return problem.engine.posteriors(problem.tables(self.placed.parameters, self.nodes), self.nodes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Readings:
-    """Ratings by readings, and these by students."""
-
-    order: Indices
-    """(ratings,): rows, reading after reading."""
-    first: Indices
-    """(readings + 1,): where each begins in that order, with the end."""
-    of_student: Indices
-    """(students + 1,): where the readings of each begin."""
-
-    @staticmethod
-    def of(ratings: Ratings) -> "Readings":
-        column = reading_columns(ratings).of
-        order = np.lexsort((column, ratings.student))
-        student, column = ratings.student[order], column[order]
-        begins = np.flatnonzero(np.diff(student, prepend=-1) | np.diff(column, prepend=-1))
-        number = np.bincount(student[begins], minlength=ratings.n_students)
-        return Readings(order, np.append(begins, len(order)), np.concatenate([[0], np.cumsum(number)]))
-
-    @property
-    def long(self) -> bool:
-        """Whether any has two ratings or more."""
-        return len(self.first) - 1 < len(self.order)
-
-    @property
-    def second(self) -> bool:
-        """Whether any student has two or more."""
-        return bool((np.diff(self.of_student) > 1).any())
-
-
 def _shifted(at: ScoredFit, *, on_ability: bool = False) -> tuple[NDArray[np.integer], Array, Array]:
     """(ratings,) the cell of each, and (cells, nodes) twice: the first and second derivative of a cell's
     log-probability as its predictor is shifted, or as ability is."""
@@ -284,10 +253,20 @@ def _shifted(at: ScoredFit, *, on_ability: bool = False) -> tuple[NDArray[np.int
 
 def _rises_of_students(at: ScoredFit, *, on_ability: bool) -> Array:
     """(students,): each one's derivative of the log-likelihood in the variance of an impression, at 0."""
-    readings, (cell, first, second) = Readings.of(at.placed.ratings), _shifted(at, on_ability=on_ability)
-    cell, own = cell[readings.order], np.zeros(at.placed.ratings.n_students)
+    ratings, (cell, first, second) = at.placed.ratings, _shifted(at, on_ability=on_ability)
+    column = reading_columns(ratings).of.astype(np.int64)
+    key, reading = np.unique(ratings.student * (column.max() + 1) + column, return_inverse=True)
+    student, shape = key // (column.max() + 1), (len(key), len(first))
+    cells = sparse.csr_array((np.ones(len(cell)), (reading, cell)), shape=shape)
+    begin, own = np.searchsorted(student, np.arange(ratings.n_students + 1)), np.zeros(ratings.n_students)
     for rows, posterior, _ in at.posteriors():
-        own[rows] = _rises(readings, rows, cell, first, second, posterior)
+        some = slice(begin[rows.start], begin[rows.stop])
+        rise = cells[some] @ first
+        rise *= rise
+        rise += cells[some] @ second
+        place = student[some] - rows.start
+        of_reading = np.einsum("rq,rq->r", rise, posterior[place]) / 2
+        own[rows] = np.bincount(place, of_reading, len(posterior))
     return own
 
 
@@ -311,20 +290,3 @@ def _dependence_of_items(at: ScoredFit) -> Array:
     own[:, met] *= len(own) / size[met]
     own[:, met] -= own[:, met].mean(axis=1, keepdims=True)
     return own
-
-
-def _rises(
-    readings: Readings, rows: slice, cell: NDArray[np.integer], first: Array, second: Array, posterior: Array
-) -> Array:
-    """(students,): those of some rows, from the derivatives of each cell and the students' posteriors."""
-    begin = readings.of_student[rows.start : rows.stop + 1]
-    ends = readings.first[begin[0] : begin[-1] + 1]
-    own = slice(ends[0], ends[-1])
-    shape = len(ends) - 1, len(first)
-    cells = sparse.csr_array((np.ones(own.stop - own.start), cell[own], ends - ends[0]), shape=shape)
-    rise = cells @ first
-    rise *= rise
-    rise += cells @ second
-    student = np.repeat(np.arange(len(posterior)), np.diff(begin))
-    of_reading = np.einsum("rq,rq->r", rise, posterior[student]) / 2
-    return np.asarray(np.bincount(student, of_reading, len(posterior)), np.float64)

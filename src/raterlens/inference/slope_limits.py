@@ -10,6 +10,7 @@ follow slopes. A severity given a slope of 10 is as far off as the slope: of suc
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -83,48 +84,26 @@ def mode_near(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Climbs:
-    """The likelihood, with one slope held."""
+def _root_of_deviance(
+    found: FacetsEstimate, local: LocalSearch, top: float, place: int, to: float, near: Array
+) -> tuple[float, Array]:
+    """The root of the deviance, and the parameters, where a slope has this value on the even scale, on which that root
+    is nearly linear.
 
-    found: FacetsEstimate
-    local: LocalSearch
-    top: float
+    Where a climb from a neighbour ends too low, another begins from raters who are all alike: there may be two maxima.
+    """
+    still, alike, bounds = found.held.copy(), near.copy(), found.model.bounds(allow_reversed=False)
+    still[place] = True
+    alike[found.model.blocks["slope"]] = _USUAL
 
-    def at(self, place: int, slope: float, near: Array) -> tuple[float, Array]:
-        """The root of the deviance, and the parameters, where a slope has this value.
+    def climb(start: Array) -> tuple[float, Array]:
+        start = np.where(found.held, found.parameters, start)
+        start[place] = float(uneven(to))
+        best = mode_near(found.problem, found.nodes, start, still, bounds, local)
+        return float(np.sqrt(2 * max(top - best.value.objective, 0.0))), best.parameters
 
-        Where a climb from a neighbour ends too low, another begins from raters who are all alike: there may be two
-        maxima.
-        """
-        found, still = self.found, self.found.held.copy()
-        still[place] = True
-        bounds, alike = found.model.bounds(allow_reversed=False), near.copy()
-        alike[found.model.blocks["slope"]] = _USUAL
-
-        def climb(start: Array) -> Optimum:
-            start = np.where(found.held, found.parameters, start)
-            start[place] = slope
-            return mode_near(found.problem, found.nodes, start, still, bounds, self.local)
-
-        best = climb(near)
-        if self._root(best) > NORMAL_95 - CLOSE:
-            best = max(best, climb(alike), key=lambda one: one.value.objective)
-        return self._root(best), best.parameters
-
-    def _root(self, there: Optimum) -> float:
-        return float(np.sqrt(2 * max(self.top - there.value.objective, 0.0)))
-
-    def end(self, place: int, guess: float, limit: float, fall: float) -> tuple[float, Array]:
-        """Where the root of the deviance is `fall`, between the estimate and a limit, and the parameters there: on the
-        even scale of slopes that root is nearly linear."""
-        x = self.found.parameters
-
-        def look(to: float, near: Array) -> tuple[float, Array]:
-            return self.at(place, float(uneven(to)), near)
-
-        to, _, there = deviance_end(look, float(even(x[place])), x, guess, float(even(limit)), fall)
-        return float(uneven(to)), there
+    best = climb(near)
+    return min(best, climb(alike), key=lambda one: one[0]) if best[0] > NORMAL_95 - CLOSE else best
 
 
 _There = TypeVar("_There")
@@ -206,7 +185,7 @@ def slope_limits(found: FacetsEstimate, n_ratings: int) -> Reach | None:
         return None
     top = found.problem.value(x, found.nodes).objective
     scale = information_scale(model, x, found.problem.n_students)
-    climbs = _Climbs(found, LocalSearch("how far slopes could be", scale, _NEAR, _LONGEST), top)
+    local = LocalSearch("how far slopes could be", scale, _NEAR, _LONGEST)
     counted = ~found.raters_at_limit if not found.raters_at_limit.all() else np.full(len(slope), True)
     ends, unheld = np.empty((2, 2, len(slope))), []
     at_lower = slope <= lower + _AS_GOOD_AS
@@ -218,9 +197,11 @@ def slope_limits(found: FacetsEstimate, n_ratings: int) -> Reach | None:
                 ends[which, :, rater] = slope[rater], 0.0
                 continue
             guess = float(even(slope[rater])) + (which - 0.5) * 2
-            at, there = climbs.end(place, guess, float(limit[rater]), float(falls[rater]))
+            look = partial(_root_of_deviance, found, local, top, place)
+            centre, last = float(even(slope[rater])), float(even(limit[rater]))
+            to, _, there = deviance_end(look, centre, x, guess, last, float(falls[rater]))
             moved = model.effect("severity", there) - model.effect("severity", x)
-            ends[which, :, rater] = at, moved[rater] - moved[counted].mean()
+            ends[which, :, rater] = float(uneven(to)), moved[rater] - moved[counted].mean()
             if ran[rater]:
                 unheld.append((there, falls[rater]))
     limits = SlopeLimits(ends[0, 0], ends[1, 0], ends[0, 1], ends[1, 1])
