@@ -47,7 +47,8 @@ def sharpness_of(
     if through_log_link(curve):
         # Where nearly everybody passes, the few fails that the slope adds count for much, however flat it is. Against
         # the perfect rater at the best severity, sharpness goes to 0 with the slope, as for every other link.
-        return np.asarray(np.sign(a) * _at_best_severity(curve, population, np.abs(a)))
+        best = population.best(curve, np.maximum(np.abs(a), 1e-12))
+        return np.asarray(np.sign(a) * best / population.densest)
     return _share_of_most(curve, population, *population.follows(curve, a, eta, halo))
 
 
@@ -151,11 +152,6 @@ def undecided(curve: Curve) -> float:
         above = int(np.argmax(curve.mean(tried) >= 0.5))
         low, high = float(tried[max(above - 1, 0)]), float(tried[above])
     return (low + high) / 2
-
-
-def _at_best_severity(curve: Curve, population: Population, a: Array) -> Array:
-    steep = np.maximum(a, 1e-12)
-    return np.asarray(population.best(curve, steep) / population.densest * (a > 0))
 
 
 # --------------------------------------------------------------------------------------------------------- index
@@ -285,18 +281,14 @@ class Index:
 
     def gradient(self, a: Array, eta: Array, sigma: Array, halo: Array | float = 0.0) -> Gradient:
         """Gradient of kappa-bar."""
-        rate, by_slope, by_severity, by_halo = self._sensitivity(a, eta, halo)
-        best = self.best(sigma)
-        rise = 0.0 if self.perfect else self.population.best_rise(self.curve, sigma)
-        return Gradient(by_slope / best, by_severity / best, -rate * rise / best**2, by_halo / best)
-
-    def _sensitivity(self, a: Array, eta: Array, halo: Array | float) -> Array:
-        """(4, ...): the rate, and its derivatives in slope, severity and halo."""
 
         def all_of(curve: Curve, a: Array, eta: Array, halo: Array | float) -> Array:
             return np.stack(self.population.sensitivity(curve, a, eta, halo))
 
-        return self._of_raters(all_of, a, eta, halo)
+        rate, by_slope, by_severity, by_halo = self._of_raters(all_of, a, eta, halo)
+        best = self.best(sigma)
+        rise = 0.0 if self.perfect else self.population.best_rise(self.curve, sigma)
+        return Gradient(by_slope / best, by_severity / best, -rate * rise / best**2, by_halo / best)
 
     def best(self, sigma: Array) -> Array:
         """Delta"""

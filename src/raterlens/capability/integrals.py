@@ -162,8 +162,8 @@ def _of_rows(functions: Functions, rows: Indices, a: Array, eta: Array, grid: Gr
         own, at_least = tables if len(tables) == 1 else tables[block], np.maximum(a[block], grid.steep)
         found = _in_predictor(own, x, at_least, eta[block], order)
         out[:, :, block] = np.where(steep[block], found, out[:, :, block])
-    flat, (t, weight) = a <= grid.steep, _ability_nodes(grid)
-    weights = np.stack([weight * t**k for k in range(order + 1)])
+    flat, t = a <= grid.steep, np.arange(-_ABILITY_END, _ABILITY_END + grid.step / 2, grid.step)
+    weights = np.stack([grid.step * _normal(t) * t**k for k in range(order + 1)])
     for block in blocks(np.flatnonzero(flat.any(axis=1)), tables.shape[1] * len(t) * a.shape[1]):
         at = functions(np.multiply.outer(t, a[block]) - eta[block], rows[block])
         out[:, :, block] = np.where(flat[block], np.einsum("kt,vt...->kv...", weights, at), out[:, :, block])
@@ -210,12 +210,6 @@ def blocks(index: NDArray[np.intp], each: int = 64) -> Iterator[NDArray[np.intp]
     """So many of them at a time that a table of nodes, with `each` numbers for one, stays in the processor's cache."""
     size = max(1, _AT_A_TIME // max(each, 1))
     return (index[start : start + size] for start in range(0, index.size, size))
-
-
-def _ability_nodes(grid: Grid) -> tuple[Array, Array]:
-    """Nodes t, and their weights in a standard normal population."""
-    t = np.arange(-_ABILITY_END, _ABILITY_END + grid.step / 2, grid.step)
-    return t, grid.step * _normal(t)
 
 
 # The step follows from the decay of f's Fourier transform, exp(-π|ω|/2).

@@ -119,14 +119,10 @@ def _capped_exp(s: Array) -> Array:
     return np.exp(np.minimum(s, _EXP_CAP))
 
 
-def _cloglog_log_pass(s: Array) -> Array:
-    # log F = s to machine precision long before exp(s) underflows near s = -745.
-    return np.log(-np.expm1(-_capped_exp(np.maximum(s, -700)))) + np.minimum(s + 700, 0)
-
-
 _CLOGLOG = Link(
     "cloglog",
-    log_pass=_cloglog_log_pass,
+    # log F = s to machine precision long before exp(s) underflows near s = -745.
+    log_pass=lambda s: np.log(-np.expm1(-_capped_exp(np.maximum(s, -700)))) + np.minimum(s + 700, 0),
     log_fail=lambda s: -_capped_exp(s),
     log_density=lambda s: np.minimum(s, _EXP_CAP) - _capped_exp(s),
     tilt=lambda s: 1 - _capped_exp(s),
@@ -136,15 +132,11 @@ _CLOGLOG = Link(
 )
 
 
-def _log_log_fail(s: Array) -> Array:
-    return np.where(s < 0, np.log(-np.expm1(np.minimum(s, _LOG_CAP))), -np.inf)
-
-
 # F(s) = exp(s) below 0 and 1 from 0 on.
 _LOG = Link(
     "log",
     log_pass=lambda s: np.minimum(s, 0.0),
-    log_fail=_log_log_fail,
+    log_fail=lambda s: np.where(s < 0, np.log(-np.expm1(np.minimum(s, _LOG_CAP))), -np.inf),
     log_density=lambda s: np.where(s < 0, s, -np.inf),
     tilt=lambda s: np.where(s < 0, 1.0, 0.0),
     bend=np.zeros_like,

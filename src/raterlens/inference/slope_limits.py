@@ -140,21 +140,13 @@ def deviance_end(
             inside = (to, root, there)
         else:
             outside = (to, root, there)
-        to = _next(inside, outside, last, fall)
+        if outside is None:
+            farther = inside[0] + (last - inside[0]) / 2
+            to = last if abs(last - farther) < 0.2 else farther
+        else:
+            share = (fall - inside[1]) / (outside[1] - inside[1])
+            to = inside[0] + float(np.clip(share, 0.1, 0.9)) * (outside[0] - inside[0])
     return inside if outside is None else outside
-
-
-def _next(
-    inside: tuple[float, float, _There],
-    outside: tuple[float, float, _There] | None,
-    last: float,
-    fall: float,
-) -> float:
-    if outside is None:
-        farther = inside[0] + (last - inside[0]) / 2
-        return last if abs(last - farther) < 0.2 else farther
-    share = (fall - inside[1]) / (outside[1] - inside[1])
-    return inside[0] + float(np.clip(share, 0.1, 0.9)) * (outside[0] - inside[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,9 +42,13 @@ def tabulate(
     ratings, found = every.ratings, every.found
     shown = {name: getattr(raters, name) for name in (*RATER_COLUMNS, *PASSES)}
     table = rater_table(ratings, shown, raters.slope, found.raters_at_limit, every.values)
+    slope, severity = (found.held[found.model.blocks[name]] for name in ("slope", "severity"))
+    if severity.any():  # anchored are those whose slope and severity are both held
+        both = severity & (slope if len(slope) == len(severity) else slope.any())
+        table = table.with_columns(flag=pl.when(pl.Series(both)).then(pl.lit(ANCHORED)).otherwise("flag"))
     of_students = {"theta": found.moments.mean, "theta_se": theta_se}
     tables = {
-        "raters": _anchored(table, found),
+        "raters": table,
         "items": level_table(ratings, ratings.items, "item", {}),
         "students": level_table(ratings, ratings.students, "student", of_students),
     }
@@ -159,20 +163,6 @@ def rater_table(
     return table.with_columns(pl.Series("flag", list(flags), dtype=pl.String))
 
 
-def _anchored(table: pl.DataFrame, found: FacetsEstimate) -> pl.DataFrame:
-    held = pl.Series(_anchored_raters(found))
-    return table.with_columns(flag=pl.when(held).then(pl.lit(ANCHORED)).otherwise("flag"))
-
-
-def _anchored_raters(found: FacetsEstimate) -> NDArray[np.bool_]:
-    """Raters whose slope and severity are both held."""
-    blocks, held = found.model.blocks, found.held
-    if not held.any():
-        return np.zeros(found.model.n_raters, dtype=bool)
-    slope, severity = held[blocks["slope"]], held[blocks["severity"]]
-    return np.broadcast_to(slope if len(slope) == len(severity) else slope.any(), severity.shape) & severity
-
-
 def _item_flags(found: FacetsEstimate) -> NDArray[np.object_]:
     """Flag of an item's estimates; empty if there is none."""
     blocks = found.model.blocks
@@ -240,26 +230,29 @@ def spreads_of(
     found: FacetsEstimate, known: Covariance | None, name: str
 ) -> tuple[Array, Array, Array, Array]:
     """Roots of the variances that a term is about, with their standard errors and 95 % limits."""
-    variance = found.model.effect(name, found.parameters)
+    model, x = found.model, found.parameters
+    variance, through = model.effect(name, x), model.effect_jacobian(x, name)
     if known is None:
         return _spread_of(variance, np.full_like(variance, np.nan))
-    through = found.model.effect_jacobian(found.parameters, name)
-    error = np.sqrt(np.maximum((through @ (through @ in_full(known.matrix)).T).diagonal(), 0.0))
-    if found.model.nested:  # whose information comes from differences
+
+    def errors(known: Covariance) -> Array:
+        squares = (through @ (through @ in_full(known.matrix)).T).diagonal()
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
+    error = errors(known)
+    if model.nested:  # whose information comes from differences
         return _spread_of(variance, error)
     if (held := (variance <= 0) & (error <= 0)).any():
-        error = np.where(held, _errors_off_zero(found, name), error)
+        # At 0 while spreads of raters were looked at.
+        information = found.problem.information(model.off_zero(x), found.nodes)
+        off_zero = covariance(information, redundancy(model, x, found.held), found.held)
+        error = np.where(held, errors(off_zero), error)
     more, wider = _adjustment(found, known, name)
-    return _spread_of(variance, error, more, wider, _largest_from_zero(found, wider * error, name))
-
-
-def _errors_off_zero(found: FacetsEstimate, name: str) -> Array:
-    """Errors of variances that were held at 0 while spreads of raters were looked at."""
-    model, x, held = found.model, found.parameters, found.held
-    information = found.problem.information(model.off_zero(x), found.nodes)
-    matrix = in_full(covariance(information, redundancy(model, x, held), held).matrix)
-    through = model.effect_jacobian(x, name)
-    return np.asarray(np.sqrt(np.maximum((through @ (through @ matrix).T).diagonal(), 0.0)))
+    # A variance estimated at 0 is as likely as a one-sided interval allows up to where the log-likelihood, which falls
+    # as g v + v^2 / (2 error^2), has fallen by z^2 / 2.
+    g = np.broadcast_to(np.maximum(-found.value.gradient[model.blocks[name]], 0.0), error.shape)
+    steep = np.sqrt(g**2 + (_ONE_SIDED / np.maximum(wider * error, 1e-12)) ** 2)
+    return _spread_of(variance, error, more, wider, _ONE_SIDED**2 / (steep + g))
 
 
 def _spread_of(
@@ -298,14 +291,6 @@ def _spread_of(
 def _errors(tau: Array, error: Array) -> Array:
     """Errors of spreads, from those of the variances."""
     return np.divide(error, 2 * tau, out=np.full_like(tau, np.inf), where=tau > 0)
-
-
-def _largest_from_zero(found: FacetsEstimate, error: Array, name: str) -> Array:
-    """A variance estimated at 0 is as likely as a one-sided interval allows up to here: the log-likelihood falls as
-    g v + v^2 / (2 error^2), and may fall by z^2 / 2."""
-    falls = np.maximum(-found.value.gradient[found.model.blocks[name]], 0.0)
-    g = np.broadcast_to(falls, error.shape)
-    return np.asarray(_ONE_SIDED**2 / (np.sqrt(g**2 + (_ONE_SIDED / np.maximum(error, 1e-12)) ** 2) + g))
 
 
 def _adjustment(found: FacetsEstimate, spread: Covariance, name: str) -> tuple[float, float]:
