@@ -13,8 +13,8 @@ Why numbers moved, latest first, where it is not one option's meaning that chang
 
 - 32, 33, 71, 126, 146 (slopes of 1e-9 to 1e-6): their intervals are those of slopes at 0, to which they lead
   continuously; so is a limit in 150, whose slope of a few millionths counted as one that had left 0.
-- 95, 135, lower ends of sharpness .009 -> .011 and .171 -> .174: draws more than 40 logits out. How fast a cloglog curve
-  rises there keeps the value of the last node, as how often scores are given does, where it fell to 0.
+- 95, 135, lower ends of sharpness .009 -> .011 and .171 -> .174: draws more than 40 logits out. How fast a cloglog
+  curve rises there keeps the value of the last node, as how often scores are given does, where it fell to 0.
 - 25, 38, 85, 144, 178 (raters as a sample, all slopes estimated as 0): slopes of a sample may be negative, so 0 is
   no bound of theirs, and intervals of kappa and sharpness no longer begin there.
 - 135, a student's error .7236 -> .7257 at the same estimates (14 digits): the information says next to nothing of a
