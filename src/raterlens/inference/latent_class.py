@@ -303,13 +303,7 @@ def latent_class_warnings(
             Option("max_iterations", 2 * found.record.max_iterations),
             ", or leaving out raters with very few ratings",
         )
-    n = found.problem.units.n
-    if single := int(np.sum(n == 1)):
-        yield (
-            f"{single:,} of {counted(len(n), 'student-item')} ({single / len(n):.0%}) have a single rating, which says "
-            "little about how well its rater tells the true categories apart; have some student-items rated by "
-            "two or more raters"
-        )
+    yield from _single_ratings(found)
     yield from _several_maxima(found)
     unseen = no_errors_seen(found) & ~found.problem.extreme
     if unseen.any():
@@ -354,6 +348,16 @@ def latent_class_warnings(
         yield (
             f"the ratings say next to nothing about raters {listed(raters)}; their standard errors are nominal. "
             "Have them rate student-items that two or more others rate too"
+        )
+
+
+def _single_ratings(found: LatentClassEstimate) -> Iterator[str]:
+    n = found.problem.units.n
+    if single := int(np.sum(n == 1)):
+        yield (
+            f"{single:,} of {counted(len(n), 'student-item')} ({single / len(n):.0%}) have a single rating, which says "
+            "little about how well its rater tells the true categories apart; have some student-items rated by "
+            "two or more raters"
         )
 
 
