@@ -11,9 +11,9 @@ with that for processors without. So the numbers are those of `CORE`, whichever 
 
 Why numbers moved, latest first, where it is not one option's meaning that changed (the changelog says that):
 
-- 32, 33, 71, 126, 146 (slopes of 1e-9 to 1e-6): their intervals are those of slopes at 0, to which they lead
-  continuously; so is a limit in 150, whose slope of a few millionths counted as one that had left 0.
-- 95, 135, lower ends of sharpness .009 -> .011 and .171 -> .174: draws more than 40 logits out. How fast a cloglog
+- 32, 33, 71, 126, 146, 169, 171, 173 (slopes of 1e-9 to 1e-6): their intervals are those of slopes at 0, to which
+  they lead continuously; so is a limit in 150, whose slope of a few millionths counted as one that had left 0.
+- 95, 135, 194, lower ends of sharpness (.009 -> .011 and the like): draws more than 40 logits out. How fast a cloglog
   curve rises there keeps the value of the last node, as how often scores are given does, where it fell to 0.
 - 25, 38, 85, 144, 178 (raters as a sample, all slopes estimated as 0): slopes of a sample may be negative, so 0 is
   no bound of theirs, and intervals of kappa and sharpness no longer begin there.
