@@ -98,6 +98,13 @@ def test_a_list_of_a_raters_scores_may_be_of_items(tmp_path: Path) -> None:
     assert (ratings.n_students, ratings.n_raters, ratings.n_items) == (6, 2, 3)
 
 
+def test_lists_in_a_record_of_raters_are_of_items(tmp_path: Path) -> None:
+    rows = [{"id": f"s{n}", "ratings": {"Ann": [n % 3, 2], "Bob": [1, n % 4]}} for n in range(8)]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(UncertainError, match=r"lists of scores under 'ratings\.Ann', 'ratings\.Bob'"):
+        read(tmp_path / "x.jsonl")
+
+
 def judged(n: int, k: int) -> int:
     return (n * n + 2 * k) % 5
 
@@ -113,8 +120,15 @@ def judged(n: int, k: int) -> int:
                 {"judgements": [{"judge": r, "score": judged(n, k)}]} for k, r in enumerate(("Ann", "Bob"))
             ],
         },
+        lambda n: {
+            "essay": f"a{n}",
+            "reviews": [
+                {"reviewer": {"name": r}, "marks": [{"criterion": "style", "points": judged(n, k)}]}
+                for k, r in enumerate(("Ann", "Bob"))
+            ],
+        },
     ],
-    ids=["pairs", "lists side by side", "lists within lists"],
+    ids=["pairs", "lists side by side", "lists within lists", "marks within reviews"],
 )
 def test_judgements_in_lists(record: Any, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text("\n".join(json.dumps(record(n)) for n in range(8)))

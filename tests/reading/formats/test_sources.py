@@ -361,3 +361,20 @@ def test_reading_imports_no_format_package() -> None:
     code = f"import raterlens.reading.read, sys; print(*[m for m in {packages} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("title", [["Examiner: {}"], ["Examiner", "{}"]], ids=["in a cell", "in two cells"])
+def test_sheets_and_files_whose_titles_name_the_rater(title: list[str], tmp_path: Path) -> None:
+    people = ["A. Smith", "B. Jones"]
+    above = {name: [[cell.format(name) for cell in title], ["Date", "June"]] for name in people}
+    workbook(tmp_path / "x.xlsx", {f"Sheet{n}": [*above[name], *MARKS] for n, name in enumerate(people)})
+    assert read(tmp_path / "x.xlsx").raters.to_list() == people
+    for n, name in enumerate(people):
+        lines = [";".join(map(str, row)) for row in [*above[name], [], *MARKS]]
+        (tmp_path / f"marks{n}.csv").write_text("\n".join(lines))
+    assert read(sorted(tmp_path.glob("*.csv"))).raters.to_list() == people
+
+
+def test_blanks_to_fill_in_name_nobody(tmp_path: Path) -> None:
+    workbook(tmp_path / "x.xlsx", {"a": [["Examiner: ______"], *MARKS], "b": [["Examiner: ___"], *MARKS]})
+    assert read(tmp_path / "x.xlsx").raters.to_list() == ["a", "b"]

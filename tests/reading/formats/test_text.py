@@ -282,7 +282,7 @@ def test_the_separator_that_makes_even_rows() -> None:
 
 @pytest.mark.parametrize("above", ["Marks of June\n", "# one\n# two\n", "Exam;June;\n\n", "\n\nMarks\n\n"])
 def test_lines_above_become_blank_so_that_lines_keep_their_numbers(above: str) -> None:
-    text, (finding,) = trimmed((above + TABLE_HEADER_ROWS).encode(), ";")
+    text, (finding,), _ = trimmed((above + TABLE_HEADER_ROWS).encode(), ";")
     assert isinstance(text, bytes)
     assert text == b"\n" * above.count("\n") + TABLE_HEADER_ROWS.encode()
     assert finding.observed.endswith(")")
@@ -293,7 +293,7 @@ def test_lines_above_become_blank_so_that_lines_keep_their_numbers(above: str) -
     "below", ["\nSource: office\n", "# the end\n", "\nRemarks\n", "Printed by the office\n"]
 )
 def test_remarks_below(below: str) -> None:
-    text, (finding,) = trimmed((TABLE_HEADER_ROWS + below).encode(), ";")
+    text, (finding,), _ = trimmed((TABLE_HEADER_ROWS + below).encode(), ";")
     assert isinstance(text, bytes)
     assert text.rstrip() == TABLE_HEADER_ROWS.encode().rstrip()
     assert "below the table" in finding.observed
@@ -301,9 +301,13 @@ def test_remarks_below(below: str) -> None:
 
 @pytest.mark.parametrize("below", ["c\n", "c;z\n", "7\n"])
 def test_a_row_cut_short_is_no_remark(below: str) -> None:
-    assert trimmed((TABLE_HEADER_ROWS + below).encode(), ";") == ((TABLE_HEADER_ROWS + below).encode(), [])
+    assert trimmed((TABLE_HEADER_ROWS + below).encode(), ";") == (
+        (TABLE_HEADER_ROWS + below).encode(),
+        [],
+        {},
+    )
 
 
 def test_prose_is_left_alone() -> None:
     text = b"A letter.\n\nDear all, here are\nthe marks, at last, as promised\n"
-    assert trimmed(text, ",") == (text, [])
+    assert trimmed(text, ",") == (text, [], {})

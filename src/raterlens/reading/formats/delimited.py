@@ -77,7 +77,7 @@ def read_delimited(path: Path, config: ReadConfig) -> Table:
     """Open a text table: encoding, separator and header are settled here."""
     text, findings = utf8_text(path, config.encoding)
     separator = separator_of(text, prefer="\t" if path.suffix.lower() == ".tsv" else "")
-    text, around = trimmed(text, separator)
+    text, around, titles = trimmed(text, separator)
     top = [fields for _, fields in islice(_records(text, path.name, separator), TOP)]
     header = _header(top, path.name, config)
 
@@ -107,6 +107,7 @@ def read_delimited(path: Path, config: ReadConfig) -> Table:
         take,
         findings=(*findings, *around, *header.findings),
         two_headers=header.joined,
+        titles=titles,
         top=tuple(dict(zip(header.names, fields, strict=False)) for fields in top[header.rows :]),
     )
 

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -77,7 +77,9 @@ def header_row(rows: Sequence[Cells]) -> int:
     widest = max(filled, default=0)
     for place, cells in enumerate(filled):
         below = [[_at(row, at) for at in used] for row in rows[place : place + 4]]
-        if cells > 1 and (10 * cells >= 7 * widest or _height(below) > 1):
+        # A label and its value stand in the first two columns, over a name in the first.
+        a_title = cells == 2 and len(below) > 1 and all([*below[0][:2], below[1][0]])
+        if cells > 1 and (10 * cells >= 7 * widest or (_height(below) > 1 and not a_title)):
             return place
     return 0
 
@@ -87,14 +89,20 @@ def _at(row: Cells, place: int) -> str:
     return (row[place] or "").strip() if place < len(row) else ""
 
 
-def titles_left_out(titles: Sequence[str]) -> list[Finding]:
-    """A note about rows above the header."""
-    said = [title for title in titles if title]
-    return (
-        [Finding(f"{counted(len(said), 'row')} above the header ({listed(said, 3)})", "left out")]
-        if said
-        else []
-    )
+def titles_left_out(titles: Sequence[Cells]) -> tuple[list[Finding], dict[str, str]]:
+    """A note about rows above the header, and the roles that they name: "Examiner: A. Smith", in a cell or in two."""
+    rows = [[cell.strip() for cell in row if cell and cell.strip()] for row in titles]
+    said = [" ".join(row) for row in rows if row]
+    pairs = (re.split(r"\s*:\s*", row[0], maxsplit=1) if len(row) == 1 else row for row in rows)
+    named = {
+        pair[0].rstrip(": "): pair[1]
+        for pair in pairs
+        if len(pair) == 2
+        and usual_role(pair[0]) in ("student", "rater", "item")
+        and re.search(r"[^\W_]", pair[1])
+    }
+    note = f"{counted(len(said), 'row')} above the header ({listed(said, 3)})"
+    return [Finding(note, "left out")] if said else [], named
 
 
 def _named(header: Sequence[str]) -> list[str]:
@@ -216,37 +224,30 @@ def separator_of(text: Text, prefer: str = "") -> str:
     return max(SEPARATORS, key=fit)
 
 
-def trimmed(text: Text, separator: str) -> tuple[Text, list[Finding]]:
-    """The text with blank lines for what stands above the header, and without remarks below the table."""
+def trimmed(text: Text, separator: str) -> tuple[Text, list[Finding], dict[str, str]]:
+    """The text with blank lines for what stands above the header, and without remarks below the table; and the roles
+    that titles name."""
     lines = _start(text)
     rows = _loosely(lines, separator)
     widths = Counter(len(row) for row in rows if len(row) > 1)
     width = max(widths, key=lambda one: (widths[one], one), default=0)
     if widths[width] < 2:
-        return text, []  # prose, which a comma does not make a table
-    above, titles = _above(rows, lines, separator, width)
-    findings = titles_left_out(titles) if any(titles) else []
+        return text, [], {}  # prose, which a comma does not make a table
+    own = [row if len(row) == width and not _comment(row, width) else [" ".join(row)] for row in rows]
+    place = header_row(own)
+    findings, named = titles_left_out(rows[:place])
     if findings:
+        # A quoted field may span lines: count the lines of the rows above.
+        reader = csv.reader(lines, delimiter=separator)
+        deque(islice(reader, place), maxlen=0)
         text = text if isinstance(text, bytes) else text.read_bytes()
-        text = b"\n" * above + b"".join(text.splitlines(keepends=True)[above:])
+        text = b"\n" * reader.line_num + b"".join(text.splitlines(keepends=True)[reader.line_num :])
     end, remarks = _below(text, separator, width)
     if remarks:
         text = (text if isinstance(text, bytes) else text.read_bytes())[:end]
         below = f"{counted(len(remarks), 'row')} below the table ({listed(remarks, 3)})"
         findings.append(Finding(below, "left out"))
-    return text, findings
-
-
-def _above(rows: list[list[str]], lines: list[str], separator: str, width: int) -> tuple[int, list[str]]:
-    """Lines above the header, and what they say."""
-    place = header_row(
-        [row if len(row) == width and not _comment(row, width) else [" ".join(row)] for row in rows]
-    )
-    # A quoted field may span lines: count the lines of the rows above.
-    reader = csv.reader(lines, delimiter=separator)
-    for _ in islice(reader, place):
-        pass
-    return reader.line_num, [" ".join(cell.strip() for cell in row if cell.strip()) for row in rows[:place]]
+    return text, findings, named
 
 
 def _comment(row: Sequence[str], width: int) -> bool:

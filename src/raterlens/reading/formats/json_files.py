@@ -30,11 +30,12 @@ def read_json(path: Path, config: ReadConfig) -> Table:
     called `outer.inner`."""
     text, findings = utf8_text(path, config.encoding)
     content = text if isinstance(text, bytes) else read_whole(text).removeprefix(BOM_UTF8)
-    if not content.strip():
+    lines = (line for line in io.BytesIO(content) if line.strip())
+    if (first := next(lines, None)) is None:
         raise InputError(f"{path.name!r} is an empty file", NEED)
     _refuse_surrogates(content, path.name)
-    first, _, rest = content.lstrip().partition(b"\n")
-    table = _by_lines(content, path.name) if rest.strip() and _is_json(first) else _whole(content, path.name)
+    by_lines = next(lines, None) is not None and _is_json(first)
+    table = (_by_lines if by_lines else _whole)(content, path.name)
     return replace(table, findings=(*findings, *table.findings))
 
 
@@ -70,7 +71,8 @@ def _by_lines(content: bytes, name: str) -> Table:
     """The table in a file with one record per line: by polars, unless records are nested, or a tool's."""
     sample = _records(islice(_lines(content, name), SAMPLE), name)
     nested = any(isinstance(value, list | dict) for record in sample for value in record.values())
-    if not (nested or content.lstrip().startswith(b"[") or is_export(sample) or json_columns(sample)):
+    in_lists = isinstance(next(_lines(content, name))[1], list)
+    if not (nested or in_lists or is_export(sample) or json_columns(sample)):
         try:
             frame = pl.read_ndjson(content, infer_schema_length=None)
         except PolarsError:

@@ -141,7 +141,9 @@ def _holds_scores(name: str, value: Any) -> bool:
         return any(_holds_scores(name, one) for one in value)
     if isinstance(value, Mapping):
         inner = {key: one for key, one in flattened(value).items() if not isinstance(one, str | None)}
-        return any(_any_named(SCORE, [key]) or like_item(key) or mentions(name, SCORE) for key in inner)
+        return any(
+            _any_named(SCORE, [key]) or like_item(key) or mentions(f"{name} {key}", SCORE) for key in inner
+        )
     return isinstance(value, int | float) and mentions(name, SCORE)
 
 
@@ -175,7 +177,7 @@ def _are_judgements(records: Sequence[Record], judged: bool) -> bool:
     inner = {key for record in records for key in flattened(record)}
     if any(_is_score_list(*field) for record in records for field in record.items()):
         return True
-    named = bool({"name", "model", "source", "metric"} & inner)
+    named = bool({"name", "model", "source", "metric"} & inner) or _any_named(ITEM, inner)
     if (_any_named(RATER, inner) and len(inner) > 1) or (_any_named(SCORE, inner) and (judged or named)):
         return True
     return _opened(records[:SAMPLE]) is not None
@@ -255,6 +257,12 @@ def _by_place(
     for role in (ITEM,) if rated else (RATER, ITEM):
         if not (fields := _score_lists(rows, name)):
             break
+        if (
+            role == RATER
+            and len(fields) > 1
+            and len({field.rpartition(".")[0] for field in fields} - {""}) == 1
+        ):
+            continue  # a record of lists, one for each rater
         places = range(1, 1 + len(rows[0][fields[0]]))
         rows = [one for row in rows for one in _side_by_side({**row, role: places}, [*fields, role])]
         roles |= {role: role} | ({SCORE: fields[0].removesuffix("s")} if len(fields) == 1 else {})

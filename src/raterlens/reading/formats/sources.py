@@ -333,12 +333,14 @@ def joined_sheets(tables: Mapping[str, Table], file: str) -> Table:
     """All sheets that are laid out alike, one under the other, with a column `sheet`."""
     alike = _alike(tables)
     joined, first = _stacked(alike, file, SHEET, list(alike)), next(iter(alike.values()))
-    return replace(joined, columns=(SHEET, *first.columns), two_headers=first.two_headers)
+    return replace(joined, columns=(SHEET, *joined.columns[:-1]), two_headers=first.two_headers)
 
 
 def _stacked(tables: Mapping[str, Table], name: str, label: str, called: Sequence[str]) -> Table:
     """One table under the other, with a column that says which; a column that one of them lacks is empty there."""
     columns = tuple(dict.fromkeys(column for table in tables.values() for column in table.columns))
+    titles = set.intersection(*({*table.titles} for table in tables.values())) - {*columns}
+    told = sorted(title for title in titles if len({table.titles[title] for table in tables.values()}) > 1)
     if label in columns:
         raise InputError(
             f"the tables of {name!r} have a column {label!r} of their own", "give it another name"
@@ -350,8 +352,10 @@ def _stacked(tables: Mapping[str, Table], name: str, label: str, called: Sequenc
             for table in tables.values()
         ]
         frames = [
-            rows.frame.with_columns(pl.lit(text).alias(label))
-            for rows, text in zip(parts, called, strict=True)
+            rows.frame.with_columns(
+                pl.lit(text).alias(label), *(pl.lit(table.titles[title]).alias(title) for title in told)
+            )
+            for rows, text, table in zip(parts, called, tables.values(), strict=True)
         ]
         ends = list(accumulate(frame.height for frame in frames))
 
@@ -365,7 +369,7 @@ def _stacked(tables: Mapping[str, Table], name: str, label: str, called: Sequenc
 
     findings = tuple(dict.fromkeys(finding for table in tables.values() for finding in table.findings))
     notes = tuple(dict.fromkeys(note for table in tables.values() for note in table.notes))
-    return Table(name, (*columns, label), take, findings=findings, notes=notes)
+    return Table(name, (*columns, *told, label), take, findings=findings, notes=notes)
 
 
 _SUMMARIES = ("summary", "overview", "übersicht", "zusammenfassung", "all", "alle", "results")
@@ -382,14 +386,16 @@ def _alike(tables: Mapping[str, Table]) -> dict[str, Table]:
 
 def _sheets_together(alike: dict[str, Table], file: str) -> Table | None:
     columns = next(iter(alike.values())).columns
-    roles, joined, together = roles_named(columns), joined_sheets(alike, file), same_students(alike, columns)
+    joined, together = joined_sheets(alike, file), same_students(alike, columns)
+    roles = roles_named(joined.columns[1:])
     seen = f"{len(alike)} sheets laid out alike ({listed(alike)})"
     labels = (table.take([_naming(columns)]).frame.to_series().drop_nulls() for table in alike.values())
     again = "item" not in roles and not all(label.is_unique().all() for label in labels)
     options: tuple[Option, ...] = (Option("table", ALL_SHEETS),)
     if "rater" in roles or ("student" in roles and (again or not together)):
         one = Option("table", next(iter(alike)))
-        finding = Finding(seen, "read together", options, alternative=one, certain=False)
+        titled = "rater" not in roles_named(columns) and "rater" in roles
+        finding = Finding(seen, "read together", options, alternative=one, certain=titled)
         return replace(joined, findings=(finding, *joined.findings))
     if not together:
         return None

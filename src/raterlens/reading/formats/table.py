@@ -69,6 +69,8 @@ class Table:
     """The table as a query, where its rows need not all be in memory at once."""
     large: bool = False
     """Whether columns of labels are better taken one at a time."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Roles that a title above the table names: "Examiner: A. Smith"."""
     top: tuple[Mapping[str, object], ...] = ()
     """The first rows, where they are at hand without reading the others."""
 

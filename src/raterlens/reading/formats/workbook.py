@@ -253,12 +253,13 @@ def _sheet(book: Any, path: Path, name: str, config: ReadConfig) -> Table:
         chosen = pl.DataFrame([columns[name].alias(name) for name in wanted])
         return Rows(chosen, lambda row: f"row {numbers[row]:,}")
 
-    said = [" ".join(cell for cell in row if cell).strip() for row in titles.rows()]
+    left_out, said = titles_left_out(titles.rows())
     return Table(
         where,
         tuple(header.names),
         take,
-        findings=(*titles_left_out(said), *header.findings),
+        findings=(*left_out, *header.findings),
         two_headers=header.joined,
+        titles=said,
         top=tuple(dict(zip(header.names, row, strict=True)) for row in top[header.rows :]),
     )
