@@ -165,9 +165,8 @@ def numbers(line: Line, value: str, most: int | None = None) -> list[int]:
     """Facet numbers, such as those of `Positive = 1,3`, up to the number of facets."""
     found = [field for field in re.split(r"[,=\s]+", value) if field]
     if not all(field.isdigit() for field in found):
-        line.refuse(
-            f"{shortened(value)} should be numbers of facets", "write them with commas, for example 1,3"
-        )
+        what = f"{shortened(value)} should be numbers of facets"
+        line.refuse(what, "write them with commas, for example 1,3")
     facets = [int(field) for field in found]
     if most is not None and max(facets, default=0) > most:
         line.refuse(f"facet {max(facets)} where Facets = {most}", "correct one of them")
@@ -228,15 +227,11 @@ def _facet(line: Line) -> FacetLabels:
         line.refuse(f"{shortened(number)} is not the number of a facet", "begin a facet as in: 2, Raters")
     kind = code[:1].upper()
     if kind == "G":
-        line.refuse(
-            f"facet {number} is group-anchored ({code})",
-            "Raterlens holds single elements: anchor them with A, or none",
-        )
+        advice = "Raterlens holds single elements: anchor them with A, or none"
+        line.refuse(f"facet {number} is group-anchored ({code})", advice)
     if kind and kind not in "ADN":
-        line.refuse(
-            f"facet {number} has the code {shortened(code)}",
-            "Raterlens knows A (anchored) and D (dummy): take it out",
-        )
+        advice = "Raterlens knows A (anchored) and D (dummy): take it out"
+        line.refuse(f"facet {number} has the code {shortened(code)}", advice)
     return FacetLabels(int(number), name or f"facet {number}", code.strip().upper(), {}, line)
 
 
@@ -250,9 +245,8 @@ def _add_elements(facet: FacetLabels, line: Line) -> None:
         line.refuse("weights and merged elements are not supported", "take them out, or prepare the data so")
     value = line.real(measure, "the measure", "write an element as in: 7 = Ann, 0.5") if measure else None
     if len(covered) > MOST:
-        line.refuse(
-            f"{shortened(numbers)} are {len(covered):,} elements", f"name at most {MOST:,} in one range"
-        )
+        what = f"{shortened(numbers)} are {len(covered):,} elements"
+        line.refuse(what, f"name at most {MOST:,} in one range")
     for number in covered:
         name = label if label and len(covered) == 1 else f"{label} {number}".strip()
         # Where an element is named twice, what the second line leaves out stays.
@@ -289,15 +283,12 @@ class Model:
         code = named.code if named else self.scale
         found = _CODE.fullmatch(code)
         if found is None:
-            self.line.refuse(
-                f"{shortened(self.scale)} is not a scale",
-                f"use D, R3 or the name of a Rating scale: {list(scales)}",
-            )
+            advice = f"use D, R3 or the name of a Rating scale: {list(scales)}"
+            self.line.refuse(f"{shortened(self.scale)} is not a scale", advice)
         kind, size = found[1].upper(), found[2]
         if kind in _REFUSED:
-            self.line.refuse(
-                f"{_REFUSED[kind]} ({code}) are not supported", "scores must be 0/1 (D) or ordered (R3, say)"
-            )
+            what = f"{_REFUSED[kind]} ({code}) are not supported"
+            self.line.refuse(what, "scores must be 0/1 (D) or ordered (R3, say)")
         return kind, int(size) if size else HIGHEST if kind == "R" else 1
 
     @property
@@ -321,14 +312,11 @@ def read_model(line: Line, text: str) -> Model:
     places = tuple(takewhile(_PLACE.fullmatch, parts))
     scale, weight, *_ = [*parts[len(places) :], "", ""]
     if not places or not scale:
-        line.refuse(
-            f"{shortened(text)} is not a model", "give one ? for each facet, then the scale: ?,?,?,R3"
-        )
+        what = f"{shortened(text)} is not a model"
+        line.refuse(what, "give one ? for each facet, then the scale: ?,?,?,R3")
     if any(place.startswith("-") for place in places):
-        line.refuse(
-            f"a facet is turned round in {shortened(text)}",
-            "use Positive= for that; Raterlens has no such model",
-        )
+        what = f"a facet is turned round in {shortened(text)}"
+        line.refuse(what, "use Positive= for that; Raterlens has no such model")
     if weight and line.real(weight, "the weight", "take it out") != 1:
         line.refuse(f"the model has the weight {weight}", "Raterlens weighs all ratings alike: take it out")
     return Model(places, scale, line)
@@ -420,12 +408,10 @@ def parse_control(path: Path, encoding: str = "utf-8") -> Control:
     n_facets = next(iter(facets_of("facets")), 0)
     if not n_facets:
         for one in given["facets"]:
-            one.line.refuse(
-                f"{shortened(one.value)} facets", "write how many there are, for example Facets = 3"
-            )
-        raise InputError(
-            f"{path.name!r} does not say how many facets there are", "add a line such as Facets = 3"
-        )
+            what = f"{shortened(one.value)} facets"
+            one.line.refuse(what, "write how many there are, for example Facets = 3")
+        what = f"{path.name!r} does not say how many facets there are"
+        raise InputError(what, "add a line such as Facets = 3")
     everything = range(1, n_facets + 1)
     negative = facets_of("negative", n_facets)
     facets = {number: FacetLabels(number, f"facet {number}") for number in everything}
@@ -470,10 +456,8 @@ def _check_models(control: Control) -> None:
         )
     for model in control.models:
         if len(model.places) != due:
-            model.line.refuse(
-                f"the model has {len(model.places)} facets where the data have {due}",
-                "give one ? for each facet, then the scale",
-            )
+            what = f"the model has {len(model.places)} facets where the data have {due}"
+            model.line.refuse(what, "give one ? for each facet, then the scale")
         model.scored(control.scales)
     if not control.data:
         raise InputError(f"{name!r} has no data", "end it with Data= and the ratings, or Data = FILE")
@@ -491,9 +475,8 @@ def _entered(given: Sequence[Specification], n_facets: int) -> list[int]:
     for one in given:
         order = numbers(one.line, one.value, n_facets)
         if len(set(order)) < len(order):
-            one.line.refuse(
-                "a facet is entered twice, as in paired comparisons", "Raterlens has no such model"
-            )
+            what = "a facet is entered twice, as in paired comparisons"
+            one.line.refuse(what, "Raterlens has no such model")
         if 0 in order:
             one.line.refuse("a facet 0 is to be skipped in the data", "take that column out of the data")
     return order
@@ -504,10 +487,8 @@ def _dvalues(given: Sequence[Specification], n_facets: int) -> Iterator[tuple[in
     for row, text in (each for one in given for each in _with_body(one)):
         parts = [part for part in fields(text) if part]
         if len(parts) != 2 or not parts[0].isdigit() or parts[1].startswith("$"):
-            row.refuse(
-                f"Dvalues of the form {shortened(text.strip())} are not supported",
-                "write a facet and its elements: 3, 1-5",
-            )
+            what = f"Dvalues of the form {shortened(text.strip())} are not supported"
+            row.refuse(what, "write a facet and its elements: 3, 1-5")
         yield numbers(row, parts[0], n_facets)[0], parts[1]
 
 
@@ -526,9 +507,8 @@ def _data(control: Path, given: Specification, encoding: str) -> Iterator[Line]:
 def _data_file(control: Path, line: Line, name: str, encoding: str) -> Iterator[Line]:
     path = control.parent / name.replace("\\", "/")
     if path.suffix.lower() not in ("", ".txt", ".csv", ".tsv", ".dat", ".prn"):
-        line.refuse(
-            f"data in {name!r} are not supported", "save them as a text file with commas, and name that"
-        )
+        what = f"data in {name!r} are not supported"
+        line.refuse(what, "save them as a text file with commas, and name that")
     if not path.is_file():
         here = sorted(other.name for other in control.parent.glob("*") if other.is_file())
         advice = f"write Data = {path.name}" if path.name in here else f"there are {listed(here, 6)}"

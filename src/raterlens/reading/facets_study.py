@@ -44,8 +44,7 @@ def observe(control: Control) -> Observations:
     scored = [model.scored(control.scales) for model in control.models]
     for line in control.data:
         times, fields = _replicated(control, line, values(line.text))
-        references, scores = _taken_apart(line, fields, facets, len(control.in_data))
-        for elements, score in _spread(line, references, scores, facets):
+        for elements, score in _ratings(line, fields, facets, len(control.in_data)):
             if not all(elements[place] in labelled for place, labelled in known):
                 found.left_out["with an element that Labels= does not have"] += times
                 continue
@@ -96,56 +95,38 @@ def _replicated(control: Control, line: Line, fields: list[str]) -> tuple[int, l
         return 1, fields
     times = line.real(weight, "the weight", "write R3 before a rating that counts three times")
     if not times.is_integer() or times < 0:
-        line.refuse(
-            f"the weight {times:g} is not supported",
-            "a rating counts once, or a whole number of times (R2)",
-        )
+        advice = "a rating counts once, or a whole number of times (R2)"
+        line.refuse(f"the weight {times:g} is not supported", advice)
     return int(times), fields[1:]
 
 
-def _taken_apart(
+def _ratings(
     line: Line, fields: list[str], facets: list[_Facet], entered: int
-) -> tuple[list[range], list[str]]:
-    """The elements of each facet, and the scores after them."""
+) -> Iterator[tuple[tuple[int, ...], str]]:
+    """One rating for each element of a range and its score: the elements of each facet, and what follows them."""
     if len(fields) <= entered:
-        line.refuse(
-            f"{counted(len(fields), 'field')} where {counted(entered, 'element')} and a score are due",
-            "write a rating as in: 1,2,3,0",
-        )
+        due = f"{counted(entered, 'element')} and a score are due"
+        line.refuse(f"{counted(len(fields), 'field')} where {due}", "write a rating as in: 1,2,3,0")
     references = []
     for facet in facets:
         text = facet.everywhere if facet.at is None else fields[facet.at]
         covered = facet[text]
         if not covered:
-            line.refuse(
-                f"{shortened(text)} is not an element of facet {facet.number} ({facet.name})",
-                "give its number, or say Delements = L where the data have labels",
-            )
+            what = f"{shortened(text)} is not an element of facet {facet.number} ({facet.name})"
+            line.refuse(what, "give its number, or say Delements = L where the data have labels")
         if facet.null in covered:
-            line.refuse(
-                f"facet {facet.number} takes no part (element {facet.null})",
-                "give every rating all its facets",
-            )
+            what = f"facet {facet.number} takes no part (element {facet.null})"
+            line.refuse(what, "give every rating all its facets")
         references.append(covered)
-    return references, fields[entered:]
-
-
-def _spread(
-    line: Line, references: list[range], scores: list[str], facets: list[_Facet]
-) -> Iterator[tuple[tuple[int, ...], str]]:
-    """One rating for each element of the range and its score."""
-    ranges = [place for place, covered in enumerate(references) if len(covered) > 1]
+    ranges = [facet.number for facet, covered in zip(facets, references, strict=True) if len(covered) > 1]
     if len(ranges) > 1:
-        numbers = [facets[place].number for place in ranges]
-        line.refuse(f"facets {numbers} both have a range", "give a range for one facet only")
-    due = len(references[ranges[0]]) if ranges else 1
-    while len(scores) > due and not scores[-1]:
-        scores = scores[:-1]
-    if len(scores) > due:
-        line.refuse(
-            f"{counted(len(scores), 'score')} where the elements call for {due}",
-            "check the range, or split the line",
-        )
+        line.refuse(f"facets {ranges} both have a range", "give a range for one facet only")
+    scores, most = fields[entered:], max(map(len, references))
+    while len(scores) > most and not scores[-1]:
+        scores.pop()
+    if len(scores) > most:
+        what = f"{counted(len(scores), 'score')} where the elements call for {most}"
+        line.refuse(what, "check the range, or split the line")
     for step, score in enumerate(scores):
         yield tuple(covered[step if len(covered) > 1 else 0] for covered in references), score
 
@@ -386,43 +367,37 @@ def _anchors(
 
 def _scale(control: Control, roles: Roles, ratings: Ratings) -> str:
     """The scale that the models ask for: # at items, at raters, or at both."""
-    known = {
-        control.named(names[0]).number: role
-        for role, names in (("item", roles.item), ("rater", roles.rater))
-        if len(names) == 1
-    }
-    own = set()
+    names = {"item": roles.item, "rater": roles.rater}
+    known = {control.named(own[0]).number: role for role, own in names.items() if len(own) == 1}
+    signs = {"rater": "?", "item": "?"}
     for model in control.models:
         for facet in (control.places[place] for place in model.signed("#")):
             if facet not in known:
+                name = control.facets[facet].name
+                what = f"each element of facet {facet} ({name}) has its own thresholds (#)"
                 model.line.refuse(
-                    f"each element of facet {facet} ({control.facets[facet].name}) has its own thresholds (#)",
-                    "only items and raters can have their own thresholds: put ? at this facet",
+                    what, "only items and raters can have their own thresholds: put ? at this facet"
                 )
-            own.add(known[facet])
+            signs[known[facet]] = "#"
     if ratings.n_categories == 2:
         return "rating scale"
-    return next(
-        scale for scale, signs in SCALES.items() if own == {role for role in signs if signs[role] == "#"}
-    )
+    return next(scale for scale, own in SCALES.items() if own == signs)
 
 
 def _interactions(control: Control, roles: Roles) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Interactions of raters with items or further facets, and notes about others, which no model has."""
     parts = {"rater": roles.rater, "item": roles.item, **{name: (name,) for name in roles.facets}}
     known = {control.named(names[0]).number: part for part, names in parts.items() if len(names) == 1}
-    terms, notes = [], []
+    terms, notes = dict[str, None](), dict[str, None]()
     for model in control.models:
         numbers = [control.places[place] for place in model.signed("B")]
         pair = sorted((known.get(number, "") for number in numbers), key=lambda part: part != "rater")
         if len(pair) == 2 and pair[0] == "rater" and pair[1]:
-            terms.append(":".join(pair))
+            terms[":".join(pair)] = None
         elif numbers:
-            names = listed(control.facets[number].name for number in numbers)
-            notes.append(
-                f"an interaction of {names} (B in Models=) is left out: Raterlens knows those of raters"
-            )
-    return tuple(dict.fromkeys(terms)), tuple(dict.fromkeys(notes))
+            what = f"an interaction of {listed(control.facets[number].name for number in numbers)} (B in Models=)"
+            notes[f"{what} is left out: Raterlens knows those of raters"] = None
+    return tuple(terms), tuple(notes)
 
 
 def _thresholds(control: Control) -> tuple[float, ...] | None:
@@ -431,18 +406,11 @@ def _thresholds(control: Control) -> tuple[float, ...] | None:
         return None
     scale = anchored[0]
     if len(anchored) > 1 or any(model.signed("#") for model in control.models):
-        scale.line.refuse(
-            "thresholds of several scales are anchored", "Raterlens holds those of one shared scale"
-        )
+        what = "thresholds of several scales are anchored"
+        scale.line.refuse(what, "Raterlens holds those of one shared scale")
     values = [scale.thresholds[category] for category in sorted(scale.thresholds)]
     # The lowest category has no threshold; files have a 0 there to hold the place.
-    if len(values) > 1 and values[0] == 0 and 0 not in values[1:]:
-        values = values[1:]
-    if not values:
-        raise InputError(
-            f"{control.path.name!r} anchors no threshold of {scale.name!r}", "give each category's"
-        )
-    return tuple(values)
+    return tuple(values[1:] if len(values) > 1 and values[0] == 0 and 0 not in values[1:] else values)
 
 
 _SEPARATORS = str.maketrans({",": " ", "=": " ", ";": " ", "\t": " ", "\n": " ", "\r": " ", '"': "'"})
@@ -486,16 +454,16 @@ def _lines(ratings: Ratings, title: str, sign: Mapping[str, str]) -> Iterator[st
         *((facet.name.translate(_SEPARATORS), facet.codes, facet.labels) for facet in ratings.facets),
     ]
     highest = ratings.n_categories - 1
-    scale = "D" if highest == 1 else f"R{highest}"
     own = [sign["rater"], sign["item"]] if highest > 1 else ["?", "?"]
-    signs = ["?", *own, *["?"] * len(ratings.facets)]
-    yield f"Title = {title}"
-    yield f"Facets = {len(facets)}"
-    yield "Positive = 1"
-    yield "Non-centered = 1"
-    yield "Inter-rater = 2"
-    yield f"Models = {','.join(signs)},{scale}"
-    yield "Labels ="
+    signs = ["?", *own, *["?"] * len(ratings.facets), "D" if highest == 1 else f"R{highest}"]
+    yield from (f"Title = {title}", f"Facets = {len(facets)}")
+    yield from (
+        "Positive = 1",
+        "Non-centered = 1",
+        "Inter-rater = 2",
+        f"Models = {','.join(signs)}",
+        "Labels =",
+    )
     for number, (name, _, labels) in enumerate(facets, 1):
         yield f"{number}, {name}"
         yield from (f"{place} = {label}" for place, label in enumerate(_labels(labels), 1))
@@ -507,12 +475,11 @@ def _lines(ratings: Ratings, title: str, sign: Mapping[str, str]) -> Iterator[st
 
 def _labels(labels: pl.Series) -> list[str]:
     """Labels as FACETS can hold them, between quotes where they have separators; those that look alike get numbers."""
-    plain = [_quoted(text) for text in labels.cast(pl.String)]
+    plain = [
+        f'"{text.strip()}"'
+        if set(",=;") & set(text) and not set('"\t\n\r') & set(text)
+        else text.translate(_SEPARATORS).strip()
+        for text in labels.cast(pl.String)
+    ]
     times = Counter(plain)
     return [text if times[text] == 1 else f"{text} ({place})" for place, text in enumerate(plain, 1)]
-
-
-def _quoted(label: str) -> str:
-    if not set(",=;") & set(label) or set('"\t\n\r') & set(label):
-        return label.translate(_SEPARATORS).strip()
-    return f'"{label.strip()}"'

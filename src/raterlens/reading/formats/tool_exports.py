@@ -8,6 +8,7 @@ annotation.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 from raterlens.base.errors import InputError
@@ -54,9 +55,8 @@ class Tool:
 
     def table(self, records: Sequence[Record], name: str) -> Table:
         """An export as a table: a column for each role, then variables and metadata."""
-        rows = list(
-            self.prepared(spread(({PLACE: n, **one} for n, one in enumerate(records, 1)), *self.lists))
-        )
+        placed = ({PLACE: place, **record} for place, record in enumerate(records, 1))
+        rows = list(self.prepared(spread(placed, *self.lists)))
         kinds = sorted({str(row[UNREAD]) for row in rows if UNREAD in row})
         further = self._further(dict.fromkeys(field for row in rows for field in row))
         ratings = [self._rating(row, further) for row in rows if UNREAD not in row]
@@ -192,15 +192,20 @@ def _are_answers(given: Sequence[Any]) -> bool:
     return len(distinct) <= min(max(2, len(given) // 2), 20) and max(map(len, distinct)) <= 30
 
 
-def _argilla_columns(rows: list[Row]) -> Iterator[Row]:
-    """Datasets of Hugging Face have lists of answers, users and states for each question."""
-    for row in rows:
-        for name in [name for name in row if name.endswith(".responses.users") and row[name]]:
-            base = name.removesuffix(".users")
-            states = row.get(f"{base}.status") or ["submitted"] * len(row[name])
-            for user, value, state in zip(row[name], row.get(base) or [], states, strict=False):
-                if state in ("submitted", None):
-                    yield row | {"item": base.removesuffix(".responses"), "rater": user, "score": value}
+def _argilla(content: Any) -> Sequence[Record] | None:
+    """Records, or datasets of Hugging Face, which have lists of answers, users and states for each question."""
+    suffix = ".responses.users"
+    records = content if isinstance(content, list) else []
+    if not any(name.endswith(suffix) for record in records[:SAMPLE] for name in record):
+        return _having("responses", "fields")(content)
+    return [{**record, "responses": dict(_responses(record, suffix))} for record in records]
+
+
+def _responses(record: Record, suffix: str) -> Iterator[tuple[str, list[Record]]]:
+    for question in [name.removesuffix(suffix) for name in record if name.endswith(suffix)]:
+        parts = (record.get(f"{question}.responses{part}") or [] for part in (".users", "", ".status"))
+        given = zip_longest(*parts)
+        yield question, [{"user_id": user, "value": value, "status": status} for user, value, status in given]
 
 
 def _prodigy(rows: list[Row]) -> Iterator[Row]:
@@ -239,21 +244,13 @@ ANNOTATION_TOOLS = (
     Tool(
         "an Argilla export",
         "records are students, users raters, questions items",
-        _having("responses", "fields"),
+        _argilla,
         ("responses", "responses.value"),
         lambda rows: (row for row in rows if row.get("responses.value.status") in ("submitted", None)),
         student=f"id|_server_id|{PLACE}",
         rater="responses.value.user_id",
         item="responses.#",
         score="responses.value.value",
-        columns=("metadata.*",),
-    ),
-    Tool(
-        "an Argilla export",
-        "records are students, users raters, questions items",
-        _where(lambda record: any(name.endswith(".responses.users") for name in record)),
-        prepared=_argilla_columns,
-        student=f"id|_server_id|{PLACE}",
         columns=("metadata.*",),
     ),
     Tool(
@@ -287,10 +284,10 @@ ANNOTATION_TOOLS = (
 _UNREADABLE = (
     "could not extract",
     "could not parse",
-    "no output",
-    "api error",
     "failed to parse",
+    "no output",
     "no grading",
+    "api error",
 )
 """How promptfoo begins the reason of a verdict that it could not read."""
 
@@ -334,29 +331,21 @@ def _promptfoo_results(content: Any) -> Sequence[Record] | None:
 def _test_cases(content: Any) -> Sequence[Record] | None:
     """The test cases of a saved run of DeepEval, or of the result of `evaluate` as Python has it."""
     for holder in (content, *content.values()) if isinstance(content, Mapping) else ():
-        if isinstance(holder, Mapping):
-            lists = [
-                holder.get(key) or [] for key in ("testCases", "conversationalTestCases", "test_results")
+        held = [holder.get(key) or [] for key in _CASES] if isinstance(holder, Mapping) else []
+        cases = [case for cases in held for case in cases if isinstance(case, Mapping)]
+        if any(case.get("metricsData") or case.get("metrics_data") for case in cases):
+            return [
+                {**case, "metricsData": case.get("metricsData") or case.get("metrics_data")} for case in cases
             ]
-            cases = [_in_humps(case) for held in lists for case in held if isinstance(case, Mapping)]
-            if any(case.get("metricsData") for case in cases):
-                return cases
     return None
 
 
-def _in_humps(record: Any) -> Any:
-    """Names as a saved run has them: evaluationModel, where Python has evaluation_model."""
-    if isinstance(record, list):
-        return [_in_humps(one) for one in record]
-    if not isinstance(record, Mapping):
-        return record
-    named = {"".join(part[:1].upper() + part[1:] for part in name.split("_")): name for name in record}
-    return {name[:1].lower() + name[1:]: _in_humps(record[old]) for name, old in named.items()}
+_CASES = ("testCases", "conversationalTestCases", "test_results")
 
 
 def _deepeval(rows: list[Row]) -> Iterator[Row]:
     """Evaluation models are the raters; where every metric has one, metrics are."""
-    judged = Counter(metric for metric, _ in {(row["metricsData.name"], row.get(_JUDGE)) for row in rows})
+    judged = Counter(metric for metric, _ in {(row["metricsData.name"], _first(row, _JUDGE)) for row in rows})
     several = max(judged.values(), default=0) > 1
     named = {(row.get("name", row[PLACE] - 1), row[PLACE]) for row in rows}
     times = Counter(name for name, _ in named)
@@ -365,36 +354,31 @@ def _deepeval(rows: list[Row]) -> Iterator[Row]:
         verdict = None if row.get("metricsData.error") else row.get("metricsData.success")
         yield row | {
             "student": name if times[name] == 1 else f"{name} {row.get('order', row[PLACE] - 1)}",
-            "rater": row.get(_JUDGE) if several else metric,
+            "rater": _first(row, _JUDGE) if several else metric,
             "item": metric if several else None,
             "score": None if verdict is None else int(bool(verdict)),
             GRADED: None if verdict is None else row.get("metricsData.score"),
         }
 
 
-_JUDGE = "metricsData.evaluationModel"
+_JUDGE = "metricsData.evaluationModel|metricsData.evaluation_model"
 GRADED = "metric_score"
 """Column of the scores of metrics, beside passes."""
 
 
 def _passes_or_scores(rows: list[Row]) -> Iterator[Finding]:
     if len({row.get(GRADED) for row in rows} - {None}) > 2:
-        yield Finding(
-            "each metric has a score, and passes from a threshold on",
-            "passes read as the scores",
-            (Option("score", "score"),),
-            Option("score", GRADED),
-            certain=False,
-        )
+        seen = "each metric has a score, and passes from a threshold on"
+        passes, scores = Option("score", "score"), Option("score", GRADED)
+        yield Finding(seen, "passes read as the scores", (passes,), scores, certain=False)
 
 
 def _lm_eval(rows: list[Row]) -> Iterator[Row]:
     """Metrics are the raters, under each filter."""
     filters = {row.get("filter") for row in rows}
     for row in rows:
-        for metric in row.get("metrics") or [
-            name for name in row if name not in (PLACE, "doc_id") and "." not in name
-        ]:
+        own = [name for name in row if name not in (PLACE, "doc_id") and "." not in name]
+        for metric in row.get("metrics") or own:
             if isinstance(row.get(metric), int | float):
                 rater = f"{metric}, {row.get('filter')}" if len(filters) > 1 else metric
                 yield row | {"rater": rater, "score": row[metric]}
@@ -417,18 +401,13 @@ def _inspect_ai(rows: list[Row]) -> Iterator[Row]:
     own = "samples.scores.value"
     for row in rows:
         value = row.get(own)
-        parts = {
-            name.removeprefix(f"{own}."): part for name, part in row.items() if name.startswith(f"{own}.")
-        }
+        parts = [(name.removeprefix(f"{own}."), row[name]) for name in row if name.startswith(f"{own}.")]
         if isinstance(value, list):
-            parts = {str(place): part for place, part in enumerate(value, 1)}
+            parts = [(str(place), part) for place, part in enumerate(value, 1)]
         unread = str(row.get("samples.scores.explanation") or "").startswith(_NOT_GRADED)
-        for item, part in (parts or {"all": value}).items():
-            yield row | {
-                "item": item,
-                "score": None if unread else _graded(part),
-                "epoch": int(row["samples.epoch"]),
-            }
+        row["epoch"] = int(row["samples.epoch"])
+        for item, part in parts or [("all", value)]:
+            yield row | {"item": item, "score": None if unread else _graded(part)}
 
 
 def _graded(value: Any) -> Any:
@@ -469,7 +448,7 @@ EVALUATION_TOOLS = (
         _test_cases,
         ("metricsData",),
         _deepeval,
-        columns=("additionalMetadata.", "comments", "tags", GRADED),
+        columns=("additionalMetadata.", "additional_metadata.", "comments", GRADED),
         remarks=_passes_or_scores,
     ),
     Tool(
@@ -485,7 +464,7 @@ EVALUATION_TOOLS = (
         "a log of Inspect AI",
         "scorers are raters, samples are students",
         lambda content: (
-            [content] if isinstance(content, Mapping) and {"version", "eval"} <= content.keys() else None
+            [content] if isinstance(content, Mapping) and {*content} >= {"version", "eval"} else None
         ),
         ("samples", "samples.scores"),
         _inspect_ai,
@@ -547,11 +526,8 @@ def _mlflow(rows: list[Row]) -> Iterator[Row]:
 
 def _events(content: Any) -> Sequence[Record] | None:
     """The events about samples in the log of a run."""
-    events = (
-        [one for one in content if {"sample_id", "type", "data"} <= one.keys()]
-        if isinstance(content, list)
-        else []
-    )
+    records = content if isinstance(content, list) else []
+    events = [record for record in records if {"sample_id", "type", "data"} <= record.keys()]
     return _having("run_id", "event_id")(events) or None
 
 
@@ -598,7 +574,7 @@ OBSERVABILITY_TOOLS = (
         "spans are students, annotators raters, names of annotations items",
         _where(
             lambda one: (
-                {"annotation_name", "annotator_kind"} <= one.keys() and bool(_first(flattened(one), SPANS))
+                {*one} >= {"annotation_name", "annotator_kind"} and bool(_first(flattened(one), SPANS))
             )
         ),
         student=SPANS,
@@ -628,10 +604,8 @@ def exported(content: Any, name: str) -> Table | None:
             if (records := tool.records(content)) is not None:
                 return tool.table(records, name)
         except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"{name!r} looks like {tool.name}, but not as this release knows it ({type(error).__name__}: {error})",
-                "export it as csv",
-            ) from error
+            what = f"{name!r} looks like {tool.name}, but not as this release knows it"
+            raise InputError(f"{what} ({type(error).__name__}: {error})", "export it as csv") from error
     return None
 
 
