@@ -101,7 +101,7 @@ class Worker:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._too_large = self._killed = False
+        self._spent = False
 
     @staticmethod
     async def start(root: Path) -> "Worker":
@@ -115,57 +115,49 @@ class Worker:
         )
 
     async def do(self, job: Job, limits: Limits, on_look: Callable[[], None]) -> None:
-        """Follow a task to its end; if the process dies, the job is left without an outcome."""
-        watching = asyncio.create_task(self._watch(job, limits, on_look))
-        try:
-            await self._follow(job)
-        finally:
-            watching.cancel()
+        """Follow a task to its end; if the process dies, the job is left without an outcome.
 
-    async def _watch(self, job: Job, limits: Limits, on_look: Callable[[], None]) -> None:
-        """End a process that takes too long or too much memory, before others suffer. This is done from outside, since
-        compiled code may be running that cannot be asked to stop."""
-        while True:
-            await asyncio.sleep(LOOK)
+        A process that takes too long or too much memory is killed before others suffer, from outside: compiled code may
+        be running that cannot be asked to stop.
+        """
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        with suppress(ConnectionError):
+            stdin.write(json.dumps({"task": job.task, "arguments": job.arguments}).encode() + b"\n")
+            await stdin.drain()
+        while not job.ended:
+            try:
+                async with asyncio.timeout(LOOK):
+                    line = await stdout.readline()
+            except TimeoutError:
+                line = b"{}"
+            if not line:
+                return
+            said = json.loads(line)
+            if "state" in said:
+                self._spent = said["too_large"]
+                message = "; ".join(part for name in ("what", "remedy") if (part := said.get(name)))
+                state, option = JobState(said["state"]), said.get("option")
+                job.end(state, result=said.get("result"), message=message, option=option)
+                return
+            if "progress" in said:
+                job.begun = min(job.begun, time.monotonic())
+                job.progress = said["progress"]
             if limits.memory and memory_of(self._process.pid) > limits.memory:
                 job.end(JobState.FAULT, message=TOO_LARGE.format(limits.memory / GIGABYTE))
             elif limits.seconds and time.monotonic() - job.begun > limits.seconds:
                 job.end(JobState.FAULT, message=limits.too_long)
-            if job.ended:
-                await self.kill()
-                return
             on_look()
-
-    async def _follow(self, job: Job) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with suppress(ConnectionError):
-            task = {"task": job.task, "arguments": job.arguments}
-            self._process.stdin.write(json.dumps(task).encode() + b"\n")
-            await self._process.stdin.drain()
-            async for line in self._process.stdout:
-                said = json.loads(line)
-                if "progress" in said:
-                    job.begun = min(job.begun, time.monotonic())
-                    job.progress = said["progress"]
-                    continue
-                self._too_large = said["too_large"]
-                message = "; ".join(part for name in ("what", "remedy") if (part := said.get(name)))
-                job.end(
-                    JobState(said["state"]),
-                    result=said.get("result"),
-                    message=message,
-                    option=said.get("option"),
-                )
-                return
+        await self.kill()  # stopped, and perhaps in the middle of its task
 
     @property
     def ready(self) -> bool:
-        """Whether it can take another task: it is alive, not too large, and not being killed."""
-        return self._process.returncode is None and not self._too_large and not self._killed
+        """Whether it can take another task: it is alive, and not too large or being killed."""
+        return self._process.returncode is None and not self._spent
 
     async def kill(self) -> None:
-        self._killed = True
+        self._spent = True
         with suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
@@ -215,11 +207,10 @@ class Pool:
         if job in self._waiting:
             self._waiting.remove(job)
         job.end(JobState.CANCELLED)
-        worker, running = self._workers.get(job), self._running.get(job)
-        if worker is not None:
-            await worker.kill()
-        if running is not None:
-            await asyncio.wait([running])
+        if job in self._workers:
+            await self._workers[job].kill()
+        if job in self._running:
+            await asyncio.wait([self._running[job]])
 
     async def close(self) -> None:
         for job in [*self._waiting, *self._running]:
@@ -251,12 +242,11 @@ class Pool:
 
     async def _run(self, job: Job) -> None:
         try:
-            worker = await self._worker()
+            self._idle = [worker for worker in self._idle if worker.ready]
+            worker = self._idle.pop() if self._idle else await Worker.start(self._root)
             self._workers[job] = worker
-            if not job.ended:
-                await worker.do(job, self._limits, self._advance)  # it may have become slow
-            spare = len(self._idle) < self._limits.places
-            if spare and worker.ready and job.ended and job.state is not JobState.CANCELLED:
+            await worker.do(job, self._limits, self._advance)  # it may have become slow
+            if worker.ready and job.ended and len(self._idle) < self._limits.places:
                 self._idle.append(worker)
             else:
                 await worker.kill()
@@ -265,13 +255,6 @@ class Pool:
             self._workers.pop(job, None)
             self._running.pop(job, None)
             self._advance()
-
-    async def _worker(self) -> Worker:
-        while self._idle:
-            worker = self._idle.pop()
-            if worker.ready:
-                return worker
-        return await Worker.start(self._root)
 
 
 TOO_LARGE = (

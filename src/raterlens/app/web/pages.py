@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
@@ -28,7 +28,7 @@ from raterlens.app.web.form import (
     sent,
 )
 from raterlens.app.web.jobs import Job, JobState
-from raterlens.app.web.sessions import AppState, FitJob, Session, Table, app_state
+from raterlens.app.web.sessions import AppState, FitJob, Session, Table
 from raterlens.app.web.settings import Settings
 from raterlens.base.errors import RaterlensError
 from raterlens.base.text import counted, number, sentence
@@ -57,24 +57,19 @@ def wants_part(request: Request) -> bool:
     return "hx-request" in request.headers
 
 
-async def error_page(request: Request, error: PageError) -> Response:
+async def error_page(request: Request, error: Exception) -> Response:
     """The message, as a page or a part of one."""
-    template = "part_message.html" if wants_part(request) else "message.html"
-    content = _templates.get_template(template).render(
-        message=sentence(str(error)), field=error.field, title=WORDS.app.problem, session=None, settings=None
-    )
-    return HTMLResponse(content, error.status)
-
-
-async def _explain(request: Request, error: Exception) -> Response:
     if isinstance(error, ClientDisconnect):
         return Response(status_code=400)  # which nobody reads
-    return await error_page(request, _in_words(request, error))
+    told = error if isinstance(error, PageError) else _in_words(request, error)
+    template = "part_message.html" if wants_part(request) else "message.html"
+    content = _templates.get_template(template).render(
+        message=sentence(str(told)), field=told.field, title=WORDS.app.problem, session=None, settings=None
+    )
+    return HTMLResponse(content, told.status)
 
 
 def _in_words(request: Request, error: Exception) -> PageError:
-    if isinstance(error, PageError):
-        return error
     if isinstance(error, RaterlensError):
         return page_error(error)
     if isinstance(error, HTTPException):
@@ -93,7 +88,7 @@ def _in_words(request: Request, error: Exception) -> PageError:
 
 
 HANDLERS: dict[Any, Any] = dict.fromkeys(
-    (PageError, RaterlensError, ClientDisconnect, HTTPException, Exception), _explain
+    (PageError, RaterlensError, ClientDisconnect, HTTPException, Exception), error_page
 )
 
 
@@ -104,14 +99,9 @@ TAKEN = (
 """Extensions that can be uploaded; only the extension of a client's file name reaches the disk. Databases are excluded,
 because a view can name other files, and so are compressed files, which can grow beyond every limit."""
 
-NAME = 120
-"""Maximum characters shown of a file name."""
-
-ENVELOPE = 10_000
-"""Bytes allowed around the file in a form."""
-
-FIELDS = 2_000
-"""Maximum number of fields in the form of a table: one per column."""
+NAME, FIELDS, ENVELOPE = 120, 2_000, 10_000
+"""Characters shown of a file name, fields in the form of a table (one per column), and bytes around the file in a form,
+at most."""
 
 EXAMPLE = "example.parquet"
 EXAMPLE_ROLES = {"student": "student", "rater": "rater", "topic": "rater"}
@@ -128,7 +118,7 @@ async def upload(request: Request) -> Response:
     with state.sessions.incoming() as folder:
         async with request.form(max_files=1, max_fields=10) as form:
             name, path = await _saved(form.get("file"), folder)
-        return _opened(request, state, await _previewed(state, path, name))
+        return _opened(request, state, await _table_of(state, path, name))
 
 
 async def example(request: Request) -> Response:
@@ -136,9 +126,8 @@ async def example(request: Request) -> Response:
     _check_room(state, request)
     with state.sessions.incoming() as folder:
         path = folder / EXAMPLE
-        bundled = files("raterlens") / "data" / EXAMPLE
-        path.write_bytes(bundled.read_bytes())
-        table = await _previewed(state, path, EXAMPLE)
+        path.write_bytes((files("raterlens") / "data" / EXAMPLE).read_bytes())
+        table = await _table_of(state, path, EXAMPLE)
         table.roles |= EXAMPLE_ROLES
         table.preview["findings"] = []  # of other roles
         return _opened(request, state, table)
@@ -187,7 +176,7 @@ async def choose_sheet(request: Request) -> Response:
         sheet = str(form.get("sheet", ""))
     if sheet not in table.preview["sheets"]:
         raise PageError(f"there is no sheet {sheet[:40]!r} in {table.name!r}; choose one from the list", 404)
-    take_preview(table, await _preview(state, table.path, table.name, sheet))
+    await _take_preview(state, table, sheet)
     return RedirectResponse(f"/tables/{table.id}", 303)
 
 
@@ -195,9 +184,8 @@ async def check(request: Request) -> Response:
     """Show what the chosen columns give, and who can be compared with whom."""
     state = app_state(request)
     session, table = state.table(request)
-    async with request.form(max_fields=FIELDS) as form:
-        update_from_form(table, form)
-    findings = await state.quick.submit("check", session.id, **read_arguments(table)).answer()
+    arguments = await _take_form(request, table)
+    findings = await state.quick.submit("check", session.id, **arguments).answer()
     session.tentative = False
     template = "part_findings.html" if wants_part(request) else "table.html"
     return page(request, template, table=table, findings=findings)
@@ -222,25 +210,15 @@ async def forget(request: Request) -> Response:
     return answer
 
 
-def update_from_form(table: Table, form: FormData) -> None:
-    """Update a table from a form. Columns go by number, because a name can be anything."""
-    table.roles = {
-        column: str(role)
-        for place, column in enumerate(table.preview["columns"])
-        if (role := form.get(f"role-{place}")) in ROLES
-    }
-    table.spread = str(form.get("spread", "item"))
-    table.given = sent(form)
-
-
-def take_preview(table: Table, preview: dict[str, Any]) -> None:
-    """Update a table from a preview, with the choices that it suggests."""
-    table.preview, table.roles, table.spread = preview, preview["roles"], preview["spread"]
-    table.given = preview["given"]
-
-
-def read_arguments(table: Table) -> dict[str, object]:
-    """Return the arguments of a task that reads a table."""
+async def _take_form(request: Request, table: Table) -> dict[str, Any]:
+    """Update a table from its form; return the arguments of a task that reads it as chosen."""
+    async with request.form(max_fields=FIELDS) as form:
+        table.roles = {  # columns go by number, because a name can be anything
+            column: str(role)
+            for place, column in enumerate(table.preview["columns"])
+            if (role := form.get(f"role-{place}")) in ROLES
+        }
+        table.spread, table.given = str(form.get("spread", "item")), sent(form)
     wide = table.preview["patterns"].get(table.spread)
     config = read_config(table.roles, table.given, wide, table.preview["sheet"])
     return {"path": str(table.path), "name": table.name, "read": config.given()}
@@ -256,24 +234,24 @@ def _check_room(state: AppState, request: Request) -> Session | None:
     return session
 
 
-async def _previewed(state: AppState, path: Path, name: str) -> Table:
-    preview = await _preview(state, path, name)
+async def _table_of(state: AppState, path: Path, name: str) -> Table:
+    table = Table(path.parent.name, name, path, {}, {})
+    await _take_preview(state, table)
     await state.fits.warm()  # while the columns are looked at
-    table = Table(path.parent.name, name, path, preview, {})
-    take_preview(table, preview)
     return table
 
 
-async def _preview(state: AppState, path: Path, name: str, sheet: str | None = None) -> dict[str, Any]:
-    job = state.quick.submit("preview", path=str(path), name=name, sheet=sheet)
-    found: dict[str, Any] = await job.answer()
+async def _take_preview(state: AppState, table: Table, sheet: str | None = None) -> None:
+    """Preview a table, and make the choices that this suggests."""
+    found = await state.quick.submit("preview", path=str(table.path), name=table.name, sheet=sheet).answer()
     if found["n_rows"] > state.settings.max_rows:
         raise PageError(
             f"the table has {found['n_rows']:,} rows, and the limit here is {state.settings.max_rows:,}; upload part "
             "of it, use raterlens fit on the command line, or raise the limit: raterlens serve --max-rows N",
             413,
         )
-    return found
+    table.preview, table.roles = found, found["roles"]
+    table.spread, table.given = found["spread"], found["given"]
 
 
 def _opened(request: Request, state: AppState, table: Table) -> Response:
@@ -282,10 +260,11 @@ def _opened(request: Request, state: AppState, table: Table) -> Response:
     session.take(table)
     address = f"/tables/{table.id}"
     # htmx follows a redirect behind the scenes; this one the browser is to follow.
-    answer = (
-        Response(headers={"HX-Redirect": address}) if wants_part(request) else RedirectResponse(address, 303)
-    )
-    return state.remember(answer, session)
+    part = wants_part(request)
+    answer = Response(headers={"HX-Redirect": address}) if part else RedirectResponse(address, 303)
+    # Scripts cannot read it, and other sites cannot make a browser send it.
+    answer.set_cookie(state.settings.cookie, session.id, httponly=True, samesite="strict", path="/")
+    return answer
 
 
 FILES: dict[str, str] = TABLE["files"]
@@ -299,14 +278,11 @@ async def start(request: Request) -> Response:
         raise PageError(
             f"{len(session.fits)} fits are kept, the limit; remove a table on the start page", 409
         )
-    async with request.form(max_fields=FIELDS) as form:
-        update_from_form(table, form)
-    config, asked = fit_config(table.given), read_arguments(table)
+    asked, config = await _take_form(request, table), fit_config(table.given)
     decide, remark = decisions(table.given)
     folder = session.new_folder()
-    job = state.fits.submit(
-        "fit", session.id, **asked, fit=config.given(), decide=decide, remark=remark, folder=str(folder)
-    )
+    given = {"fit": config.given(), "decide": decide, "remark": remark, "folder": str(folder)}
+    job = state.fits.submit("fit", session.id, **asked, **given)
     session.counted += 1
     model = config.model or TABLE["models"]["default"]["short"]
     fitted = FitJob(folder.name, session.counted, table, model, folder, job)
@@ -358,37 +334,40 @@ async def download(request: Request) -> Response:
 async def compare(request: Request) -> Response:
     state = app_state(request)
     session = state.visitor(request)
-    done = sorted(_done(session), key=lambda fitted: fitted.number) if session else []
+    done = [] if session is None else sorted(_done(session), key=lambda fitted: fitted.number)
     asked = [request.query_params.get(name, "") for name in ("one", "two")]
-    if session is None or not all(asked):
-        return page(request, "compare.html", fits=done, asked=_proposed(done, asked[0]), found=None)
+    if session is None or not all(asked):  # propose the fit that was asked for, and the latest other
+        ids = [fitted.id for fitted in done]
+        first = asked[0] if asked[0] in ids else next(iter(ids[-2:]), "")
+        asked = [first, next((id for id in reversed(ids) if id != first), "")]
+        return page(request, "compare.html", fits=done, asked=asked, found=None)
     pair = [fitted for id in asked for fitted in done if fitted.id == id]
     if len(pair) < 2:
         raise PageError("one of these fits is no longer here; choose two from the list", 404)
     if pair[0] is pair[1]:
         raise PageError(f"both are the same fit, {pair[0].name!r}; choose two that differ")
-    names = [fitted.short for fitted in pair]
-    job = state.quick.submit(
-        "compare", session.id, folders=[str(fitted.folder) for fitted in pair], names=names
-    )
-    found = await job.answer()
+    names, folders = [fitted.short for fitted in pair], [str(fitted.folder) for fitted in pair]
+    found = await state.quick.submit("compare", session.id, folders=folders, names=names).answer()
     return page(request, "compare.html", fits=done, asked=asked, found=found, names=names)
 
 
 def progress_of(state: AppState, job: Job) -> dict[str, Any]:
     """Return the progress of a job in words and as a share of 1."""
     said, words = job.progress, WORDS.progress
+    phase, share, detail = words.starting, 0.0, ""
     if job.state is JobState.WAITING:
         ahead = state.fits.ahead(job)
-        return {
-            "phase": words.waiting.format(ahead=ahead) if ahead else words.next,
-            "share": 0.0,
-            "detail": "",
-        }
-    if not said:
-        return {"phase": words.starting, "share": 0.0, "detail": ""}
-    detail = words.detail.format(step=said["step"], loglik=said["loglik"]) if "step" in said else ""
-    return {"phase": TABLE["stages"][said["stage"]], "share": said["share"], "detail": detail}
+        phase = words.waiting.format(ahead=ahead) if ahead else words.next
+    elif said:
+        phase, share = TABLE["stages"][said["stage"]], said["share"]
+        detail = words.detail.format(step=said["step"], loglik=said["loglik"]) if "step" in said else ""
+    return {"phase": phase, "share": share, "detail": detail}
+
+
+def app_state(request: Request) -> AppState:
+    """The state of the app that a request came to."""
+    found: AppState = request.app.state.raterlens
+    return found
 
 
 def _shown(fitted: FitJob) -> Markup:
@@ -400,13 +379,6 @@ def _shown(fitted: FitJob) -> Markup:
 
 def _done(session: Session) -> set[FitJob]:
     return {fitted for fitted in session.fits.values() if fitted.job.state is JobState.DONE}
-
-
-def _proposed(done: list[FitJob], first: str) -> list[str]:
-    """Propose two fits to compare: the one asked for, if any, and the latest other."""
-    ids = [fitted.id for fitted in done]
-    one = first if first in ids else next(iter(ids[-2:]), "")
-    return [one, next((id for id in reversed(ids) if id != one), "")]
 
 
 ROUTES = [

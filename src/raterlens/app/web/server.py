@@ -9,7 +9,7 @@ import socket
 import threading
 from asyncio import wait_for
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -111,13 +111,13 @@ class Guard:
             answer = RedirectResponse(f"{request.url.path}{'?' * bool(rest)}{urlencode(rest)}", 303)
             answer.set_cookie(cookie, token, httponly=True, samesite="strict", path="/")
             return answer
-        if not _same(request.cookies.get(cookie, ""), token):
-            raise PageError(
-                "this Raterlens needs a token; open the whole address, with ?token=..., that was printed when it was "
-                "started",
-                401,
-            )
-        return None
+        if _same(request.cookies.get(cookie, ""), token):
+            return None
+        raise PageError(
+            "this Raterlens needs a token; open the whole address, with ?token=..., that was printed when it was "
+            "started",
+            401,
+        )
 
 
 def _within(receive: Receive, seconds: float) -> Receive:
@@ -149,21 +149,13 @@ def own_host(header: str, bound: str) -> bool:
     Rebinding needs a name whose address the attacker can change, so bare addresses are safe. Any port will do: it may
     have been forwarded.
     """
-    try:
+    with suppress(ValueError):
         name = urlsplit(f"//{header}").hostname or ""
-    except ValueError:
-        return False
-    if name in LOOPBACK:
-        return True
-    return bound not in LOOPBACK and (name in (bound.lower(), gethostname().lower()) or _is_address(name))
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
+        if name in LOOPBACK:
+            return True
+        if bound not in LOOPBACK:
+            return name in (bound.lower(), gethostname().lower()) or bool(ip_address(name))
+    return False
 
 
 def same_origin(request: Request) -> bool:
@@ -203,8 +195,11 @@ def make_app(settings: Settings) -> Guard:
 def serve(settings: Settings, *, open_browser: bool = False) -> None:
     """Listen until interrupted; print the address."""
     with _listening(settings) as listener:
-        settings = _with_token(settings, listener.getsockname()[1])
-        address = _address(settings)
+        shared, port = settings.host not in LOOPBACK, listener.getsockname()[1]
+        settings = replace(settings, port=port, token=secrets.token_urlsafe(24) if shared else None)
+        host = gethostname() if settings.host in ("0.0.0.0", "::") else settings.host
+        token = f"?token={settings.token}" if settings.token else ""
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}/{token}"
         print(f"Raterlens is running at {address}", flush=True)
         print("Press Ctrl+C to stop it and remove everything that was uploaded.", flush=True)
         if open_browser:
@@ -230,11 +225,6 @@ async def asset(request: Request) -> Response:
     return Response(ASSETS[name], media_type=KINDS[Path(name).suffix])
 
 
-def _with_token(settings: Settings, port: int) -> Settings:
-    shared = settings.host not in LOOPBACK
-    return replace(settings, port=port, token=secrets.token_urlsafe(24) if shared else None)
-
-
 def _listening(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
@@ -245,10 +235,3 @@ def _listening(settings: Settings) -> socket.socket:
             Message("give another port with ", Option("port"), ", or ", Option("port", 0), " for a free one"),
             value=settings.port,
         ) from error
-
-
-def _address(settings: Settings) -> str:
-    any_address = settings.host in ("0.0.0.0", "::")
-    host = socket.gethostname() if any_address else settings.host
-    token = f"?token={settings.token}" if settings.token else ""
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.port}/{token}"

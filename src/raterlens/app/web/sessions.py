@@ -7,16 +7,16 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.requests import Request
-from starlette.responses import Response
 
 from raterlens.app.web.form import PageError
 from raterlens.app.web.jobs import Job, Limits, Pool
 from raterlens.app.web.settings import Settings
+from raterlens.base.threads import available_cores
 
 READING, SLOW_READING = 2, 4
 """Maximum number of previews, checks and comparisons at a time, and of slow ones in addition."""
@@ -145,12 +145,11 @@ class Sessions:
         """Remove a session to make room: the oldest without a readable table, otherwise the one idle for longest, if
         that is long enough. Return whether there was one."""
         idle = sorted((session for session in self if not session.busy), key=lambda session: session.used)
-        oldest = next((session for session in idle if session.tentative), None)
-        if oldest is None and idle and self._clock() - idle[0].used > self._settings.grace_period:
-            oldest = idle[0]
-        if oldest is not None:
-            self.remove(oldest)
-        return oldest is not None
+        long = [session for session in idle[:1] if self._clock() - session.used > self._settings.grace_period]
+        for session in [session for session in idle if session.tentative][:1] or long:
+            self.remove(session)
+            return True
+        return False
 
     def remove(self, session: Session) -> list[Job]:
         """Forget everything of a visitor; return the jobs, which the caller has to stop."""
@@ -173,39 +172,25 @@ def new_id() -> str:
 class AppState:
     """Visitors and workers. `open` starts them, and leaves nothing behind."""
 
+    sessions: Sessions
+    quick: Pool
+    fits: Pool
+
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.sessions: Sessions
-        self.quick: Pool
-        self.fits: Pool
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         root = Path(tempfile.mkdtemp(prefix="raterlens-"))  # readable by its owner only
-        settings = self.settings
-        self.sessions = Sessions(root, settings)
-        self.quick = Pool(
-            root,
-            Limits(
-                READING,
-                settings.max_waiting,
-                settings.max_reading,
-                settings.job_memory,
-                TOO_LONG.format(f"{settings.max_reading:g} seconds", "max-reading"),
-                settings.slow,
-                SLOW_READING,
-            ),
-        )
-        self.fits = Pool(
-            root,
-            Limits(
-                settings.fits_at_once,
-                settings.max_waiting,
-                settings.max_minutes * 60,
-                settings.job_memory,
-                TOO_LONG.format(f"{settings.max_minutes:g} minutes", "max-minutes"),
-            ),
-        )
+        given = self.settings
+        too_long = TOO_LONG.format(f"{given.max_reading:g} seconds", "max-reading")
+        reading = Limits(READING, given.max_waiting, given.max_reading, given.job_memory, too_long)
+        reading = replace(reading, slow=given.slow, slow_places=SLOW_READING)
+        too_long = TOO_LONG.format(f"{given.max_minutes:g} minutes", "max-minutes")
+        places = given.fits or available_cores()
+        fitting = Limits(places, given.max_waiting, given.max_minutes * 60, given.job_memory, too_long)
+        self.sessions = Sessions(root, given)
+        self.quick, self.fits = Pool(root, reading), Pool(root, fitting)
         await self.quick.warm()
         await self.fits.warm()
         sweeping = asyncio.create_task(self._sweep())
@@ -217,56 +202,47 @@ class AppState:
             await self.fits.close()
             shutil.rmtree(root, ignore_errors=True)
 
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP)
+            self.sessions.sweep()
+
     def visitor(self, request: Request) -> Session | None:
         return self.sessions.find(request.cookies.get(self.settings.cookie))
-
-    def remember(self, response: Response, session: Session) -> Response:
-        """Set the session cookie; scripts cannot read it, and other sites cannot make a browser send it."""
-        response.set_cookie(self.settings.cookie, session.id, httponly=True, samesite="strict", path="/")
-        return response
 
     def table(self, request: Request) -> tuple[Session, Table]:
         """Return the table that the address names, if it is the visitor's own."""
         session = self.visitor(request)
-        table = session.tables.get(request.path_params["id"]) if session else None
-        if session is None or table is None:
-            raise _gone("table")
-        return session, table
+        return _own(session, {} if session is None else session.tables, request, "table")
 
     def fitted(self, request: Request) -> tuple[Session, FitJob]:
         """Return the fit that the address names, if it is the visitor's own."""
         session = self.visitor(request)
-        fitted = session.fits.get(request.path_params["id"]) if session else None
-        if session is None or fitted is None:
-            raise _gone("fit")
-        return session, fitted
+        return _own(session, {} if session is None else session.fits, request, "fit")
 
     async def stop(self, jobs: list[Job]) -> None:
         for job in jobs:
             if not job.ended:
                 await self.fits.cancel(job)
 
-    async def _sweep(self) -> None:
-        while True:
-            await asyncio.sleep(SWEEP)
-            self.sessions.sweep()
+
+Thing = TypeVar("Thing")
 
 
-def app_state(request: Request) -> AppState:
-    """The state of the app that a request came to."""
-    found: AppState = request.app.state.raterlens
-    return found
+def _own(
+    session: Session | None, things: dict[str, Thing], request: Request, what: str
+) -> tuple[Session, Thing]:
+    found = things.get(request.path_params["id"])
+    if session is None or found is None:
+        raise PageError(
+            f"this {what} is no longer here: it was removed, or Raterlens was restarted; go to the start page and "
+            "upload the file again",
+            404,
+        )
+    return session, found
 
 
 TOO_LONG = (
     "this takes longer than {}, the limit here; use part of the data or a simpler model, use raterlens fit on the "
     "command line, or raise the limit: raterlens serve --{} N"
 )
-
-
-def _gone(what: str) -> PageError:
-    return PageError(
-        f"this {what} is no longer here: it was removed, or Raterlens was restarted; go to the start page and upload "
-        "the file again",
-        404,
-    )

@@ -3,7 +3,6 @@
 import os
 from dataclasses import dataclass, field
 
-from raterlens.base.threads import available_cores
 from raterlens.config.option_fields import check_options, option
 
 MEGABYTE = 1_000_000
@@ -68,10 +67,6 @@ class Settings:
     def job_memory(self) -> int:
         """Bytes per job; 0 for no limit."""
         return int((self.memory if self.max_memory is None else self.max_memory) * GIGABYTE)
-
-    @property
-    def fits_at_once(self) -> int:
-        return self.fits or available_cores()
 
     @property
     def cookie(self) -> str:

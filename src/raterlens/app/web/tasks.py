@@ -4,9 +4,9 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from raterlens.app.progress import Iteration, Watch
 from raterlens.app.web.form import label, shown
@@ -22,9 +22,8 @@ from raterlens.output.data_check import check as check_data
 from raterlens.output.excel import check_excel
 from raterlens.output.report.reproduce import Request
 from raterlens.pictures.scatter_plots import two_fits
-from raterlens.ratings.coded import Ratings, size_words
+from raterlens.ratings.coded import size_words
 from raterlens.reading.formats.sources import ALL_SHEETS, open_table
-from raterlens.reading.formats.table import Rows, Table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
 from raterlens.reading.read import read_with_plan
 from raterlens.reading.roles import ColumnSample, detect_roles
@@ -49,9 +48,23 @@ def preview(path: str, name: str, sheet: str | None, progress: Say) -> dict[str,
     with _named(path, name):
         sheets = sheet_names(Path(path)) if path.endswith(WORKBOOKS) else []
         with open_table(path, config) as table:
-            rows = _all_rows(table, name)
-            found = guess(_in_memory(table, rows), config)
-    frame, several = rows.frame, [*sheets, ALL_SHEETS] if len(sheets) > 1 else []
+            if len(table.columns) > SHOWN_COLUMNS:
+                raise InputError(
+                    f"{name!r} has {len(table.columns):,} columns, and this page shows {SHOWN_COLUMNS}",
+                    "keep the student, rater, item and score columns, or use raterlens fit on the command line",
+                    value=len(table.columns),
+                )
+            rows = table.take(table.columns)
+            frame = rows.frame
+            if frame.is_empty():
+                what = f"{table.name} has a header ({listed(table.columns)}) but no rows"
+                raise InputError(what, "add the ratings below it")
+            # In memory, so that rows are not read again.
+            known = replace(
+                table, take=lambda wanted: replace(rows, frame=frame.select(wanted)), query=None, large=False
+            )
+            found = guess(known, config)
+    several = [*sheets, ALL_SHEETS] if len(sheets) > 1 else []
     return {
         "columns": list(frame.columns),
         "rows": [
@@ -69,98 +82,58 @@ def preview(path: str, name: str, sheet: str | None, progress: Say) -> dict[str,
     }
 
 
-def _all_rows(table: Table, name: str) -> Rows:
-    if len(table.columns) > SHOWN_COLUMNS:
-        raise InputError(
-            f"{name!r} has {len(table.columns):,} columns, and this page shows {SHOWN_COLUMNS}",
-            "keep the student, rater, item and score columns, or use raterlens fit on the command line",
-            value=len(table.columns),
-        )
-    rows = table.take(table.columns)
-    if rows.frame.is_empty():
-        raise InputError(
-            f"{table.name} has a header ({listed(table.columns)}) but no rows", "add the ratings below it"
-        )
-    return rows
-
-
-def _in_memory(table: Table, rows: Rows) -> Table:
-    """Return the same table with rows in memory, so that they are not read again."""
-    return replace(
-        table, take=lambda wanted: replace(rows, frame=rows.frame.select(wanted)), query=None, large=False
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
+class Guess(NamedTuple):
     """Initial values of the page."""
 
     roles: dict[str, str]
     """Roles of the columns that are recognised."""
     config: ReadConfig
-    findings: list[dict[str, object]] = field(default_factory=list)
+    patterns: dict[str, str]
+    """Meanings of score columns other than one item each, as patterns for `rl.read`."""
+    spread: str
+    """The most likely of them."""
+    findings: list[dict[str, object]]
     """Findings: what was seen and done, and whether it is certain."""
-
-    @property
-    def scores(self) -> list[str]:
-        return [column for column, role in self.roles.items() if role == "score"]
-
-    @property
-    def patterns(self) -> dict[str, str]:
-        """Meanings of score columns other than one item each, as patterns for `rl.read`."""
-        known, found = patterns(self.scores), self.config.wide
-        if found is None:
-            return known
-        if "{item}" not in found:
-            return known | {"rater": found}
-        return known | {"grid": found, "turned": swapped_pattern(found)}
-
-    @property
-    def spread(self) -> str:
-        """The most likely of them."""
-        if self.config.wide is not None:
-            return "grid" if "{item}" in self.config.wide else "rater"
-        if "rater" in self.roles.values() or len(self.scores) < 2:
-            return "item"
-        return "grid" if "grid" in self.patterns else "rater"
 
 
 def guess(source: object, config: ReadConfig) -> Guess:
     """Guess roles by the reader's plan; if it cannot read the table, as many as are recognised."""
+    findings: list[dict[str, object]] = []
     try:
         _, plan = read_with_plan(source, config)
     except InputError:
-        return Guess(_partly(source, config), config)
-    found = plan.config
-    roles = {
-        column: "score" if role == "items" else role for role in COLUMN_ROLES for column in found.names(role)
-    }
-    roles.pop(ROW, None)
-    findings: list[dict[str, object]] = [
-        {"text": sentence(worded(finding.note, label)), "certain": finding.certain}
-        for finding in plan.findings
-    ]
-    return Guess(roles, found, findings)
+        with open_table(source, config) as table:
+            look = ColumnSample(table)
+            seen = detect_roles(table.columns, config, look).roles
+            roles: dict[str, str] = {name: role for role, name in seen.items()}
+            if "score" not in seen:
+                free = [name for name in table.columns if name not in roles]
+                roles |= dict.fromkeys(score_columns(free, look, raters=False).names, "score")
+    else:
+        config = plan.config
+        named = {name: role for role in COLUMN_ROLES for name in config.names(role) if name != ROW}
+        roles = {name: "score" if role == "items" else role for name, role in named.items()}
+        findings = [
+            {"text": sentence(worded(finding.note, label)), "certain": finding.certain}
+            for finding in plan.findings
+        ]
+    scores = [column for column, role in roles.items() if role == "score"]
+    known, wide = patterns(scores), config.wide
+    if wide is not None:
+        spread = "grid" if "{item}" in wide else "rater"
+        known |= {"grid": wide, "turned": swapped_pattern(wide)} if "{item}" in wide else {"rater": wide}
+    elif "rater" in roles.values() or len(scores) < 2:
+        spread = "item"
+    else:
+        spread = "grid" if "grid" in known else "rater"
+    return Guess(roles, config, known, spread, findings)
 
 
 def patterns(scores: Sequence[str]) -> dict[str, str]:
     """Return the possible meanings of score columns: one rater each, or, if the names form a grid, a rater and an item
     in either order."""
-    known = {"rater": "{rater}"}
-    if (grid := likely_pattern(scores)) is not None:
-        known |= {"grid": grid, "turned": swapped_pattern(grid)}
-    return known
-
-
-def _partly(source: object, config: ReadConfig) -> dict[str, str]:
-    with open_table(source, config) as table:
-        look = ColumnSample(table)
-        found = detect_roles(table.columns, config, look)
-        roles = {name: role for role, name in found.roles.items()}
-        if "score" not in found.roles:
-            free = [name for name in table.columns if name not in roles]
-            roles |= dict.fromkeys(score_columns(free, look, raters=False).names, "score")
-    return roles
+    grid = likely_pattern(scores)
+    return {"rater": "{rater}"} | ({} if grid is None else {"grid": grid, "turned": swapped_pattern(grid)})
 
 
 def check(path: str, name: str, read: dict[str, Any], progress: Say) -> dict[str, Any]:
@@ -169,9 +142,10 @@ def check(path: str, name: str, read: dict[str, Any], progress: Say) -> dict[str
         found = check_data(path, **read)
     return {
         "data": size_words(found.ratings),
-        "notes": [sentence(worded(note, label)) for note in found.notes],
-        "questions": [sentence(worded(text, label)) for text in found.questions],
-        "warnings": [sentence(worded(text, label)) for text in found.warnings],
+        **{
+            name: [sentence(worded(text, label)) for text in getattr(found, name)]
+            for name in ("notes", "questions", "warnings")
+        },
         "categories": found.ratings.n_categories,
         "fine": found.ratings.on_fine_scale,
     }
@@ -197,7 +171,12 @@ def fit(
         found = fit_request(request, run, Path(path))
     watch.start_stage("writing")
     reproduction = replace(found.request, out="results").reproduction()
-    found.write(Path(folder), reproduction=reproduction, xlsx=_fits_excel(found.ratings))
+    try:
+        check_excel(found.ratings)
+        xlsx = True
+    except OptionError:  # the extra is not installed, or a sheet has no room for everybody
+        xlsx = False
+    found.write(Path(folder), reproduction=reproduction, xlsx=xlsx)
     return {
         "headline": headline(found.found).text,
         "data": size_words(found.ratings),
@@ -265,15 +244,6 @@ def _named(path: str, name: str) -> Iterator[None]:
         raise type(error)(
             named(error.what), named(error.remedy), value=error.value, option=error.option
         ) from None
-
-
-def _fits_excel(ratings: Ratings) -> bool:
-    """Whether a workbook can be offered: the extra is installed, and a sheet has room for everybody."""
-    try:
-        check_excel(ratings)
-    except OptionError:
-        return False
-    return True
 
 
 def _plain(value: Any) -> Any:

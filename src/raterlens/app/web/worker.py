@@ -9,9 +9,10 @@ import shutil
 import signal
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, TextIO
+from typing import Any
 
 PAUSE = 0.5
 """Seconds that a new process waits before its imports, unless it has a task."""
@@ -23,29 +24,25 @@ LARGE = 1_500_000
 def main(root: Path) -> None:
     """Do tasks until there are none."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to hear
-    answers = _claim_stdout()
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever libraries print goes to stderr
+
+    def say(said: dict[str, Any]) -> None:
+        print(json.dumps(said), file=answers, flush=True)
+
     tasks: SimpleQueue[dict[str, Any]] = SimpleQueue()
     threading.Thread(target=_listen, args=(tasks, root), daemon=True).start()
-    task = _first(tasks)
+    task: dict[str, Any] | None = None
+    with suppress(Empty):
+        task = tasks.get(timeout=PAUSE)
     # While nobody is waiting, but after the server's first page, which must not wait either.
     from raterlens.app.web.tasks import TASKS
 
     while True:
         task = task or tasks.get()
-
-        def say(said: dict[str, Any]) -> None:
-            print(json.dumps(said), file=answers, flush=True)
-
         say({"progress": {}})  # it has begun
-        say(_do(TASKS, task, say) | {"too_large": _memory() > LARGE})
+        say(_do(TASKS, task, say) | {"too_large": _peak_memory() > LARGE})
         task = None
-
-
-def _first(tasks: "SimpleQueue[dict[str, Any]]") -> dict[str, Any] | None:
-    try:
-        return tasks.get(timeout=PAUSE)
-    except Empty:
-        return None
 
 
 def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
@@ -60,23 +57,17 @@ def _do(tasks: Any, task: dict[str, Any], say: Any) -> dict[str, Any]:
         return {"state": "done", "result": result}
     except RaterlensError as error:
         parts = {"what": worded(error.what, label), "remedy": worded(error.remedy, label)}
-        return {"state": "fault", **parts, "option": error.option, "value": _plain(error.value)}
+        plain = error.value is None or isinstance(error.value, str | int | float)
+        return {
+            "state": "fault",
+            **parts,
+            "option": error.option,
+            "value": error.value if plain else str(error.value),
+        }
     except Exception as error:
         if os.environ.get("RATERLENS_DEBUG"):
             sys.excepthook(*sys.exc_info())
         return {"state": "failed", "what": bug_message(error)}
-
-
-def _plain(value: object) -> object:
-    """Convert a value to what JSON can hold."""
-    return value if value is None or isinstance(value, str | int | float) else str(value)
-
-
-def _claim_stdout() -> TextIO:
-    """Return the original stdout for answers, and redirect whatever libraries print to stderr."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return answers
 
 
 def _listen(tasks: "SimpleQueue[dict[str, Any]]", root: Path) -> None:
@@ -86,15 +77,13 @@ def _listen(tasks: "SimpleQueue[dict[str, Any]]", root: Path) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _memory() -> int:
+def _peak_memory() -> int:
     """Return this process's peak memory in kilobytes; 0 if the system does not say."""
     try:
-        # not on every system
-        import resource
+        import resource  # not on every system
     except ImportError:
         return 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak // 1024 if sys.platform == "darwin" else peak
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
 
 
 if __name__ == "__main__":
