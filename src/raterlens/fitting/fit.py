@@ -684,7 +684,7 @@ class Fit(Result):
         >>> float(estimates["kappa"].sel(rater="AM:Sport").round(2))
         0.38
         """
-        from raterlens.output.xarray_dataset import dataset  # needs an optional package
+        from raterlens.output.result_tables import dataset  # needs an optional package
 
         return dataset(self)
 

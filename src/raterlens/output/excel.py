@@ -16,6 +16,7 @@ from raterlens.base.errors import OptionError
 from raterlens.diagnostics.findings import panel_findings
 from raterlens.diagnostics.wording import rater_table
 from raterlens.output.report import english as words
+from raterlens.output.result_tables import result_tables
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import PanelFindings
@@ -31,22 +32,27 @@ _LONGEST = 32_767
 _WIDEST = 60
 
 _SHEETS = {
-    "decisions.csv": "Decisions",
-    "accuracy.csv": "Accuracy",
-    "remark.csv": "Mark again",
-    "flags.csv": "Flags",
-    "unexpected.csv": "Unexpected ratings",
-    "bias.csv": "Bias",
-    "pairs.csv": "Pairs of raters",
-    "categories.csv": "Scores",
-    "change.csv": "Change",
-    "drift.csv": "Drift",
-    "alarms.csv": "Drift alarms",
-    "labels.csv": "Labels",
+    "raters": "Raters",
+    "items": "Items",
+    "students": "Students",
+    "interactions": "Interactions",
+    "groups": "Groups",
+    "draws": "Draws",
+    "decisions": "Decisions",
+    "accuracy": "Accuracy",
+    "remark": "Mark again",
+    "flags": "Flags",
+    "unexpected": "Unexpected ratings",
+    "bias": "Bias",
+    "pairs": "Pairs of raters",
+    "categories": "Scores",
+    "change": "Change",
+    "drift": "Drift",
+    "alarms": "Drift alarms",
+    "labels": "Labels",
 }
-"""Names of sheets, by the files of the folder that have the same tables."""
+"""Names of sheets, by table."""
 _PROSE = ("sentence", "next_step")
-_NOTHING: Mapping[str, pl.DataFrame] = {}
 _SCALE = ("#F4B183", "#FFF2CC", "#9DC3E6")  # low, middle, high: told apart by every eye
 _MIDDLE = 0.7
 
@@ -65,12 +71,9 @@ def check_excel(sizes: Ratings | Result | None = None, *, most: int = MOST_ROWS)
 
 
 def write_workbook(
-    fit: Result,
-    path: Path,
-    found: PanelFindings | None = None,
-    further: Mapping[str, pl.DataFrame] = _NOTHING,
+    fit: Result, path: Path, tables: Mapping[str, pl.DataFrame], found: PanelFindings | None = None
 ) -> None:
-    """Write the workbook; `found`, where more is known than the estimates say, and further tables by file name."""
+    """Write the workbook of `result_tables`; `found`, where more is known than the estimates say."""
     check_excel(fit)
     import xlsxwriter  # optional package
 
@@ -83,33 +86,27 @@ def write_workbook(
     }
     with xlsxwriter.Workbook(str(path), options) as book:
         book.set_properties({"title": "Raterlens results"})
-        heading = book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "bottom"})
         formats = {
+            "heading": book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "bottom"}),
             "text": book.add_format({"valign": "top"}),
             "count": book.add_format({"num_format": "#,##0", "valign": "top"}),
             "number": book.add_format({"num_format": "0.00", "valign": "top"}),
             "prose": book.add_format({"text_wrap": True, "valign": "top"}),
         }
-        for name in ("raters", "items", "students", *({"interactions"} & set(fit.tables))):
-            table = _raters(fit, found) if name == "raters" else fit.table(name)
-            if found is not None and found.diagnosis is not None and name != "interactions":
-                table = found.diagnosis.beside(name, table)
-            sheet = book.add_worksheet(name.capitalize())
-            _fill(sheet, table, heading, formats)
-            if name == "raters" and table.height:
-                _colour(sheet, table)
-        for file, name in _SHEETS.items():
-            if file in further:
-                _fill(book.add_worksheet(name), further[file].head(MOST_ROWS), heading, formats)
-        _warnings(book.add_worksheet("Warnings"), fit, found, heading, formats)
+        for name, title in _SHEETS.items():
+            if name in tables:
+                table = _raters(fit, found) if name == "raters" else tables[name]
+                _fill(sheet := book.add_worksheet(title), table.head(MOST_ROWS), formats)
+                if name == "raters" and table.height:
+                    _colour(sheet, table)
+        _warnings(book.add_worksheet("Warnings"), fit, found, formats)
 
 
 def write_fit(fit: Fit, path: Path, ratings: Ratings | None) -> Path:
     """Write the workbook of a fit: `Fit.to_excel`."""
     check_excel(fit)
     found = None if ratings is None else panel_findings(fit, ratings)
-    further = {} if found is None or found.diagnosis is None else found.diagnosis.files()
-    write_workbook(fit, path, found, further)
+    write_workbook(fit, path, result_tables(fit, found), found)
     return path
 
 
@@ -118,17 +115,18 @@ def _raters(fit: Result, found: PanelFindings | None) -> pl.DataFrame:
     rows = rater_table(fit, None if found is None else found.raters).drop("status")
     first = ["rater", "label", "standard", "sharpness_verdict", "costs_most"]
     first += ["kappa", "kappa_low", "kappa_high"]
-    return rows.select(*first, pl.exclude(*first))
+    rows = rows.select(*first, pl.exclude(*first))
+    return rows if found is None or found.diagnosis is None else found.diagnosis.beside("raters", rows)
 
 
-def _fill(sheet: Any, table: pl.DataFrame, heading: Any, formats: dict[str, Any]) -> None:
+def _fill(sheet: Any, table: pl.DataFrame, formats: dict[str, Any]) -> None:
     columns = table.columns
     kinds = [_kind(table[name]) for name in columns]
-    for place, (name, kind) in enumerate(zip(columns, kinds, strict=True)):
-        sheet.set_column(place, place, _width(table[name], words.heading(name), kind), formats[kind])
     sheet.set_row(0, 32)
-    for place, name in enumerate(columns):
-        sheet.write_string(0, place, words.heading(name), heading)
+    for place, (name, kind) in enumerate(zip(columns, kinds, strict=True)):
+        heading = words.heading(name)
+        sheet.set_column(place, place, _width(table[name], heading, kind), formats[kind])
+        sheet.write_string(0, place, heading, formats["heading"])
     for row, cells in enumerate(table.iter_rows(), start=1):
         for place, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
             if cell is None or cell != cell:
@@ -151,13 +149,11 @@ def _colour(sheet: Any, table: pl.DataFrame) -> None:
     sheet.conditional_format(1, place, table.height, place, rule)
 
 
-def _warnings(
-    sheet: Any, fit: Result, found: PanelFindings | None, heading: Any, formats: dict[str, Any]
-) -> None:
+def _warnings(sheet: Any, fit: Result, found: PanelFindings | None, formats: dict[str, Any]) -> None:
     sheet.set_column(0, 0, 16, formats["text"])
     sheet.set_column(1, 1, 110, formats["prose"])
-    sheet.write_string(0, 0, "Kind", heading)
-    sheet.write_string(0, 1, "Message", heading)
+    sheet.write_string(0, 0, "Kind", formats["heading"])
+    sheet.write_string(0, 1, "Message", formats["heading"])
     warned = [*fit.warnings, *(() if found is None else found.cautions())]
     lines = [("warning", text) for text in warned] + [("reading", text) for text in fit.notes]
     if not warned:

@@ -1,13 +1,13 @@
 """Results as FACETS lays them out: unexpected ratings, rulers, a table per facet, use of the scores, bias."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from raterlens.base.errors import OptionError
-from raterlens.base.text import Message, Option
+from raterlens.base.text import MISSING, Message, Option, number
 from raterlens.diagnostics.fit_statistics import EVERY_ITEM
 from raterlens.ratings.coded import Ratings
 
@@ -15,25 +15,26 @@ if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
     from raterlens.fitting.fit import Fit
 
-_COLUMNS = (
-    ("Total Score", "total", 0, 11),
-    ("Count", "n", 0, 7),
-    ("Obsvd Avg", "mean_score", 2, 10),
-    ("Fair Avg", "fair_average", 2, 9),
-    ("Measure", "measure", 2, 8),
-    ("S.E.", "se", 2, 6),
-    ("Infit MnSq", "infit", 2, 11),
-    ("ZStd", "infit_z", 1, 6),
-    ("Outfit MnSq", "outfit", 2, 12),
-    ("ZStd", "outfit_z", 1, 6),
+Columns = tuple[tuple[str, str, int | None], ...]
+"""Heading, name and digits of each column; None for text, which is on the left."""
+_MEASURES: Columns = (
+    ("Total Score", "total", 0),
+    ("Count", "n", 0),
+    ("Obsvd Avg", "mean_score", 2),
+    ("Fair Avg", "fair_average", 2),
+    ("Measure", "measure", 2),
+    ("S.E.", "se", 2),
+    ("Infit MnSq", "infit", 2),
+    ("ZStd", "infit_z", 1),
+    ("Outfit MnSq", "outfit", 2),
+    ("ZStd", "outfit_z", 1),
 )
-_AVERAGED = tuple(name for _, name, *_ in _COLUMNS)
 _HEADED = {
     "students": "Students, by ability",
     "raters": "Raters, by severity",
     "items": "Items, by difficulty",
 }
-_UNEXPECTED = (
+_UNEXPECTED: Columns = (
     ("Score", "score", None),
     ("Exp.", "expected", 1),
     ("StRes", "z", 1),
@@ -42,7 +43,7 @@ _UNEXPECTED = (
     ("Rater", "rater", None),
     ("Item", "item", None),
 )
-_SCORES = (
+_SCORES: Columns = (
     ("Score", "score", None),
     ("Counts", "n", 0),
     ("%", "share", 0),
@@ -53,7 +54,7 @@ _SCORES = (
     ("Threshold", "threshold", 2),
     ("S.E.", "threshold_se", 2),
 )
-_BIAS = (
+_BIAS: Columns = (
     ("Count", "n", 0),
     ("Obsvd Avg", "mean_score", 2),
     ("Exp. Avg", "expected", 2),
@@ -102,19 +103,24 @@ def facets_tables(fit: "Fit", ratings: Ratings) -> str:
     lines += _text_table(found.tables["unexpected"], _UNEXPECTED)
     lines += ["", "Table 6.0  All facets on one ruler", *_rulers(facets)]
     reliability = {row["of"]: row for row in found.tables["reliability"].iter_rows(named=True)}
-    for number, (name, heading) in enumerate(_HEADED.items(), 1):
-        lines += ["", f"Table 7.{number}.1  {heading}", *_table(facets[name], name[:-1])]
+    for place, (name, heading) in enumerate(_HEADED.items(), 1):
+        label = name.removesuffix("s")
+        table = _with_summary(facets[name], label)
+        columns = (*_MEASURES, (label.capitalize(), label, None))
+        lines += ["", f"Table 7.{place}.1  {heading}", *_text_table(table, columns)]
         lines += _separation(reliability[name], fit.sigma if name == "students" else 1.0)
     if "facets" in fit.tables:
         lines += ["", "Further facets", str(fit.table("facets"))]
     if "categories" in found.tables:
         scores = found.tables["categories"].with_columns(pl.col("share") * 100)
-        for number, ((label,), rows) in enumerate(scores.group_by("item", maintain_order=True), 1):
+        for place, ((label,), rows) in enumerate(scores.group_by("item", maintain_order=True), 1):
             of = "" if label == EVERY_ITEM and scores["item"].n_unique() == 1 else f": {label}"
-            lines += ["", f"Table 8.{number}  Use of the scores{of}", *_text_table(rows, _SCORES)]
-    for number, ((grouping,), rows) in enumerate(_by_grouping(found.bias()), 1):
+            lines += ["", f"Table 8.{place}  Use of the scores{of}", *_text_table(rows, _SCORES)]
+    bias = found.bias()
+    by_grouping = bias.group_by("of", maintain_order=True) if bias.height else ()
+    for place, ((grouping,), rows) in enumerate(by_grouping, 1):
         ordered = rows.sort(pl.col("z").abs(), descending=True, maintain_order=True)
-        lines += ["", f"Table 13.{number}.1  Bias of raters by {grouping}", *_text_table(ordered, _BIAS)]
+        lines += ["", f"Table 13.{place}.1  Bias of raters by {grouping}", *_text_table(ordered, _BIAS)]
     return "\n".join(lines)
 
 
@@ -132,8 +138,11 @@ def _facet(
     return both.with_columns(pl.first().cast(pl.String)).sort("measure", descending=True)
 
 
-def _by_grouping(bias: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], pl.DataFrame]]:
-    return iter(bias.group_by("of", maintain_order=True) if bias.height else ())
+def _with_summary(table: pl.DataFrame, label: str) -> pl.DataFrame:
+    """The rows and, below, the mean and the standard deviation of each column."""
+    table = table.select(label, *(pl.col(name).cast(pl.Float64).fill_nan(None) for _, name, _ in _MEASURES))
+    named = ((f"Mean (count: {table.height})", table.mean()), ("S.D. (population)", table.std(ddof=0)))
+    return pl.concat([table, *(rows.with_columns(pl.lit(name).alias(label)) for name, rows in named)])
 
 
 def _rulers(facets: dict[str, pl.DataFrame]) -> Iterator[str]:
@@ -183,31 +192,6 @@ def _anchored(table: pl.DataFrame) -> bool:
     return "flag" in table.columns and "anchored" in table["flag"].to_list()
 
 
-def _table(table: pl.DataFrame, label: str) -> Iterator[str]:
-    heading = "".join(f"{title:>{width}}" for title, _, _, width in _COLUMNS)
-    yield f"{heading}  {label.capitalize()}"
-    yield "-" * (len(heading) + 2 + max(len(label), *(len(text) for text in table[label])))
-    for row in table.iter_rows(named=True):
-        yield _row(row) + f"  {row[label]}"
-    numbers = table.select(pl.col(*_AVERAGED).cast(pl.Float64).fill_nan(None))
-    for name, summary in (("Mean", numbers.mean()), ("S.D. (population)", numbers.std(ddof=0))):
-        yield (
-            _row(summary.row(0, named=True))
-            + f"  {name}{f' (count: {table.height})' if name == 'Mean' else ''}"
-        )
-
-
-def _row(row: dict[str, object]) -> str:
-    return "".join(_number(row[name], digits, width) for _, name, digits, width in _COLUMNS)
-
-
-def _number(value: object, digits: int, width: int) -> str:
-    if not isinstance(value, int | float) or value != value:
-        return " " * width
-    text = f"{value:.{digits}f}"
-    return f"{text.removeprefix('-') if not text.strip('-0.') else text:>{width}}"
-
-
 def _separation(row: dict[str, float], unit: float) -> Iterator[str]:
     if np.isnan(row["reliability"]):
         return
@@ -222,25 +206,19 @@ def _separation(row: dict[str, float], unit: float) -> Iterator[str]:
         )
 
 
-def _label(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _text_table(table: pl.DataFrame, columns: Sequence[tuple[str, str, int | None]]) -> Iterator[str]:
-    """Columns as heading, name and digits (None for text), right-aligned but for text."""
+def _text_table(table: pl.DataFrame, columns: Columns) -> Iterator[str]:
+    """The columns that there are, side by side."""
     kept = [column for column in columns if column[1] in table.columns]
-    cells = [
-        [_label(v) if digits is None else _number(v, digits, 0).strip() for v in table[name]]
-        for _, name, digits in kept
-    ]
-    widths = [
-        max(len(title), *map(len, column), 0) for (title, _, _), column in zip(kept, cells, strict=True)
-    ]
+    cells = [[title, *(_cell(value, digits) for value in table[name])] for title, name, digits in kept]
+    widths = [max(map(len, column)) for column in cells]
     aligned = ["<" if digits is None else ">" for _, _, digits in kept]
+    for place, row in enumerate(zip(*cells, strict=True)):
+        yield "  ".join(f"{t:{a}{w}}" for t, a, w in zip(row, aligned, widths, strict=True)).rstrip()
+        if place == 0:
+            yield "-" * (sum(widths) + 2 * (len(widths) - 1))
 
-    def line(texts: Iterable[str]) -> str:
-        return "  ".join(f"{t:{a}{w}}" for t, a, w in zip(texts, aligned, widths, strict=True)).rstrip()
 
-    yield line(title for title, _, _ in kept)
-    yield "-" * (sum(widths) + 2 * (len(widths) - 1))
-    yield from (line(row) for row in zip(*cells, strict=True))
+def _cell(value: object, digits: int | None) -> str:
+    if digits is None:
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    return number(value, digits).replace(MISSING, "") if isinstance(value, int | float) else ""

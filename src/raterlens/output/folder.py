@@ -26,41 +26,36 @@ if TYPE_CHECKING:
     from raterlens.output.report.reproduce import Reproduction
     from raterlens.ratings.coded import Ratings
 
-TABLES = ("raters", "items", "students")
-FURTHER = ("interactions", "groups", "draws")
-"""Tables that only some models have."""
-FLAGS, WORKBOOK = "flags.csv", "results.xlsx"
+FLAGS, WORKBOOK, LABELS = "flags.csv", "results.xlsx", "labels.csv"
+FILES = ("raters.csv", "items.csv", "students.csv", "fit.json", "report.html")
 DECIDED = ("decisions.csv", "accuracy.csv", "remark.csv")
-ALARMS, LABELS = "alarms.csv", "labels.csv"
 DIAGNOSED = (
-    *(f"{table}.csv" for table in FURTHER),
-    *(FLAGS, "unexpected.csv", "bias.csv", "pairs.csv", "categories.csv", "change.csv", "drift.csv"),
-    *(ALARMS, LABELS),
+    *("interactions.csv", "groups.csv", "draws.csv", FLAGS, "unexpected.csv", "bias.csv", "pairs.csv"),
+    *("categories.csv", "change.csv", "drift.csv", "alarms.csv", LABELS),
 )
-FILES = (*(f"{table}.csv" for table in TABLES), "fit.json", "report.html")
 JUDGED = ("judges.csv", LABELS, "systems.csv", "differences.csv", "slices.csv")
 
 
 def check_folder(out: Path) -> None:
     """Raise if results cannot be written to `out`; leave no trace."""
     try:
+        folder, files = _existing(out), (*FILES, *DIAGNOSED, *DECIDED, WORKBOOK, *JUDGED)
+        taken = [name for name in files if (out / name).is_dir()]
+        why, remedy = "", ""
         if out.exists() and not out.is_dir():
-            raise _cannot(out, "it is a file", "give a folder, new or existing")
-        folder = _existing(out)
-        if not folder.is_dir():
-            raise _cannot(out, f"'{folder}' is not a folder", "give another one")
-        for name in (*FILES, *DIAGNOSED, *DECIDED, WORKBOOK, *JUDGED):
-            if (out / name).is_dir():
-                raise _cannot(out, f"it has a folder named '{name}'", "rename it, or give another folder")
-        with staging_folder(folder):
-            pass
+            why, remedy = "it is a file", "give a folder, new or existing"
+        elif not folder.is_dir():
+            why, remedy = f"'{folder}' is not a folder", "give another one"
+        elif taken:
+            why, remedy = f"it has a folder named '{taken[0]}'", "rename it, or give another folder"
+        else:
+            with staging_folder(folder):
+                pass
     except OSError as error:
-        why = reason(error)
-        raise _cannot(out, f"{why[:1].lower()}{why[1:]}", "give a folder you may write to") from error
-
-
-def _cannot(out: Path, why: str, remedy: str) -> OptionError:
-    return OptionError(f"cannot write results to '{out}': {why}", remedy, value=out, option="out")
+        said = reason(error)
+        why, remedy = f"{said[:1].lower()}{said[1:]}", "give a folder you may write to"
+    if why:
+        raise OptionError(f"cannot write results to '{out}': {why}", remedy, value=out, option="out")
 
 
 def write_results(
@@ -85,44 +80,43 @@ def write_results(
     """
     # Only now: the command line checks folders without polars, and draws no page before there is a fit.
     from raterlens.output.report.page import render
+    from raterlens.output.result_tables import result_tables
 
     with _draft(out) as (draft, out):
-        with in_background(lambda: _write_fit(fit, draft, found)) as fit_is_written:
+        tables = result_tables(fit, found, document)
+
+        def write_tables() -> None:
+            _write_tables(tables, draft)
+            (draft / "fit.json").write_text(fit.to_json(), encoding="utf-8")
+
+        with in_background(write_tables) as tables_are_written:
             page = render(fit, reproduction, ratings, found, document)
             (draft / "report.html").write_text(page, encoding="utf-8")
-            fit_is_written()
-        by_raters = (
-            {"groups"} if fit.config.group_means == "raters" else set()
-        )  # sets only say who marked whom
-        further = [part for part in FURTHER if part in fit.tables and part not in by_raters]
-        diagnosed = {f"{part}.csv": fit.table(part) for part in further}
-        diagnosed |= {LABELS: fit.label_table()} if "truth" in fit.tables else {}
-        diagnosed |= {} if found is None or found.diagnosis is None else found.diagnosis.files()
-        diagnosed |= {} if document is None else document.files()
-        if found is not None and found.monitoring is not None and found.monitoring.alarms is not None:
-            diagnosed |= {ALARMS: found.monitoring.alarms}
-        for file, table in diagnosed.items():
-            harmless(table).write_csv(draft / file)
+            tables_are_written()
         if xlsx:
             from raterlens.output.excel import write_workbook
 
             cautions = () if document is None else document.cautions
             warned = replace(fit, warnings=(*fit.warnings, *cautions))
-            write_workbook(warned, draft / WORKBOOK, found, diagnosed)
-        written = (*FILES, *diagnosed, *([WORKBOOK] * xlsx))
+            write_workbook(warned, draft / WORKBOOK, tables, found)
+        further = [f"{name}.csv" for name in tables if f"{name}.csv" not in FILES]
+        written = (*FILES, *further, *([WORKBOOK] * xlsx))
         stale = {*DIAGNOSED, *DECIDED, WORKBOOK} - {*written} if (out / "fit.json").exists() else set()
         replace_files(draft, out, written, stale)
 
 
 def write_judges(tables: "Mapping[str, pl.DataFrame]", out: Path) -> None:
     """Write a csv file per table of a judge report, as `write_results` writes its files."""
-
     with _draft(out) as (draft, out):
-        written = [f"{name}.csv" for name in tables]
-        for file, table in zip(written, tables.values(), strict=True):
-            harmless(table).write_csv(draft / file)
+        written = _write_tables(tables, draft)
         stale = {*JUDGED} - {*written} if (out / JUDGED[0]).exists() else set()
         replace_files(draft, out, written, stale)
+
+
+def _write_tables(tables: "Mapping[str, pl.DataFrame]", draft: Path) -> list[str]:
+    for name, table in tables.items():
+        harmless(table).write_csv(draft / f"{name}.csv")
+    return [f"{name}.csv" for name in tables]
 
 
 @contextmanager
@@ -138,25 +132,6 @@ def _draft(out: Path) -> Iterator[tuple[Path, Path]]:
         # of a run that was killed before there was this folder
         remove_stale_folders(_existing(out.absolute().parent))
         yield draft, out
-
-
-def _write_fit(fit: "Fit", draft: Path, found: "PanelFindings | None") -> None:
-    """Write the estimates, and the fair results of students if they are known."""
-    from raterlens.diagnostics.wording import with_verdicts  # as above
-
-    results = None if found is None else found.consequences.table()
-    for part in TABLES:
-        table = (
-            with_verdicts(fit, None if found is None else found.raters)
-            if part == "raters"
-            else fit.table(part)
-        )
-        if part == "students" and results is not None:
-            table = table.join(results, on="student", how="left", maintain_order="left")
-        if found is not None and found.diagnosis is not None:
-            table = found.diagnosis.beside(part, table)
-        harmless(table).write_csv(draft / f"{part}.csv")
-    (draft / "fit.json").write_text(fit.to_json(), encoding="utf-8")
 
 
 def _existing(path: Path) -> Path:

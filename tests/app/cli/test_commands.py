@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cyclopts import Group
 
 from raterlens.app.cli import options
 from raterlens.app.cli.commands import COMMANDS, MODULES, app
@@ -43,7 +44,7 @@ def test_help_has_examples(arguments: list[str], capsys: Captured) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_says_what_the_command_says(name: str) -> None:
-    own = import_module(f"raterlens.app.cli.{MODULES.get(name, f'{name}_command')}")
+    own = import_module(f"raterlens.app.{MODULES[name]}")
     assert (getattr(own, name).__doc__ or "").splitlines()[0] == COMMANDS[name]
     assert app[name].name == (name,)
 
@@ -51,7 +52,7 @@ def test_the_list_says_what_the_command_says(name: str) -> None:
 def test_help_loads_no_command() -> None:
     probe = (
         "import sys; from raterlens.app.cli.main import main; main(['--help']); "
-        "sys.exit(','.join(m for m in sys.modules if m.endswith(('_command', '_commands'))) or None)"
+        "sys.exit(','.join(m for m in sys.modules if m.endswith(('_command', '_commands', '.web.settings'))) or None)"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
@@ -279,7 +280,7 @@ def test_a_new_field_is_an_option_without_further_work() -> None:
         haste: str = option("none", "Haste.")
         strict: bool = option(True, "Not strict.")
 
-    record = options.option_record(Wider, options._MODEL)
+    record = options.option_record(Wider, Group("Model"))
     kinds = {field.name: field.type for field in dataclasses.fields(record)}
     assert record().haste == "none"
     assert kinds["haste"].__metadata__[0].help == "Haste."

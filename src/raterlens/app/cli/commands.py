@@ -31,13 +31,14 @@ COMMANDS = {
 """Descriptions for `raterlens --help`, in its order; each function says the same."""
 
 MODULES = {
-    "demo": "fit_command",
-    **dict.fromkeys(("check", "judge"), "gate_commands"),
-    **dict.fromkeys(("plan", "next", "simulate"), "planning_commands"),
-    **dict.fromkeys(("convert", "pack", "plot", "compare"), "file_commands"),
-    "completion": "commands",
+    **dict.fromkeys(("fit", "demo", "check", "judge"), "cli.fit_command"),
+    **dict.fromkeys(("plan", "next", "simulate"), "cli.planning_commands"),
+    **dict.fromkeys(("convert", "pack", "plot", "compare"), "cli.file_commands"),
+    "serve": "web.settings",
+    "study": "cli.study_command",
+    "completion": "cli.commands",
 }
-"""The module of a command, unless it is NAME_command."""
+"""The module of each command, in `raterlens.app`."""
 
 EPILOGUES = {
     "fit": """Columns left out are recognised by their usual names (student, rater, item, score, ...).
@@ -149,7 +150,7 @@ app = App(
 )
 for place, (name, about) in enumerate(COMMANDS.items()):
     # By its address, so that a command loads itself alone.
-    address = f"raterlens.app.cli.{MODULES.get(name, f'{name}_command')}:{name}"
+    address = f"raterlens.app.{MODULES[name]}:{name}"
     app.command(address, name=name, help=about, help_epilogue=EPILOGUES[name], sort_key=place)
 
 

@@ -17,11 +17,11 @@ from raterlens.charts import CHARTS, ChartInputs
 from raterlens.config.option_fields import option
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from raterlens.config import ReadConfig
     from raterlens.fitting.fit import Fit
     from raterlens.ratings.coded import Ratings
+
+# Most imports wait until a command has something to do: help and mistakes are answered at once.
 
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".facets": "facets"}
 
@@ -37,7 +37,6 @@ def convert(
 ) -> None:
     """Write the ratings to another kind of file."""
     kind, config = kind_of(out, to), read_config(columns)
-    # heavy, so not before it is needed
     from raterlens.reading.read import read
 
     print(write_ratings(read([file, *map(str, more)] if more else file, **config.given()), out, kind))
@@ -63,27 +62,20 @@ def kind_of(out: Path, to: str | None = None) -> str:
 
 def write_ratings(ratings: "Ratings", out: Path, kind: str) -> str:
     """Write the file; return what was done."""
-    atomic_write(out, lambda path: _writers()[kind](ratings, path))
-    return f"{counted(ratings.n_ratings, 'rating')} written to {out} ({kind})"
-
-
-def _writers() -> "dict[str, Callable[[Ratings, Path], None]]":
-    # heavy, so not before it is needed
     from raterlens.reading.facets_study import write_facets
 
-    return {
-        "csv": lambda ratings, path: on_own_scale(ratings).write_csv(path),
-        "tsv": lambda ratings, path: on_own_scale(ratings).write_csv(path, separator="\t"),
-        "parquet": lambda ratings, path: on_own_scale(ratings).write_parquet(path),
-        "jsonl": lambda ratings, path: on_own_scale(ratings).write_ndjson(path),
-        "facets": lambda ratings, path: write_facets(ratings, path, title=path.stem),
-    }
-
-
-def on_own_scale(ratings: "Ratings") -> "pl.DataFrame":
-    """One row per rating, with scores as the file had them: half points as half points."""
     table, step = ratings.table(), ratings.score_step
-    return table if step == 1 else table.with_columns((table["score"] * step).round(9))
+    if step != 1:  # scores as the file had them: half points as half points
+        table = table.with_columns((table["score"] * step).round(9))
+    write: dict[str, Callable[[Path], object]] = {
+        "csv": table.write_csv,
+        "tsv": lambda path: table.write_csv(path, separator="\t"),
+        "parquet": table.write_parquet,
+        "jsonl": table.write_ndjson,
+        "facets": lambda path: write_facets(ratings, path, title=path.stem),
+    }
+    atomic_write(out, write[kind])
+    return f"{counted(ratings.n_ratings, 'rating')} written to {out} ({kind})"
 
 
 def pack(
@@ -95,7 +87,6 @@ def pack(
 ) -> None:
     """Read a large table once, and keep it in a compact form that later fits open at once."""
     config = read_config(columns)
-    # heavy, so not before it is needed
     from raterlens.ratings.coded import size_words
     from raterlens.ratings.packed import StoredRatings, open_packed
     from raterlens.reading.pack import pack as write
@@ -135,7 +126,6 @@ def plot(
     needs = CHARTS[choose("chart", chart, CHARTS)]
     raters, read = several("show", drawing.show) or [], read_config(columns)
     _check_chart(chart, needs, fit, drawing, raters)
-    # heavy, so not before it is needed
     from raterlens import charts
     from raterlens.base.picture import DEFAULT_WIDTH, check_width
     from raterlens.base.style import THEMES
@@ -146,15 +136,10 @@ def plot(
     choose("theme", drawing.theme, THEMES)
     size = check_width(DEFAULT_WIDTH if drawing.width is None else drawing.width)
     fitted = None if fit is None else load(fit)
-    arguments: list[Any] = [] if not needs.fit else [fitted]
+    arguments: list[Any] = [fitted] if needs.fit else []
     if needs.ratings:
-        assert drawing.ratings is not None
-        found, moments = _read(drawing.ratings, read, drawing.time, fitted)
-        arguments += [found] if moments is None else [found, moments]
-    if needs.most == 1:
-        arguments += raters
-    elif raters:
-        arguments.append(raters)
+        arguments += _read(drawing.ratings, read, drawing.time, fitted)
+    arguments += raters if needs.most == 1 else [raters] if raters else []
     options = {} if drawing.value is None else {"value": drawing.value}
     picture = charts.picture(chart, *arguments, **options)
     print(write(picture, size, drawing.out, theme=drawing.theme))  # type: ignore[arg-type]
@@ -187,16 +172,13 @@ def _check_chart(
     )
 
 
-def _read(
-    path: Path, config: "ReadConfig", time: str | None, fit: "Fit | None"
-) -> "tuple[Ratings, list[Any] | None]":
-    """The ratings, and the time of each."""
-    # heavy, so not before it is needed
+def _read(path: Path | None, config: "ReadConfig", time: str | None, fit: "Fit | None") -> list[Any]:
+    """The ratings, and where a column says so the time of each."""
     from raterlens.ratings.groupings import times
     from raterlens.reading.read import read
 
     if time is None:
-        return read(path, **config.given()), None
+        return [read(path, **config.given())]
     known = config.names("facets")
     config = config.changed(facets=[*known, *([time] if time not in known else [])])
     found = read(path, **config.given())
@@ -205,11 +187,10 @@ def _read(
         labels = times(facet.labels)
     except InputError:
         labels = facet.labels  # in a picture, labels that sort ("day 1") will do
-    moments = labels.gather(facet.codes).to_list()
     # The time is a facet of the model only where it was one in the fit.
     modelled = fit is not None and fit.calibration is not None and f"facet {time}" in fit.calibration.labels
     kept = found.facets if modelled else tuple(one for one in found.facets if one.name != time)
-    return replace(found, facets=kept), moments
+    return [replace(found, facets=kept), labels.gather(facet.codes).to_list()]
 
 
 def compare(
@@ -228,7 +209,6 @@ def compare(
         raise OptionError(
             f"{counted(len(files), 'fit')} to compare", "give the paths of two or more fit.json"
         )
-    # heavy, so not before it is needed
     from raterlens.diagnostics.comparison import compare as compare_fits
     from raterlens.fitting.api import load
 

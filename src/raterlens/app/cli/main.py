@@ -45,8 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BaseException as error:
         # Once a signal has come, whatever is raised comes of it: polars and ctypes turn it into errors of their own.
         if ended or is_interrupt(error):
-            said = str(error) if isinstance(error, KeyboardInterrupt) else ""
-            return _interrupted(said or "interrupted", signal.SIGTERM in ended)
+            said = (str(error) if isinstance(error, KeyboardInterrupt) else "") or "interrupted"
+            if signal.SIGTERM in ended:
+                return _fail(said.replace("interrupted", "ended by SIGTERM", 1), TERMINATED)
+            return _fail(said, INTERRUPTED)
         return _answer(error)
     return code
 
@@ -68,7 +70,9 @@ def _answer(error: BaseException) -> int:
     # A library in Rust that gives up raises what no `except Exception` would see.
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
         raise error
-    return _unexpected(error)
+    if os.environ.get("RATERLENS_DEBUG"):
+        traceback.print_exc()
+    return _fail(bug_message(error), FAILED)
 
 
 @contextmanager
@@ -96,12 +100,6 @@ def _ending_tidily(ended: list[int]) -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
-def _interrupted(said: str, by_sigterm: bool) -> int:
-    if by_sigterm:
-        return _fail(said.replace("interrupted", "ended by SIGTERM", 1), TERMINATED)
-    return _fail(said, INTERRUPTED)
-
-
 def _too_little_space(tokens: Sequence[str]) -> str | None:
     """Check the address space before libraries are loaded, which end the process if they find too little."""
     try:
@@ -115,12 +113,6 @@ def _too_little_space(tokens: Sequence[str]) -> str | None:
             f"allow {LEAST_SPACE >> 20:,} (ulimit -v {LEAST_SPACE >> 10})"
         )
     return None
-
-
-def _unexpected(error: BaseException) -> int:
-    if os.environ.get("RATERLENS_DEBUG"):
-        traceback.print_exc()
-    return _fail(bug_message(error), FAILED)
 
 
 def bug_message(error: BaseException) -> str:

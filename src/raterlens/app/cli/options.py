@@ -4,7 +4,6 @@ Those of reading, fitting and the gate are the fields of `ReadConfig`, `FitConfi
 an option here, with the help text, flag and bounds that the field carries.
 """
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields, make_dataclass
 from pathlib import Path
@@ -21,14 +20,6 @@ from raterlens.models.registry import MODELS
 from raterlens.output.report.reproduce import SEVERAL, Request
 
 Record = TypeVar("Record")
-
-_TABLE = Group("Table", sort_key=1)
-_MODEL = Group("Model", sort_key=2)
-_DIAGNOSTICS = Group("Diagnostics", sort_key=3)
-_GATE = Group("Gate", sort_key=3)
-_DECISIONS = Group("Decisions", sort_key=4)
-_WORK = Group("Long fits", sort_key=4)
-_OUTPUT = Group("Output", sort_key=5)
 
 
 def one_of(names: Sequence[str]) -> str:
@@ -71,34 +62,29 @@ def shell_record(group: Group | str = "Parameters") -> Callable[[type[Record]], 
 
     def made(record: type[Record]) -> type[Record]:
         for one in fields(record):  # type: ignore[arg-type]
-            kind: Any = one.type
-            record.__annotations__[one.name] = Annotated[kind, _parameter(one, kind, one.metadata["help"])]
+            parameter = _parameter(one, one.type, one.metadata["help"])
+            record.__annotations__[one.name] = Annotated[one.type, parameter]
         return Parameter(name="*", group=group)(record)
 
     return made
 
 
-def _kind(one: "Field[Any]") -> Any:
-    """The type of a configuration's option as a shell can give it: text, unless it is a number, a switch or a file."""
-    kinds = (one.type, *get_args(one.type))
-    if one.name in FILES:
-        return Path | None
-    if float in kinds and str not in kinds:
-        return float | None
-    if int in kinds and bool not in kinds and one.default is None:
-        return int | None
-    return type(one.default) if isinstance(one.default, str | int) else str | None
-
-
 def option_record(config: type, group: Group) -> Any:
-    """The options of a configuration, as a shell gives them."""
+    """The options of a configuration, as a shell gives them: text, unless it is a number, a switch or a file."""
     options: list[Any] = []
-    for one in fields(config):
-        if "help" in one.metadata:
-            kind, default = _kind(one), False if one.default is True else one.default
-            options.append(
-                (one.name, Annotated[kind, _parameter(one, kind, _help(one))], field(default=default))
-            )
+    for one in (one for one in fields(config) if "help" in one.metadata):
+        kinds = (one.type, *get_args(one.type))
+        kind: Any = str | None
+        if one.name in FILES:
+            kind = Path | None
+        elif float in kinds and str not in kinds:
+            kind = float | None
+        elif int in kinds and bool not in kinds and one.default is None:
+            kind = int | None
+        elif isinstance(one.default, str | int):
+            kind = type(one.default)
+        default = field(default=False if one.default is True else one.default)
+        options.append((one.name, Annotated[kind, _parameter(one, kind, _help(one))], default))
     # With a docstring: Python would make one of all types and defaults, which takes longer than all else here.
     known = {"__doc__": f"The options of {config.__name__}, as a shell gives them."}
     made = make_dataclass(
@@ -113,9 +99,9 @@ if TYPE_CHECKING:
     FitOptions = FitConfig
     BoundOptions = Bounds
 else:
-    ReadOptions = option_record(ReadConfig, _TABLE)
-    FitOptions = option_record(FitConfig, _MODEL)
-    BoundOptions = option_record(Bounds, _GATE)
+    ReadOptions = option_record(ReadConfig, Group("Table", sort_key=1))
+    FitOptions = option_record(FitConfig, Group("Model", sort_key=2))
+    BoundOptions = option_record(Bounds, Group("Gate", sort_key=3))
 
 
 def read_config(options: ReadOptions) -> ReadConfig:
@@ -178,22 +164,17 @@ def several(name: str, text: str | None) -> list[str] | None:
         return None
     cells = between_commas(text)
     if cells is None:
-        raise OptionError(
-            Message(Option(name), f" {text!r} has a name with a line break, or one that is too long"),
-            "write names as the table does; one with a line break or a comma goes in double quotes",
-            value=text,
-        )
+        what = f" {text!r} has a name with a line break, or one that is too long"
+        remedy = "write names as the table does; one with a line break or a comma goes in double quotes"
+        raise OptionError(Message(Option(name), what), remedy, value=text)
     names = [cell.strip() for cell in cells]
     if not names or "" in names:
-        raise OptionError(
-            Message(Option(name), f" {text!r} has an empty name"),
-            "separate names with single commas",
-            value=text,
-        )
+        what = f" {text!r} has an empty name"
+        raise OptionError(Message(Option(name), what), "separate names with single commas", value=text)
     return names
 
 
-@shell_record(_DIAGNOSTICS)
+@shell_record(Group("Diagnostics", sort_key=3))
 @dataclass(frozen=True)
 class DiagnosticColumns:
     """Columns for diagnostics, outside the model."""
@@ -206,7 +187,7 @@ class DiagnosticColumns:
     )
 
 
-@shell_record(_DECISIONS)
+@shell_record(Group("Decisions", sort_key=4))
 @dataclass(frozen=True)
 class DecisionOptions:
     """Options of decisions about students."""
@@ -227,7 +208,7 @@ class DecisionOptions:
     not_by: str | None = option(None, "Raters who may not make further marks (CO).")
 
 
-@shell_record(_WORK)
+@shell_record(Group("Long fits", sort_key=4))
 @dataclass(frozen=True)
 class LongFitOptions:
     """How a long fit is done."""
@@ -238,13 +219,8 @@ class LongFitOptions:
         None, "Address of a Dask scheduler (tcp://host:8786) whose workers do the work."
     )
 
-    def resuming(self) -> str:
-        """The options that continue from the checkpoint."""
-        cluster = ["--cluster", self.cluster] if self.cluster else []
-        return shlex.join(["--checkpoint", str(self.checkpoint), "--resume", *cluster])
 
-
-@shell_record(_OUTPUT)
+@shell_record(Group("Output", sort_key=5))
 @dataclass(frozen=True)
 class Output:
     """Options of files and screen output."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 from cyclopts import Group, Parameter
 
@@ -18,11 +18,7 @@ from raterlens.config.option_fields import option
 from raterlens.models.registry import MODELS
 from raterlens.output.report.reproduce import Request
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from raterlens.planning.plan import MarkingPlan
-    from raterlens.simulation.simulate import Simulated
+# Most imports wait until a command has something to do: help and mistakes are answered at once.
 
 SIMULATED = [name for name, spec in MODELS.items() if getattr(spec, "ability", True)]
 """Models whose ratings depend on an ability."""
@@ -32,8 +28,6 @@ SHOWN = 10
 """Readings that `next` lists on the screen."""
 # Thresholds of simulated scores lie between minus this and this, in logits.
 _WIDEST = 1.5
-_DESIGN, _ASSUMED = Group("Design", sort_key=1), Group("Assumptions", sort_key=2)
-_TARGET = Group("Target", sort_key=3)
 
 
 @shell_record()
@@ -86,8 +80,8 @@ def simulate(
             value=str(truth),
         )
     _check_categories(categories, design)
-    # heavy, so not before it is needed
     import numpy as np
+    import polars as pl
 
     from raterlens.simulation.simulate import simulate as draw
 
@@ -95,12 +89,14 @@ def simulate(
     drawn = draw(**vars(design), thresholds=thresholds)
     print(write_ratings(drawn.ratings, out, kind))
     if truth is not None:
-        atomic_write(truth, _true_raters(drawn).write_csv)
+        true = {"rho": drawn.truth.rho, "eta": drawn.truth.severity, "kappa": drawn.truth.kappa}
+        noise = {} if drawn.truth.noise is None else {"noise": drawn.truth.noise}
+        table = pl.DataFrame({"rater": drawn.ratings.raters, **true, **noise})  # as in a fit
+        atomic_write(truth, table.write_csv)
         print(f"the raters' true discrimination, severity and capability written to {truth}")
 
 
 def _check_categories(categories: int, design: SimulatedDesign) -> None:
-    # heavy, so not before it is needed
     from raterlens.reading.scores import HIGHEST
 
     if not 2 <= categories <= HIGHEST + 1:
@@ -120,25 +116,7 @@ def _check_categories(categories: int, design: SimulatedDesign) -> None:
         )
 
 
-def _true_raters(drawn: "Simulated") -> "pl.DataFrame":
-    """The true values, laid out like a fit's table of raters."""
-    # heavy, so not before it is needed
-    import polars as pl
-
-    truth = drawn.truth
-    noise = {} if truth.noise is None else {"noise": truth.noise}
-    return pl.DataFrame(
-        {
-            "rater": drawn.ratings.raters,
-            "rho": truth.rho,
-            "eta": truth.severity,
-            "kappa": truth.kappa,
-            **noise,
-        }
-    )
-
-
-@shell_record(_DESIGN)
+@shell_record(Group("Design", sort_key=1))
 @dataclass(frozen=True)
 class PlannedDesign:
     """Who marks what."""
@@ -165,7 +143,7 @@ class PlannedDesign:
     seed: int = option(0, "The same seed gives the same assignment.")
 
 
-@shell_record(_ASSUMED)
+@shell_record(Group("Assumptions", sort_key=2))
 @dataclass(frozen=True)
 class Assumptions:
     """Assumptions about raters and items."""
@@ -190,7 +168,7 @@ class Assumptions:
     cut: float = option(0.0, "Passing ability; 0 is the average student.")
 
 
-@shell_record(_TARGET)
+@shell_record(Group("Target", sort_key=3))
 @dataclass(frozen=True)
 class TargetPrecision:
     """Targets of the cheapest design."""
@@ -219,11 +197,10 @@ def plan(
     ] = False,
 ) -> None:
     """Plan the marking: who marks what, and the standard errors to expect."""
-    # heavy, so not before it is needed
     from raterlens.planning.plan import plan as planned
 
     if network is not None:
-        from raterlens.pictures.files import check_path  # heavy, so not before it is needed
+        from raterlens.pictures.files import check_path
 
         check_path(network)
     given: dict[str, Any] = {**vars(design), **vars(assumed), **vars(target)}
@@ -231,31 +208,25 @@ def plan(
         if given[name] is not None and given[name].isdigit():
             given[name] = int(given[name])
     if assumed.fit is not None:
-        from raterlens.fitting.api import load  # heavy, so not before it is needed
+        from raterlens.fitting.api import load
 
         given["fit"] = load(assumed.fit)
     found = planned(**given)
     if out is not None:
         found.save(out)
     if network is not None:
-        # heavy, so not before it is needed
         from raterlens.base.picture import DEFAULT_WIDTH
         from raterlens.charts import picture
         from raterlens.pictures.files import write
 
         write(picture("network", found.ratings()), DEFAULT_WIDTH, network)
-    _show_plan(found, json, [str(path) for path in (out, network) if path is not None])
-
-
-def _show_plan(found: "MarkingPlan", as_json: bool, written: list[str]) -> None:
-    if as_json:
+    if json:
         print_json(dumps(found.expected() | {"per_rater": found.raters.to_dicts()}, indent=2))
         return
     print(found.summary())
-    if written:
-        print(f"{counted(found.readings, 'reading')} written: {', '.join(written)}")
-    else:
-        print("Add --out assignment.csv for who marks what.")
+    written = ", ".join(str(path) for path in (out, network) if path is not None)
+    said = f"{counted(found.readings, 'reading')} written: {written}"
+    print(said if written else "Add --out assignment.csv for who marks what.")
 
 
 def next(
@@ -278,12 +249,7 @@ def next(
     out: Annotated[Path | None, Parameter(help="csv file for the readings.")] = None,
 ) -> None:
     """Which rater should mark which student next?"""
-    request = Request(
-        file=str(file),
-        read=read_config(columns),
-        fit=FitConfig(model="gmf", halo="none"),
-    )
-    # heavy, so not before it is needed
+    request = Request(file=str(file), read=read_config(columns), fit=FitConfig(model="gmf", halo="none"))
     from raterlens.fitting.api import load
     from raterlens.fitting.checks import Run
     from raterlens.fitting.fit import fit_with_assumptions

@@ -46,7 +46,6 @@ def study(
     """Run a study: the paper's, beside its printed numbers, and those it left for later."""
     choose("study", name, [*STUDIES, FIGURES])
     check_runs(runs)
-    # heavy, so not before it is needed
     from raterlens.base.cluster import cluster_at
     from raterlens.studies.study import get_study
 
@@ -71,7 +70,6 @@ def check_runs(runs: Runs) -> None:
 
 def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
     """Run a study and write its rows, tables, figure and page."""
-    # heavy, so not before it is needed
     from raterlens.studies.study import Folder, run, save
 
     name = chosen.name
@@ -116,7 +114,6 @@ def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
 def _figures(runs: Runs, client: "Client | None") -> None:
     """Draw Figures 1 to 4, which need no ratings, and the two figures of results from their studies, with all their
     replications."""
-    # heavy, so not before it is needed
     from raterlens.studies.paper import figures
     from raterlens.studies.study import Folder, get_study, save
 

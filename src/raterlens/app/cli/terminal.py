@@ -16,8 +16,8 @@ from raterlens.output.report.reproduce import as_flag
 from raterlens.ratings.coded import size_words
 
 if TYPE_CHECKING:
-    from raterlens.diagnostics.findings import PanelFindings, RaterFindings
-    from raterlens.fitting.fit import Fit
+    from raterlens.diagnostics.findings import RaterFindings
+    from raterlens.fitting.run import FittedRequest
     from raterlens.judging.gate import Gate
     from raterlens.judging.judge import JudgeReport
     from raterlens.ratings.coded import Ratings
@@ -63,43 +63,36 @@ class Terminal:
         self._console = console
         self._plain = "utf" not in console.encoding.lower()
 
-    def fit(
-        self,
-        fit: "Fit",
-        *,
-        found: "PanelFindings",
-        cautions: tuple[str, ...] = (),
-        decided: Sequence[str] = (),
-        out: Path | None = None,
-        everyone: bool = False,
-    ) -> None:
+    def fit(self, done: "FittedRequest", *, out: Path | None = None, everyone: bool = False) -> None:
         """Print what was read, what it means for students, the raters, cautions, and the fit."""
         # heavy, and no matter to a check
         from raterlens.diagnostics.wording import caveats, common_fault, headline, meaning, rater_table
 
+        fit, found = done.fit, done.found
         answer, raters = headline(found), rater_table(fit, found.raters)
         raters = raters if found.ranked else raters.sort("rater", maintain_order=True)
         self._data(fit, fit.notes)
         self._heading(answer.text)
         self._bullets("What it means", meaning(found))
-        self._bullets("Decisions", decided)
+        self._bullets("Decisions", done.decided)
         if found.monitoring is not None:
             since = "Since the previous fit" if found.monitoring.changes.height else "Drift"
             self._bullets(since, found.monitoring.words())
         self._heading(answer.who + (f"; {answer.aside}" if answer.aside else ""))
-        shown = everyone or raters.height <= ALL_SHOWN
-        if shown:
+        if everyone or raters.height <= ALL_SHOWN:
             self._raters(raters)
         else:
-            self._line(f"The {ENDS} {'most capable' if found.ranked else 'first by name'}:")
-            self._raters(raters.head(ENDS))
-            self._line(f"The {ENDS} {'least capable' if found.ranked else 'last by name'}:")
-            self._raters(raters.tail(ENDS))
+            for part, ranked, named in (
+                (raters.head(ENDS), "most capable", "first by name"),
+                (raters.tail(ENDS), "least capable", "last by name"),
+            ):
+                self._line(f"The {ENDS} {ranked if found.ranked else named}:")
+                self._raters(part)
             where = f"see {out / 'raters.csv'}" if out else "add --all, or --out DIR for raters.csv"
             self._line(f"{counted(raters.height - 2 * ENDS, 'rater')} in between not shown; {where}.")
         self._advice(found.raters)
         common = common_fault(found)
-        known = (*caveats(fit), *fit.warnings, *found.cautions(), *cautions)
+        known = (*caveats(fit), *fit.warnings, *found.cautions(), *done.cautions)
         self._bullets("Cautions", (common, *known) if common else known)
         self._bullets("The data decided", fit.decided)
         self._heading("Fit")
@@ -108,10 +101,8 @@ class Terminal:
             f"{counted(fit.n_parameters, 'parameter')}, AIC {number(fit.aic, 1)}, BIC {number(fit.bic, 1)}"
         )
         iterations = counted(fit.optimiser.iterations, "iteration")
-        if fit.converged:
-            self._line(f"Converged in {iterations}")
-        else:
-            self._line(f"Did not converge in {iterations}: {fit.optimiser.stopped}")
+        ended = f"Did not converge in {iterations}: {fit.optimiser.stopped}"
+        self._line(f"Converged in {iterations}" if fit.converged else ended)
         if out:
             self._path(f"Report: {out / 'report.html'}")
         else:
@@ -141,7 +132,12 @@ class Terminal:
         self._items(found.notes)
         self._heading(found.headline())
         self._line(printable(found.basis()))
-        self._table(*found.columns())
+        headings, rows = found.columns()
+        last = len(headings) - 1
+        table = self._new_table({name: place in (0, last) for place, name in enumerate(headings)})
+        for row in rows:
+            table.add_row(*(self._label(text) for text in row))
+        self._console.print(table)
         if found.rates is not None:
             self._heading(f"Pass rate by {found.rates.by}")
             for line in found.rates.lines():
@@ -152,15 +148,15 @@ class Terminal:
             self._heading("Since the last run")
         self._list(found.changed or ())
 
-    def _table(self, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    def _new_table(self, columns: dict[str, bool]) -> Table:
+        """A table with these headings; those of text are on the left and folded."""
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for place, heading in enumerate(headings):
-            table.add_column(
-                heading, overflow="fold", justify="left" if place in (0, len(headings) - 1) else "right"
-            )
-        for row in rows:
-            table.add_row(*(Text(self._text(printable(text)[:LONGEST])) for text in row))
-        self._console.print(table)
+        for heading, text in columns.items():
+            table.add_column(Text(self._text(heading)), overflow="fold", justify="left" if text else "right")
+        return table
+
+    def _label(self, text: str) -> Text:
+        return Text(self._text(printable(text)[:LONGEST]))
 
     def _data(self, sizes: Any, notes: Iterable[str]) -> None:
         self._line(size_words(sizes), style="bold")
@@ -168,16 +164,16 @@ class Terminal:
 
     def _raters(self, raters: pl.DataFrame) -> None:
         rows = list(raters.iter_rows(named=True))
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        table.add_column("Rater", overflow="fold", min_width=6)
         columns = self._columns(rows)
-        for heading, _ in columns:
-            table.add_column(Text(self._text(heading)), justify="right", no_wrap=True)
-        table.add_column("Verdict", overflow="fold", min_width=12)
+        table = self._new_table({"Rater": True, **{name: False for name, _ in columns}, "Verdict": True})
+        table.columns[0].min_width, table.columns[-1].min_width = 6, 12
+        for column in table.columns[1:-1]:
+            column.no_wrap = True
         for row in rows:
             numbers = [Text(self._text(write(row))) for _, write in columns]
-            verdict = Text(row["label"], style=_COLOURS[row["status"]])
-            table.add_row(Text(self._text(printable(row["rater"])[:LONGEST])), *numbers, verdict)
+            table.add_row(
+                self._label(row["rater"]), *numbers, Text(row["label"], style=_COLOURS[row["status"]])
+            )
         self._console.print(table)
 
     def _columns(self, rows: list[Row]) -> list[Column]:
@@ -238,17 +234,11 @@ def _bar(row: Row) -> str:
     kappa, low, high = row["kappa"], row["kappa_low"], row["kappa_high"]
     if kappa is None or kappa != kappa:
         return MISSING
-    if interval(low, high) == MISSING:
-        low = high = kappa
-    cells = ["·"] * BAR
-    for place in range(_place(low), _place(high) + 1):
-        cells[place] = "─"
-    cells[_place(kappa)] = "●"
+    ends = (kappa, kappa) if interval(low, high) == MISSING else (low, high)
+    at, first, last = (min(max(int(value * BAR), 0), BAR - 1) for value in (kappa, *ends))
+    cells = ["─" if first <= place <= last else "·" for place in range(BAR)]
+    cells[at] = "●"
     return "".join(cells)
-
-
-def _place(kappa: float) -> int:
-    return min(max(int(kappa * BAR), 0), BAR - 1)
 
 
 # In the order in which a narrow terminal goes without: the last first.

@@ -69,15 +69,15 @@ class Request:
     def reproduction(self) -> Reproduction:
         return Reproduction(self.call(), self.command())
 
-    def command(self) -> str:
-        """The command, ready for a shell."""
+    def command(self, **further: object) -> str:
+        """The command, with further options, ready for a shell."""
         besides = {"time": self.time, "groups": list(self.groups)}
         besides |= {
             name: getattr(self, name)
             for name in ("decide", "remark", "by_raters", "not_by", "out", "title", "previous", "xlsx")
         }
         options = {**self.read.given(), **self.fit.given(), **self.files}
-        options |= {name: value for name, value in besides.items() if value}
+        options |= {name: value for name, value in besides.items() if value} | further
         flags = [text for name, value in options.items() for text in flag(Option(name, value))]
         return shlex.join(["raterlens", "fit", *map(_operand, (self.file, *self.more)), *flags])
 
