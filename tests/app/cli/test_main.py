@@ -16,7 +16,8 @@ import pytest
 from raterlens.app.cli import main as cli
 from raterlens.app.cli import start
 from raterlens.app.cli.main import AT_FAULT, DONE, FAILED, bug_message, main, print_json
-from raterlens.app.web.settings import Settings, serve
+from raterlens.app.cli.serve_command import serve
+from raterlens.app.web.settings import Settings
 from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option
 from raterlens.output.report.reproduce import as_flag
@@ -232,7 +233,7 @@ def test_limits_out_of_range(limits: dict[str, Any], message: str) -> None:
 
 
 def test_the_extra_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("raterlens.app.web.settings.find_spec", lambda name: None)
+    monkeypatch.setattr("raterlens.app.cli.serve_command.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r"pip install 'raterlens\[web\]'"):
         serve()
 

@@ -23,12 +23,13 @@ from raterlens.diagnostics.findings import panel_findings
 from raterlens.models.registry import MODELS
 from raterlens.output.report import assets, english
 from raterlens.output.report.assets import FOLDER, SCRIPTS, environment, script, style
-from raterlens.output.report.drawings import category_numbers, category_shares, frames
+from raterlens.output.report.drawings import ABILITIES, category_numbers, category_shares, frames, rater_data
 from raterlens.output.report.opening import panel_rows
 from raterlens.output.report.page import (
     Document,
     assumptions,
     content,
+    decision_section,
     has_errors,
     render,
     reproduced,
@@ -37,14 +38,12 @@ from raterlens.output.report.page import (
 from raterlens.output.report.page_tables import (
     MOST_STUDENTS,
     coded,
-    decision_section,
     embedded,
     page_tables,
     rounded,
     shown,
     thousandths,
 )
-from raterlens.output.report.rater_pages import ABILITIES, rater_data
 from raterlens.output.report.reproduce import Reproduction
 from raterlens.pictures.rater_pictures import capability_data, rater_rows
 from tests.support.chart_cases import with_raters

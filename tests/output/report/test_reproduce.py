@@ -52,8 +52,8 @@ def test_a_control_file_has_a_scale_and_anchors_of_its_own() -> None:
     assert request.command() == "raterlens fit study.txt --model tfm"
     assert request.call().splitlines()[2:] == [
         "study = rl.read_facets('study.txt')",
-        "fit = rl.fit(study.ratings, scale=study.scale, interactions=study.interactions, model='tfm', "
-        "anchors=study.anchors('tfm'))",
+        "fit = rl.fit(study.ratings, scale=study.scale, interactions=study.interactions, "
+        "anchors=study.anchors('tfm'), model='tfm')",
     ]
 
 

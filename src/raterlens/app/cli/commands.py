@@ -31,14 +31,14 @@ COMMANDS = {
 """Descriptions for `raterlens --help`, in its order; each function says the same."""
 
 MODULES = {
-    **dict.fromkeys(("fit", "demo", "check", "judge"), "cli.fit_command"),
-    **dict.fromkeys(("plan", "next", "simulate"), "cli.planning_commands"),
-    **dict.fromkeys(("convert", "pack", "plot", "compare"), "cli.file_commands"),
-    "serve": "web.settings",
-    "study": "cli.study_command",
-    "completion": "cli.commands",
+    **dict.fromkeys(("fit", "demo", "check", "judge"), "fit_command"),
+    **dict.fromkeys(("plan", "next", "simulate"), "planning_commands"),
+    **dict.fromkeys(("convert", "pack", "plot", "compare"), "file_commands"),
+    "serve": "serve_command",
+    "study": "study_command",
+    "completion": "commands",
 }
-"""The module of each command, in `raterlens.app`."""
+"""The module of each command."""
 
 EPILOGUES = {
     "fit": """Columns left out are recognised by their usual names (student, rater, item, score, ...).
@@ -150,7 +150,7 @@ app = App(
 )
 for place, (name, about) in enumerate(COMMANDS.items()):
     # By its address, so that a command loads itself alone.
-    address = f"raterlens.app.{MODULES[name]}:{name}"
+    address = f"raterlens.app.cli.{MODULES[name]}:{name}"
     app.command(address, name=name, help=about, help_epilogue=EPILOGUES[name], sort_key=place)
 
 

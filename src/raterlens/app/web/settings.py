@@ -1,14 +1,8 @@
-"""`raterlens serve`, and a server's limits in one record: those with a help text are its options."""
+"""A server's limits, in one record; those with a help text are options of `raterlens serve`."""
 
 import os
 from dataclasses import dataclass, field
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Group, Parameter
-
-from raterlens.app.cli.options import option_record
-from raterlens.base.errors import OptionError
 from raterlens.config.option_fields import check_options, option
 
 MEGABYTE = 1_000_000
@@ -78,33 +72,3 @@ class Settings:
     def cookie(self) -> str:
         """Browsers share cookies between the ports of a host: each server has its own name."""
         return f"raterlens-{self.port}"
-
-
-NEEDED = ("starlette", "uvicorn", "python_multipart")
-"""Packages of the extra `web`."""
-
-if TYPE_CHECKING:
-    ServerOptions = Settings
-else:
-    ServerOptions = option_record(Settings, Group("Server", sort_key=1))
-
-
-_DEFAULTS = ServerOptions()
-
-
-def serve(
-    *,
-    settings: ServerOptions = _DEFAULTS,
-    open: Annotated[bool, Parameter(negative=(), show_default=False, help="Open it in a browser.")] = False,
-) -> None:
-    """Use Raterlens in a browser: drop in a table, see which raters need attention."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise OptionError(
-            f"the web app needs {', '.join(missing)}", "install the extra: pip install 'raterlens[web]'"
-        )
-    chosen = Settings(**vars(settings))
-    # heavy, so not before it is needed
-    from raterlens.app.web.server import serve as run
-
-    run(chosen, open_browser=open)

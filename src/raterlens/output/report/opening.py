@@ -1,5 +1,6 @@
 """The first screen: what it means for students, whether raters differ at all, who needs attention, what next."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,20 +34,17 @@ def opening(fit: "Result", found: "PanelFindings", previous: "Result | None" = N
     """Contents of the first screen; `previous` is an earlier fit."""
     clear = wording.most_urgent(found.raters, "attention")
     flagged = wording.most_urgent(found.raters, "flagged")
-    answer = wording.headline(found)
+    answer, fault = wording.headline(found), wording.common_fault(found)
+    sizes = {name: getattr(fit, f"n_{name}") for name in ("ratings", "students", "raters", "items")}
     return {
         "headline": answer.text,
         "who": answer.who,
         "aside": answer.aside,
         "facts": facts(found.consequences) if found.comparable else [],
         "differ": " ".join(_differences(found)),
-        "panel": shared(found),
-        "source": words.FROM.format(
-            ratings=counted(fit.n_ratings, "rating"),
-            students=counted(fit.n_students, "student"),
-            raters=counted(fit.n_raters, "rater"),
-            items=counted(fit.n_items, "item"),
-        ),
+        # Findings about the panel rather than single raters, each once.
+        "panel": [*([fault] if fault else []), *(found.diagnosis.shared() if found.diagnosis else ())],
+        "source": words.FROM.format(**{name: counted(n, name[:-1]) for name, n in sizes.items()}),
         "scale": scale(fit),
         "tally": tally(found.raters),
         "cards": [card(it) for it in clear[:CARDS]],
@@ -60,54 +58,37 @@ def opening(fit: "Result", found: "PanelFindings", previous: "Result | None" = N
 
 
 def _differences(found: "PanelFindings") -> list[str]:
-    """How sure the headline's number is, and whether raters differ at all."""
+    """How many results would change, where the headline is about something else, and how sure that is; what would say
+    who passes, where scores do not; and whether raters differ at all."""
     if not found.comparable:
         return wording.meaning(found)
-    return [*_results(found), *found.differences.words()]
-
-
-def _results(found: "PanelFindings") -> list[str]:
-    """How many results would change, where the headline is about something else, and how sure that is; what would say
-    who passes, where scores do not."""
     meant, said = found.consequences, wording.on_results(found)
     if meant.results is None:
-        return []
+        return list(found.differences.words())
     known = [] if said == wording.headline(found).text else [sentence(said)]
     between = meant.changed_interval
     if between is not None and meant.changed:
         known.append(words.BETWEEN.format(low=f"{between[0]:,}", high=f"{between[1]:,}"))
-    return known if meant.cuts else [*known, words.NO_PASS_MARK]
+    return [*known, *([] if meant.cuts else [words.NO_PASS_MARK]), *found.differences.words()]
 
 
 def facts(found: "Consequences") -> list[tuple[str, str, str]]:
     """Numbers that say what raters' differences cost: what, how much, and what it would be if all were alike."""
-    alike = words.IF_ALIKE.format
     rows = []
     if found.observed_agreement is not None:
         expected = found.expected_agreement
         beside = "" if expected is None else words.EXPECTED.format(value=f"{100 * expected:.0f} %")
         rows.append((words.FACTS["agreement"], f"{100 * found.observed_agreement:.0f} %", beside))
     if np.isfinite(found.reliability):
-        raters = counted(found.raters_per_student, "rater")
-        rows.append(
-            (
-                words.FACTS["reliability"].format(raters=raters),
-                f"{found.reliability:.2f}",
-                alike(value=f"{found.reliability_if_alike:.2f}"),
-            )
-        )
+        what = words.FACTS["reliability"].format(raters=counted(found.raters_per_student, "rater"))
+        alike = words.IF_ALIKE.format(value=f"{found.reliability_if_alike:.2f}")
+        rows.append((what, f"{found.reliability:.2f}", alike))
     if (extremes := found.extremes()) is not None:
         lenient, severe = extremes
         what = words.FACTS["marks" if found.ordered else "passes"]
         ends = words.FACTS["ends"].format(severe=found.most_severe[0], lenient=found.most_lenient[0])
         rows.append((what, words.FACTS["range"].format(low=severe.removesuffix(" %"), high=lenient), ends))
     return rows
-
-
-def shared(found: "PanelFindings") -> list[str]:
-    """Findings about the panel rather than single raters, each once."""
-    fault = wording.common_fault(found)
-    return [*([fault] if fault else []), *(() if found.diagnosis is None else found.diagnosis.shared())]
 
 
 def scale(fit: "Result") -> str:
@@ -122,10 +103,8 @@ def scale(fit: "Result") -> str:
 
 def tally(raters: Iterable[RaterFindings]) -> Sequence[Row]:
     """How many raters have each verdict, from none to the gravest fault."""
-    counts: dict[str, int] = {}
-    for it in raters:
-        counts[wording.label(it)] = counts.get(wording.label(it), 0) + 1
     order = [*MARKS]
+    counts = Counter(wording.label(it) for it in raters)
     rows = [{"label": label, "mark": mark_of_verdict(label).name, "len": n} for label, n in counts.items()]
     return sorted(rows, key=lambda row: (order.index(row["mark"]), wording.LABELS.index(row["label"])))
 
@@ -135,9 +114,8 @@ def doubtful(raters: Iterable[RaterFindings]) -> Sequence[Row]:
     lists = []
     statuses: tuple[Status, ...] = ("borderline", "unclear")
     for status in statuses:
-        group = wording.most_urgent(raters, status)
         parts: dict[str, list[RaterFindings]] = {}
-        for it in group:
+        for it in wording.most_urgent(raters, status):
             parts.setdefault(wording.next_step(it), []).append(it)
         rows = [
             {"advice": step, "raters": [_brief(it) for it in own[:NAMED]], "rest": max(0, len(own) - NAMED)}
@@ -154,21 +132,22 @@ def since(fit: "Result", previous: "Result", found: "PanelFindings") -> dict[str
     if found.monitoring is None:
         return None
     before, now = ({str(name) for name in one.table("raters")["rater"]} for one in (previous, fit))
-    labels = [
+    was, are = (
         {it.rater: wording.label(it) for it in some} for some in (rater_findings(previous), found.raters)
-    ]
-    clear = found.monitoring.changes.filter("clear")
-    said = [
-        moved(row["measure"], row["before"], row["now"], ordered=fit.ordered)
-        for row in clear.iter_rows(named=True)
-    ]
-    who = [str(name) for name in clear["rater"]]
+    )
+    clear = found.monitoring.changes.filter("clear").with_columns(pl.col("rater").cast(pl.String))
+    rows = clear.head(NAMED).iter_rows(named=True)
     return {
         "rows": [
-            {"rater": rater, "what": what, "was": labels[0][rater], "now": labels[1][rater]}
-            for rater, what in zip(who[:NAMED], said, strict=False)
+            {
+                "rater": row["rater"],
+                "what": moved(row["measure"], row["before"], row["now"], ordered=fit.ordered),
+                "was": was[row["rater"]],
+                "now": are[row["rater"]],
+            }
+            for row in rows
         ],
-        "more": max(0, len(who) - NAMED),
+        "more": max(0, clear.height - NAMED),
         "compared": counted(len(before & now), "rater"),
         "new": counted(len(now - before), "new rater") if now - before else "",
         "gone": counted(len(before - now), "rater") if before - now else "",
@@ -177,38 +156,29 @@ def since(fit: "Result", previous: "Result", found: "PanelFindings") -> dict[str
 
 def card(it: RaterFindings) -> Row:
     """Capability with its interval, what the verdict is, why, and what to do."""
-    decided = it.reason == "flag" and it.status == "attention"
+    reasons = it.flags[it.reason == "flag" and it.status == "attention" :]  # the first is the verdict itself
     return {
         "rater": it.rater,
         "mark": mark_of_verdict(wording.label(it)).name,
         "label": wording.label(it),
         "sentence": wording.explanation(it),
         "advice": wording.next_step(it),
-        "reasons": [
-            {"effect": flag.effect, "evidence": sentence(flag.evidence)} for flag in it.flags[decided:]
-        ],
+        "reasons": [{"effect": flag.effect, "evidence": sentence(flag.evidence)} for flag in reasons],
         **_number(it.kappa, words.CARD["capability"]),
     }
 
 
 def _brief(it: RaterFindings) -> Row:
     """The number that is in doubt, with its interval."""
-    of_standard = it.status == "borderline" and it.sharpness_verdict != "probably blunt"
-    seen = (
-        _number(it.passes, words.CARD["ordered_standard" if it.ordered else "standard"], 100, 0)
-        if of_standard
-        else _number(it.sharpness, words.CARD["sharpness"])
-    )
+    seen = _number(it.sharpness, words.CARD["sharpness"])
+    if it.status == "borderline" and it.sharpness_verdict != "probably blunt":
+        seen = _number(it.passes, words.CARD["ordered_standard" if it.ordered else "standard"], 100, 0)
     return {"rater": it.rater, "mark": mark_of_verdict(wording.label(it)).name, **seen}
 
 
 def _number(found: Interval, of: str, times: int = 1, digits: int = 2) -> dict[str, str]:
-    low, high = (number(times * end, digits) for end in (found.low, found.high))
-    return {
-        "value": number(times * found.value, digits),
-        "span": f"{low}–{high}" if found.low < found.high else "",
-        "of": of,
-    }
+    value, low, high = (number(times * end, digits) for end in (found.value, found.low, found.high))
+    return {"value": value, "span": f"{low}–{high}" if found.low < found.high else "", "of": of}
 
 
 def panel_rows(fit: "Result", found: "PanelFindings") -> pl.DataFrame:

@@ -11,11 +11,17 @@ from raterlens.diagnostics.findings import PanelFindings, panel_findings
 from raterlens.diagnostics.wording import caveats
 from raterlens.output.report import english as words
 from raterlens.output.report.assets import FEW_ROWS, FIRST_ROWS, environment, script, style
-from raterlens.output.report.drawings import category_numbers, category_shares, pictures
+from raterlens.output.report.drawings import (
+    both_widths,
+    category_numbers,
+    category_shares,
+    pictures,
+    rater_data,
+)
 from raterlens.output.report.opening import opening, panel_rows
-from raterlens.output.report.page_tables import MOST_STUDENTS, decision_section, embedded, page_tables
-from raterlens.output.report.rater_pages import rater_data
+from raterlens.output.report.page_tables import MOST_STUDENTS, embedded, page_tables
 from raterlens.output.report.reproduce import Reproduction, from_python
+from raterlens.pictures.scatter_plots import decisions
 from raterlens.ratings.coded import size_words
 from raterlens.ratings.design import TARGET_SE, examine_links
 from raterlens.version import __version__
@@ -180,6 +186,21 @@ def _leads(fit: "Fit", scores: str, of_students: list[str]) -> dict[str, str]:
         "interactions": words.INTERACTIONS_LEAD,
         "groups": words.GROUPS_LEAD,
         "students": " ".join(students),
+    }
+
+
+def decision_section(document: "Document") -> dict[str, Any] | None:
+    """Sentences and pictures of the section besides its tables; None if nothing was decided."""
+    found, plan = document.decisions, document.remark
+    if found is None:
+        return None
+    cut = words.DECISIONS["cuts" if len(found.cuts.score) > 1 else "cut"]
+    return {
+        "lead": cut.format(cuts=", ".join(f"{one:g}" for one in found.cuts.score.round(2))),
+        "words": found.words(),
+        "cut_off": found.table.height > MOST_STUDENTS,
+        "picture": both_widths(decisions(found)),
+        "plan": [] if plan is None else plan.words(),
     }
 
 

@@ -10,8 +10,6 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from raterlens.output.report import english as words
-from raterlens.output.report.drawings import both_widths
-from raterlens.pictures.scatter_plots import decisions
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
@@ -200,18 +198,3 @@ def _plain(column: pl.Series) -> list[Any]:
     if column.dtype.is_float():
         return rounded(column)
     return column.to_list() if column.dtype.is_integer() else column.cast(pl.String).to_list()
-
-
-def decision_section(document: "Document") -> dict[str, Any] | None:
-    """Sentences and pictures of the section besides its tables; None if nothing was decided."""
-    found, plan = document.decisions, document.remark
-    if found is None:
-        return None
-    cut = words.DECISIONS["cuts" if len(found.cuts.score) > 1 else "cut"]
-    return {
-        "lead": cut.format(cuts=", ".join(f"{one:g}" for one in found.cuts.score.round(2))),
-        "words": found.words(),
-        "cut_off": found.table.height > MOST_STUDENTS,
-        "picture": both_widths(decisions(found)),
-        "plan": [] if plan is None else plan.words(),
-    }

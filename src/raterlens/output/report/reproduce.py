@@ -71,15 +71,24 @@ class Request:
 
     def command(self, **further: object) -> str:
         """The command, with further options, ready for a shell."""
-        besides = {"time": self.time, "groups": list(self.groups)}
-        besides |= {
-            name: getattr(self, name)
-            for name in ("decide", "remark", "by_raters", "not_by", "out", "title", "previous", "xlsx")
-        }
+        besides = (
+            "time",
+            "groups",
+            "decide",
+            "remark",
+            "by_raters",
+            "not_by",
+            "out",
+            "title",
+            "previous",
+            "xlsx",
+        )
         options = {**self.read.given(), **self.fit.given(), **self.files}
-        options |= {name: value for name, value in besides.items() if value} | further
+        options |= {name: value for name in besides if (value := getattr(self, name))} | further
         flags = [text for name, value in options.items() for text in flag(Option(name, value))]
-        return shlex.join(["raterlens", "fit", *map(_operand, (self.file, *self.more)), *flags])
+        # A name that begins with a hyphen would be taken for an option; a hyphen alone is standard input.
+        files = [f"./{one}" if one.startswith("-") and one != "-" else one for one in (self.file, *self.more)]
+        return shlex.join(["raterlens", "fit", *files, *flags])
 
     @property
     def source(self) -> str | list[str]:
@@ -88,43 +97,56 @@ class Request:
 
     def call(self) -> str:
         """The same from Python."""
-        read = self.read.given()
-        diagnosed = {"time": repr(self.time)} if self.time else {}
-        diagnosed |= {"groups": repr(list(self.groups))} if self.groups else {}
-        names = [*([self.time] if self.time else []), *self.groups]
-        beside = {"beside": repr(names)} if names else {}
-        fit: dict[str, str] = {name: repr(value) for name, value in self.fit.given().items()}
-        fit |= {name: _loaded(name, path) for name, path in self.files.items()}
+        read = {name: _plain(value) for name, value in self.read.given().items()}
+        columns = [*([self.time] if self.time else []), *self.groups]
+        read |= {"beside": columns} if columns else {}
+        fit = self.fit.given()
+        for name, path in self.files.items():
+            fit[name] = _Code(f"rl.load({path!r})") if name == "anchors" else path
         if self.warm:
-            fit["start"] = f"rl.load({self.previous!r})"
+            fit["start"] = _Code(f"rl.load({self.previous!r})")
         if self.control_file:
-            known = {name: value for name, value in read.items() if name in CONTROL_FILE_OPTIONS}
-            first = f"study = rl.read_facets({_arguments([repr(self.file)], _written(known) | beside)})"
-            fit = {"scale": "study.scale", "interactions": "study.interactions"} | fit
-            fit.setdefault("anchors", f"study.anchors({self.fit.model!r})")
-            source = "study.ratings"
+            read = {name: read[name] for name in (*CONTROL_FILE_OPTIONS, "beside") if name in read}
+            of_study = {name: _Code(f"study.{name}") for name in ("scale", "interactions")}
+            anchors = {"anchors": _Code(f"study.anchors({self.fit.model!r})")}
+            lines = [f"study = {_call('rl.read_facets', self.file, **read)}"]
+            lines.append(f"fit = {_call('rl.fit', _Code('study.ratings'), **(of_study | anchors | fit))}")
         else:
-            first = f"ratings = rl.read({_arguments([repr(self.source)], _written(read) | beside)})"
-            source = "ratings"
-        lines = [IMPORT, "", first, f"fit = rl.fit({_arguments([source], fit)})"]
-        if diagnosed:
-            lines.append(f"diagnosis = fit.diagnose({_arguments([], diagnosed)})")
+            lines = [f"ratings = {_call('rl.read', self.source, **read)}"]
+            lines.append(f"fit = {_call('rl.fit', _Code('ratings'), **fit)}")
+        if columns:
+            diagnosed = {"time": self.time, "groups": list(self.groups)}
+            known = {name: value for name, value in diagnosed.items() if value}
+            lines.append(f"diagnosis = {_call('fit.diagnose', **known)}")
         if self.decide is not None:
-            lines.append(f"decisions = fit.decisions(cut={self.decide!r})")
+            lines.append(f"decisions = {_call('fit.decisions', cut=self.decide)}")
         if self.remark is not None:
             who = {"raters": self.by_raters, "not_by": self.not_by}
-            named = {name: repr(list(value)) for name, value in who.items() if value}
-            given = {"cut": "decisions", "budget": str(self.remark)} | named
-            lines.append(f"remark = fit.remark({_arguments([], given)})")
-        return "\n".join(lines)
+            named = {name: list(value) for name, value in who.items() if value}
+            lines.append(
+                f"remark = {_call('fit.remark', cut=_Code('decisions'), budget=self.remark, **named)}"
+            )
+        return "\n".join([IMPORT, "", *lines])
 
 
 def from_python(config: FitConfig) -> Reproduction:
     """A fit of ratings that were in memory: what cannot be written on a line is in the saved fit."""
-    given = config.given()
-    kept = {name: f'rl.load("fit.json").config.{name}' for name in ("anchors", "covariates") if name in given}
-    fit = {name: repr(value) for name, value in given.items()} | kept
-    return Reproduction(f"{IMPORT}\n\nfit = rl.fit({_arguments(['ratings'], fit)})")
+    fit = config.given()
+    for name in {"anchors", "covariates"} & set(fit):
+        fit[name] = _Code(f'rl.load("fit.json").config.{name}')
+    return Reproduction(f"{IMPORT}\n\nfit = {_call('rl.fit', _Code('ratings'), **fit)}")
+
+
+class _Code(str):
+    """Python code, which stands in a call as it is."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _call(function: str, *given: object, **named: object) -> str:
+    shown = [*map(repr, given), *(f"{name}={value!r}" for name, value in named.items())]
+    return f"{function}({', '.join(shown)})"
 
 
 def flag(option: Option) -> list[str]:
@@ -169,25 +191,8 @@ def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
-def _operand(file: str) -> str:
-    """A name that begins with a hyphen would be taken for an option; a hyphen alone is standard input."""
-    return f"./{file}" if file.startswith("-") and file != "-" else file
-
-
-def _loaded(name: str, path: str) -> str:
-    return f"rl.load({path!r})" if name == "anchors" else repr(path)
-
-
-def _written(values: Mapping[str, Any]) -> dict[str, str]:
-    return {name: repr(_plain(value)) for name, value in values.items()}
-
-
 def _plain(value: Any) -> Any:
     """One column by its name, several as a list."""
     if not isinstance(value, list | tuple):
         return value
     return value[0] if len(value) == 1 else list(value)
-
-
-def _arguments(first: Sequence[str], named: Mapping[str, str]) -> str:
-    return ", ".join([*first, *(f"{name}={value}" for name, value in named.items())])
