@@ -8,8 +8,8 @@ from cyclopts import App, Parameter
 
 from benchmarks.studies import STUDIES
 from raterlens.app.cli.study_command import Runs, check_runs, run_study
-from raterlens.base.cluster import cluster_at
 from raterlens.base.errors import RaterlensError, choose
+from raterlens.base.processes import cluster_at
 
 _HELP = "\n\n".join(f"{name}: {question}" for name, question in STUDIES.items())
 app = App(

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from raterlens.base.cluster import (
+from raterlens.base.errors import InputError, OptionError
+from raterlens.base.processes import (
     check_client,
     check_versions,
     cluster_at,
@@ -14,7 +15,6 @@ from raterlens.base.cluster import (
     placements,
     result,
 )
-from raterlens.base.errors import InputError, OptionError
 
 distributed = pytest.importorskip("distributed")
 

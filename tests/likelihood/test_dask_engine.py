@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import raterlens as rl
-from raterlens.base.cluster import ClusterLostError
 from raterlens.base.errors import InputError
+from raterlens.base.processes import ClusterLostError
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.cells import essays, ungrouped
 from raterlens.likelihood.engines.contract import Tables

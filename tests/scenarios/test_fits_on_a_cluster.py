@@ -18,9 +18,8 @@ from polars.testing import assert_frame_equal
 import raterlens as rl
 from benchmarks.speed.likelihood import Likelihood
 from raterlens.app.cli.main import main
-from raterlens.base.cluster import ClusterLostError, addresses, check_alive, cluster_at
 from raterlens.base.errors import InputError, OptionError
-from raterlens.base.processes import ONE_THREAD
+from raterlens.base.processes import ONE_THREAD, ClusterLostError, addresses, check_alive, cluster_at
 from raterlens.base.threads import one_thread
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.engines.dask import DaskEngine, OnFile

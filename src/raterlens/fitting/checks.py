@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from raterlens.base.cluster import check_client
 from raterlens.base.errors import InputError, OptionError, choose
+from raterlens.base.processes import check_client
 from raterlens.base.text import Message, Option
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Histogram, Normal

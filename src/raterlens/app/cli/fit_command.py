@@ -62,7 +62,7 @@ def fit(
 
 def _fit(request: Request, work: LongFitOptions, output: Output) -> None:
     """Check, read, fit, diagnose, write, and print what was asked for or else the summary."""
-    from raterlens.base.cluster import cluster_at
+    from raterlens.base.processes import cluster_at
     from raterlens.fitting.checks import Run
     from raterlens.fitting.run import check_request, fit_request
 

@@ -46,7 +46,7 @@ def study(
     """Run a study: the paper's, beside its printed numbers, and those it left for later."""
     choose("study", name, [*STUDIES, FIGURES])
     check_runs(runs)
-    from raterlens.base.cluster import cluster_at
+    from raterlens.base.processes import cluster_at
     from raterlens.studies.study import get_study
 
     with cluster_at(runs.cluster) as client:

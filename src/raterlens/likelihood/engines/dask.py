@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from raterlens.base.arrays import Array, Indices
 from raterlens.base.atomic_files import reason
-from raterlens.base.cluster import (
+from raterlens.base.errors import InputError, RaterlensError
+from raterlens.base.processes import (
     ClusterLostError,
     addresses,
     broadcast,
@@ -29,7 +30,6 @@ from raterlens.base.cluster import (
     placements,
     result,
 )
-from raterlens.base.errors import InputError, RaterlensError
 from raterlens.base.threads import one_thread
 from raterlens.likelihood.cells import Grouped, Grouping, Kinds, grouped_by
 from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
