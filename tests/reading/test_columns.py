@@ -12,18 +12,17 @@ import pytest
 import raterlens as rl
 from raterlens.app.cli.main import main
 from raterlens.base.errors import OptionError
-from raterlens.base.text import worded
+from raterlens.base.text import Option, worded
 from raterlens.config import ReadConfig, pattern_fields
 from raterlens.reading.columns import resolve_layout
 from raterlens.reading.formats.table import table_of
+from raterlens.reading.profiles import ColumnSample
 from raterlens.reading.read import read, read_with_plan
 from raterlens.reading.read_plan import ReadPlan
-from raterlens.reading.roles import ColumnSample
 from raterlens.reading.wide_layouts import (
     FIELDS,
     is_grid,
     likely_pattern,
-    one_per_item,
     one_per_rater,
     score_columns,
     split_names,
@@ -373,7 +372,7 @@ def test_totals_and_other_numbers_are_no_scores() -> None:
 def test_names_of_judges_and_of_people() -> None:
     for names in (["gpt-4o", "claude"], ["Judge 1", "Judge 2"], ["Ann", "Bob"]):
         columns, seen = look(**{name: [0, 1, 1] for name in names})
-        found = one_per_rater(columns, seen, two_headers=False)
+        found = one_per_rater(columns, seen)
         assert (found.wide, found.items) == ("{rater}", tuple(names))
         assert all(finding.certain for finding in found.findings)
 
@@ -399,12 +398,12 @@ def test_a_column_that_numbers_the_rows_is_no_score() -> None:
 
 def test_criteria_are_no_raters() -> None:
     columns, seen = look(content=[0, 1, 1], style=[1, 1, 0])
-    assert one_per_rater(columns, seen, two_headers=False).wide is None
+    assert one_per_rater(columns, seen).wide is None
 
 
 def test_marks_on_different_scales_are_asked_about() -> None:
     columns, seen = look(Ann=[0, 1, 5], Bob=[10, 20, 15])
-    (finding,) = one_per_rater(columns, seen, two_headers=False).findings
+    (finding,) = one_per_rater(columns, seen).findings
     assert not finding.certain
 
 
@@ -414,11 +413,11 @@ def test_grids_in_either_order() -> None:
         (["style (Ann)", "plot (Ann)", "style (Bob)", "plot (Bob)"], "{item} ({rater})"),
     ):
         columns, seen = look(**{name: [0, 1, 2] for name in names})
-        found = one_per_rater(columns, seen, two_headers=False)
+        found = one_per_rater(columns, seen)
         assert found.wide == pattern
         assert found.findings[-1].certain
     columns, seen = look(**{name: [0, 1, 2] for name in ("N_S", "N_T", "E_S", "E_T")})
-    found = one_per_rater(columns, seen, two_headers=False)
+    found = one_per_rater(columns, seen)
     assert not found.findings[-1].certain
     assert found.findings[-1].alternative is not None
     assert found.findings[-1].alternative.value == "{item}_{rater}" == swapped_pattern("{rater}_{item}")
@@ -434,7 +433,7 @@ def test_grids_in_either_order() -> None:
 )
 def test_a_round_beside_the_rater_is_no_rater(names: list[str], pattern: str) -> None:
     columns, seen = look(**{name: [0, 1, 2] for name in names})
-    found = one_per_rater(columns, seen, two_headers=False)
+    found = one_per_rater(columns, seen)
     assert (found.wide, found.items) == (pattern, tuple(names))
     assert found.findings[-1].alternative is not None
 
@@ -459,25 +458,28 @@ def test_a_panel_by_letters_with_its_rounds_is_asked_about() -> None:
         frame.with_columns(**{k: pl.Series(v) for k, v in scores.items()}), ReadConfig()
     )
     assert (ratings.n_students, ratings.n_raters, ratings.n_items) == (10, 4, 3)
-    assert "'rajt' read as the student and 'tánc' as the item" in [
-        question.action for question in plan.questions
+    assert [option for question in plan.questions for option in question.options][-2:] == [
+        Option("student", "rajt"),
+        Option("item", "tánc"),
     ]
 
 
 def test_a_grid_takes_in_a_column_with_a_word_among_its_scores() -> None:
     names = ["R1 x", "R1 y", "R2 x", "R2 y"]
     columns, seen = look(**{name: ["0", "1", "2"] for name in names} | {"R2 y": ["1", "ill", "late"]})
-    assert one_per_rater(columns, seen, two_headers=False).items == tuple(names)
+    assert one_per_rater(columns, seen).items == tuple(names)
 
 
 def test_with_a_rater_columns_are_items_unless_they_belong_to_the_student() -> None:
     students = [n // 2 for n in range(12)]
-    _columns, seen = look(
-        student=students,
-        rater=list("ab") * 6,
-        school=[n % 3 for n in students],
-        x=[0, 1, 2] * 4,
-        y=[1, 0] * 6,
+    frame = pl.DataFrame(
+        {
+            "student": students,
+            "rater": list("ab") * 6,
+            "school": [n % 3 for n in students],
+            "p": [0, 1, 2] * 4,
+            "q": [1, 0, 2, 2, 0, 1] * 2,
+        }
     )
-    found = one_per_item(["school", "x", "y"], [["student"], ["rater"]], seen)
-    assert found.items == ("x", "y")
+    _, plan = read_with_plan(frame, ReadConfig())
+    assert plan.config.items == ("p", "q")

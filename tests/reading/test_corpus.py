@@ -16,6 +16,7 @@ from tests.reading.corpus.fourth_habits import FOURTH
 from tests.reading.corpus.habits import HABITS as FIRST
 from tests.reading.corpus.habits import Habit
 from tests.reading.corpus.second_habits import SECOND
+from tests.reading.corpus.seventh_habits import SEVENTH
 from tests.reading.corpus.sixth_habits import SIXTH
 from tests.reading.corpus.third_habits import THIRD
 
@@ -53,7 +54,7 @@ def test_files_that_ask_and_whose_proposal_works(case: Case, tmp_path: Path) -> 
 
 # -- Files as exam boards and teams with LLM judges have them --
 
-HABITS = [*FIRST, *SECOND, *THIRD, *FOURTH, *FIFTH, *SIXTH]
+HABITS = [*FIRST, *SECOND, *THIRD, *FOURTH, *FIFTH, *SIXTH, *SEVENTH]
 ENCODED = ("Latin-2",)
 """Whose encoding has to be confirmed."""
 

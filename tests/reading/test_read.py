@@ -140,10 +140,11 @@ def test_the_order_of_rows_never_matters(rows: list[tuple], shuffled) -> None:
     certain = [("1", "AM", "a", 0), ("2", "BE", "b", 1)]
     schema = {"student": pl.String, "rater": pl.String, "item": pl.String, "score": pl.Int64}
     table = pl.DataFrame(certain + rows, schema=schema, orient="row").with_row_index("entry")
-    one = read(table, as_written=True, duplicates="keep")
+    roles = {role: role for role in ("student", "rater", "item", "score")}
+    one = read(table, **roles, as_written=True, duplicates="keep")
     order = list(range(len(rows) + 2))
     shuffled.shuffle(order)
-    other = read(table[order], as_written=True, duplicates="keep")
+    other = read(table[order], **roles, as_written=True, duplicates="keep")
     for name in ("students", "raters", "items"):
         assert getattr(one, name).to_list() == getattr(other, name).to_list()
     codes = [np.column_stack([r.student, r.rater, r.item, r.score]) for r in (one, other)]

@@ -11,19 +11,11 @@ from raterlens.app.cli.main import main
 from raterlens.base.errors import InputError, OptionError, RaterlensError
 from raterlens.base.text import Option
 from raterlens.config import ReadConfig
-from raterlens.reading.columns import rater_by_content
+from raterlens.reading.columns import resolve_layout
 from raterlens.reading.formats.table import Table, table_of
-from raterlens.reading.read import read
-from raterlens.reading.read_plan import UncertainError
-from raterlens.reading.roles import (
-    ColumnSample,
-    DetectedRoles,
-    depends,
-    detect_roles,
-    profile,
-    sampled,
-    tell_repeats_apart,
-)
+from raterlens.reading.profiles import ColumnSample, profile, sampled
+from raterlens.reading.read import read, read_with_plan
+from raterlens.reading.read_plan import Finding, ReadPlan, UncertainError
 from tests.support.known_tables import TABLE, answers
 
 # -- Columns recognised by their names and by what they hold --
@@ -70,43 +62,62 @@ def test_a_school_is_no_score() -> None:
     frame = pl.DataFrame(
         {"student": [n // 2 for n in range(20)], "school": [n // 4 for n in range(20)], "mark": range(20)}
     )
-    assert depends(frame, "school", ["student"])
-    assert not depends(frame, "mark", ["student"])
-
-
-def recognised(frame: pl.DataFrame) -> DetectedRoles:
     look = ColumnSample(table_of("t", frame))
-    return tell_repeats_apart(
-        frame.columns, ReadConfig(), look, detect_roles(frame.columns, ReadConfig(), look)
-    )
+    assert look.depends("school", "student")
+    assert not look.depends("mark", "student")
+
+
+def recognised(frame: pl.DataFrame) -> dict[str, Any]:
+    """The roles by which a table is read."""
+    given = read_with_plan(frame, ReadConfig())[1].config.given()
+    return {role: given[role] for role in ("student", "rater", "item", "score") if role in given}
+
+
+def questions(frame: pl.DataFrame) -> tuple[Finding, ...]:
+    return read_with_plan(frame, ReadConfig())[1].questions
 
 
 def test_usual_names_do_without_a_look_at_the_rows() -> None:
     columns = ("student", "rater", "item", "score", "comment")
     table = Table("t", columns, lambda wanted: (_ for _ in ()).throw(AssertionError("looked")))
-    found = detect_roles(columns, ReadConfig(), ColumnSample(table))
-    assert found.roles == {role: role for role in columns[:4]}
+    _, roles, _ = resolve_layout(table, ReadPlan.of(ReadConfig(as_written=True)))
+    assert (roles.student, roles.rater, roles.item, roles.scores) == tuple((role,) for role in columns[:4])
 
 
 def test_an_identifier_goes_before_free_text() -> None:
-    prose = [f"a rather long answer to the question, the number of which is {n}" for n in range(8)]
+    prose = [f"a rather long answer to the question, the number of which is {n // 2}" for n in range(8)]
     frame = pl.DataFrame(
-        {"response": prose, "sample_id": range(8), "judge": list("ab") * 4, "verdict": ["pass", "fail"] * 4}
+        {
+            "response": prose,
+            "sample_id": [n // 2 for n in range(8)],
+            "judge": list("ab") * 4,
+            "verdict": ["pass", "fail", "pass", "pass"] * 2,
+        }
     )
-    assert recognised(frame).roles == {"student": "sample_id", "rater": "judge", "score": "verdict"}
-    assert recognised(frame.drop("sample_id")).roles["student"] == "response"
+    assert recognised(frame) == {"student": "sample_id", "rater": "judge", "score": "verdict"}
+    assert recognised(frame.drop("sample_id"))["student"] == "response"
 
 
 def test_a_task_is_what_is_rated_where_nothing_else_is() -> None:
     frame = pl.DataFrame({"task": [1, 1, 2, 2], "worker": [1, 2, 1, 2], "label": [0, 1, 1, 1]})
-    assert recognised(frame).roles == {"student": "task", "rater": "worker", "score": "label"}
+    assert recognised(frame) == {"student": "task", "rater": "worker", "score": "label"}
 
 
-def test_names_that_would_all_do_are_doubtful() -> None:
-    frame = pl.DataFrame({"student": [1, 2, 3], "person": [1, 1, 2], "rater": [1, 2, 3], "score": [0, 1, 1]})
-    assert recognised(frame).doubtful == {"student": ["student", "person"]}
-    twice = frame.with_columns(student_id=pl.Series(["x", "y", "z"]), person=None)
-    assert recognised(twice).roles["student"] == "student_id"
+def test_names_that_would_all_do_are_asked_about() -> None:
+    frame = pl.DataFrame(
+        {
+            "student": [1, 1, 2, 2, 3, 3],
+            "person": [4, 5, 5, 6, 6, 4],
+            "rater": [1, 2] * 3,
+            "score": [0, 1, 1, 0, 1, 1],
+        }
+    )
+    (question,) = questions(frame)
+    assert "'student' could be the student, and so could 'person'" in question.observed
+    assert question.alternative == Option("student", "person")
+    twice = frame.with_columns(student_id=pl.Series([*"xxyyzz"]), person=None)
+    assert recognised(twice)["student"] in ("student", "student_id")
+    assert not questions(twice)
 
 
 def test_answers_of_several_models_are_asked_about() -> None:
@@ -118,18 +129,17 @@ def test_answers_of_several_models_are_asked_about() -> None:
             "score": [0, 1] * 4,
         }
     )
-    (finding,) = recognised(frame).findings
-    assert not finding.certain
-    assert finding.options[0].value == ("question_id", "model")
+    (question,) = questions(frame)
+    assert question.options == (Option("student", ("question_id", "model")),)
 
 
 def test_labels_that_most_students_have_are_items() -> None:
     rows = [(s, r, part) for s in range(6) for r in "xyz" for part in ("12", "22")]
     frame = pl.DataFrame(rows, schema=["candidate", "marker", "module"], orient="row")
-    found = recognised(frame.with_columns(mark=pl.int_range(pl.len()) % 4))
-    assert found.roles["item"] == "module"
-    assert not found.findings[0].certain
-    assert found.findings[0].alternative == Option("student", ("candidate", "module"))
+    frame = frame.with_columns(mark=pl.int_range(pl.len()) % 4)
+    assert recognised(frame)["item"] == "module"
+    (question,) = questions(frame)
+    assert question.alternative == Option("student", ("candidate", "module"))
 
 
 FRAME = pl.DataFrame(
@@ -138,17 +148,15 @@ FRAME = pl.DataFrame(
 
 
 def test_labels_of_judges_are_certain_where_all_else_is_known() -> None:
-    found = rater_by_content(
-        FRAME.columns, DetectedRoles({"student": "a", "score": "c"}), ColumnSample(table_of("t", FRAME))
-    )
-    assert found.roles["rater"] == "b"
-    assert found.findings[0].certain
+    frame = FRAME.rename({"a": "student", "c": "score"})
+    assert recognised(frame)["rater"] == "b"
+    assert not questions(frame)
 
 
 def test_roles_by_content_alone_are_a_question() -> None:
-    found = rater_by_content(FRAME.columns, DetectedRoles(), ColumnSample(table_of("t", FRAME)))
-    assert found.roles == {"student": "a", "rater": "b", "score": "c"}
-    assert not found.findings[0].certain
+    assert recognised(FRAME) == {"student": "a", "rater": "b", "score": "c"}
+    (question,) = questions(FRAME)
+    assert question.observed == "no column is named for the student and the rater and the score"
 
 
 def test_what_belongs_to_the_student_is_no_rater() -> None:
@@ -159,12 +167,8 @@ def test_what_belongs_to_the_student_is_no_rater() -> None:
             "score": [0, 1] * 6,
         }
     )
-    found = rater_by_content(
-        frame.columns,
-        DetectedRoles({"student": "student", "score": "score"}),
-        ColumnSample(table_of("t", frame)),
-    )
-    assert "rater" not in found.roles
+    with pytest.raises(InputError, match="no rater column recognised"):
+        read(frame)
 
 
 SWAPPED = pl.DataFrame(

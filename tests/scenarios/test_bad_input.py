@@ -326,7 +326,7 @@ def test_a_file_that_is_not_there(path: str, tmp_path: Path) -> None:
             .replace("Inter-rater = 2", "")
             .replace("Readers", "Staff")
             .replace("Criteria", "Points of view"),
-            "no rater column among",
+            "no column is named for the rater",
         ),
     ],
 )
@@ -601,8 +601,9 @@ def test_a_role_without_a_column(role: str) -> None:
 
 
 def test_a_rater_that_only_the_content_suggests_is_asked_for() -> None:
-    message = refusal(scores(0, 1, 1, 0).rename({"rater": "other"}))
-    assert "no rater column among 'student', 'other', 'score'" in message
+    crossed = {"student": [n // 2 for n in range(12)], "other": ["x", "y"] * 6, "score": [0, 1, 1] * 4}
+    message = refusal(pl.DataFrame(crossed))
+    assert "no column is named for the rater" in message
     assert "accept it with rater='other'" in message
 
 
@@ -612,8 +613,9 @@ def test_a_rater_that_only_the_content_suggests_is_asked_for() -> None:
 def test_two_columns_for_a_role(role: str, extra: str) -> None:
     frame = scores(0, 1, 1, 0, item=["i", "j", "i", "j"]).with_columns(pl.Series(extra, [1, 0, 0, 2]))
     message = refusal(frame)
-    assert f"'{role}', '{extra}' could each be the {role} column" in message
-    assert f"say which, for example {role}='{role}'" in message
+    assert f"could be the {role}, and so could" in message
+    assert f"{role}='{role}'" in message
+    assert f"{role}='{extra}'" in message
 
 
 # Scores, and what the refusal says of them.

@@ -16,7 +16,7 @@ from raterlens.base.arrays import Mask, all_true, count, is_all_true
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import BLOCK, in_blocks, in_threads
-from raterlens.config import ReadConfig
+from raterlens.config import ReadConfig, marker_patterns
 from raterlens.ratings.coded import TWO_GROUPS, Codes, Facet, KnownAnswers, Ratings, renumbered
 from raterlens.ratings.groupings import with_draws
 from raterlens.reading.columns import Roles
@@ -136,6 +136,8 @@ def _scored(
         frame = frame.with_columns(pl.when(pl.Series(complete)).then(pl.col(list(roles.scores))))
     columns = [frame[name] for name in roles.scores]
     names = plan.config.names("items") if plan.config.wide else roles.scores
+    if plan.config.markers is not None:
+        names = tuple(name for _, marks in marker_patterns(plan.config.markers)[0] for name in marks)
     rankings = None
     if len(columns) == 1:
         rankings = labels.raters.codes.astype(np.int64) * len(labels.items.labels) + labels.items.codes

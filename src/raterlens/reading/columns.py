@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from string import ascii_uppercase
+from typing import Any, NoReturn
 
 import polars as pl
 
@@ -14,47 +14,22 @@ from raterlens.base.errors import InputError, OptionError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import BESIDES, COLUMN_ROLES, ROW, ReadConfig
 from raterlens.reading.formats.table import MELTED, Rows, Table, unmelted, with_cells_filled, without_headers
+from raterlens.reading.interpret import NAMED, Search, interpret, name_evidence
 from raterlens.reading.marker_pairs import find_pairs, given_pairs, pairs_to_long
+from raterlens.reading.profiles import ROLES, ColumnSample
 from raterlens.reading.read_plan import Finding, ReadPlan
-from raterlens.reading.roles import (
-    ColumnSample,
-    DetectedRoles,
-    by_crossing,
-    depends,
-    detect_roles,
-    tell_repeats_apart,
-)
-from raterlens.reading.vocabulary import (
-    is_gold,
-    is_other,
-    is_score_word,
-    is_total,
-    known,
-    like_rater,
-    nearly_all,
-    plain,
-    said,
-    stems,
-    tier,
-)
+from raterlens.reading.vocabulary import is_gold, is_other, known, plain, said, stems, tier
 from raterlens.reading.wide_layouts import (
-    STUDENT,
     Spread,
     likely_pattern,
     name_columns,
     one_per_item,
-    one_per_rater,
-    one_per_student,
-    sums_up,
     to_long,
+    wide_columns,
 )
 
 ASIDE = ("piece", "draw", "group")
 MOST_DRAWS = 1000
-FEW_WORDS = 8
-"""Most different words, and fewest rows, of a column that is proposed for the score."""
-FEW = 0.5
-"""Share of the rows that a rater's labels may be at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +54,6 @@ class Roles:
         return tuple(dict.fromkeys(named))
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A table whose roles are being settled."""
-
-    table: Table
-    config: ReadConfig
-    """The request about the columns of this table, which may have been made long."""
-    plan: ReadPlan
-    found: DetectedRoles = field(default_factory=DetectedRoles)
-
-
 def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPlan]:
     """The table, made long where raters have columns of their own, its roles, and the plan with what was found."""
     if not plan.config.as_written:
@@ -97,43 +61,110 @@ def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPla
         if not {*MELTED} & {*plan.config.taken(*COLUMN_ROLES)}:
             opened = unmelted(opened)
         plan = plan.add(one for one in opened.findings if one not in plan.findings)
-    draft = _reshaped(opened, plan)
-    config, notes = with_roles_from_file(draft.table.roles, draft.config)
-    look = ColumnSample(draft.table)
-    scored = config.score is not None or config.items is not None or config.wide is not None
-    if not scored:
-        refuse_preferences(draft.table.columns, look)
-        refuse_counts(draft.table.columns, look)
-    found = detect_roles(draft.table.columns, config, look)
-    if plan.config.wide is not None and (item := found.roles.get("item")) in opened.columns:
-        # As where the layout is recognised: the options that describe it must read the same.
-        student = plan.config.student if isinstance(plan.config.student, str) else found.roles.get("student")
-        if _says_nothing_more(item, student if student in opened.columns else None, ColumnSample(opened)):
-            found = found.without("item")
-    if draft.table.settled:
-        notes, found = [], found.without("item").doubt("item", ())
-    if draft.table.columns != opened.columns and config.student is None and found.is_open("student"):
-        kept = [name for name in draft.table.columns if name in opened.columns]
-        if (student := _naming_rows(kept, ColumnSample(opened))) is not None:
-            found = found.assign({"student": student})
-    draft = replace(draft, config=config, found=found)
-    if not scored:
-        draft = _several_scores(replace(draft, found=_without_prose(found, look)), look)
-        if draft.config.score is None and draft.config.items is None and "score" not in draft.found.roles:
-            draft = replace(draft, found=_unlikely_score(draft.table, draft.found, look))
-    table, found = draft.table, draft.found
-    long = look if table.columns == look.columns else ColumnSample(table)
-    found = tell_repeats_apart(table.columns, draft.config, long, found)
-    found = found.add(*_draws(table, draft.config, found, look))
-    plan = draft.plan.add(found.findings)
-    said = {option.name: option.value for finding in found.findings for option in finding.options}
-    config = draft.config.changed(**said)
-    roles = assign_roles(table.columns, config, found)
+    table = numbered(opened) if ROW in plan.config.names("student") else opened
+    config = plan.config
+    if is_separate_table(config.known, table.columns):
+        config = config.changed(known=None)
+    config, notes = with_roles_from_file(table.roles, config)
+    check_named(table.columns, config)
+    look = ColumnSample(table)
+    given = config
+    if (settled := by_names(table, config)) is not None:
+        config = settled
+    else:
+        plan, config = understood(table, plan, config, look)
+    if ROW in config.names("student") and ROW not in table.columns:
+        table = numbered(table)
+    table = as_long(table, config)
+    if config.wide is not None or config.markers is not None:
+        config, _ = with_roles_from_file(table.roles, config.changed(items=None))
+    roles = assign_roles(table.columns, config, given)
     plan = plan.set_options(_role_options(roles, plan.config))
     if plan.config.known is None:
         plan = plan.add(_unused_answers(opened, roles, look))
-    plan = plan.add(() if scored or table.columns != look.columns else _unused_scores(table, roles, look))
+    if given.score is None and given.items is None and table.columns == look.columns:
+        plan = plan.add(_unused_scores(table, roles, look))
     return replace(table, notes=(*table.notes, *notes)), roles, plan
+
+
+TELLING = ("places", "variants", "draws", "turns", "occasions", "gold", "person names")
+"""Sections of words for columns that may change the meaning of those beside them."""
+
+
+def by_names(table: Table, config: ReadConfig) -> ReadConfig | None:
+    """The request with its roles, where usual names alone settle them all and nobody has to look at the rows."""
+    if table.roles or any(
+        getattr(config, role) is not None for role in ("items", "wide", "markers", "pattern")
+    ):
+        return None
+    free = [name for name in table.columns if name not in config.taken(*COLUMN_ROLES)]
+    found = dict[str, str]()
+    for role in (role for role in ROLES if getattr(config, role) is None):
+        named = [name for name in free if tier(name, role) == 0] or [
+            name for name in free if tier(name, role) == 1
+        ]
+        if role == "item" and any(tier(name, role) for name in named):
+            return None  # such as a prompt that is the same throughout
+        if len(named) > 1 or not (named or role == "item") or {*named} & {*found.values()}:
+            return None
+        found |= dict.fromkeys([role] * len(named), named[0] if named else "")
+    others = [name for name in free if name not in found.values()]
+    if any(not is_other(name) or {plain(name), *stems(name)} & known(*TELLING) for name in others):
+        return None
+    return config.changed(**found)
+
+
+def understood(
+    table: Table, plan: ReadPlan, config: ReadConfig, look: ColumnSample
+) -> tuple[ReadPlan, ReadConfig]:
+    """The plan and the request with the likeliest reading of the columns."""
+    columns, fixed, found = table.columns, None, list[Finding]()
+    if config.score is None and config.items is None and config.wide is None and config.markers is None:
+        refuse_preferences(columns, look)
+        refuse_counts(columns, look)
+    if config.markers is not None:
+        fixed = Spread(tuple(given_pairs(config.markers, columns).columns), RATER_PAIRS)
+    elif config.wide is not None:
+        taken = config.taken("student", "rater", "item", *BESIDES)
+        fixed = Spread(tuple(wide_columns(table, config.wide, config.names("items"), taken)), config.wide)
+    elif config.items is not None or config.score is not None:
+        fixed = Spread(config.names("items") or config.names("score"))
+    elif config.rater is None and (pairs := find_pairs(columns, look)) is not None:
+        fixed, found = Spread(tuple(pairs[0].columns), RATER_PAIRS), pairs[1]
+        plan, config = plan.add(found), config.changed(markers=pairs[0].option.value)
+    search = Search(columns, config, look, table.two_headers, table.settled, fixed)
+    if (best := interpret(search)) is None:
+        refuse_open(search)
+    reading, findings = best
+    plan = plan.add(findings)
+    changes: dict[str, Any] = {role: reading.columns(role) for role in ROLES[:3]}
+    if reading.spread.wide is None:
+        several = config.items is not None or len(reading.spread.items) > 1
+        changes["items" if several else "score"] = reading.spread.items
+    elif not reading.student and "{student}" not in reading.spread.wide:
+        changes["student"] = (ROW,)
+    changes = {role: names[0] if len(names) == 1 else names for role, names in changes.items() if names}
+    changes |= {option.name: option.value for finding in findings for option in finding.options}
+    config = config.changed(
+        **{name: value for name, value in changes.items() if getattr(config, name) is None}
+    )
+    draws = [] if reading.spread.wide else list(_draws(table, config, look))
+    plan = plan.add(draws)
+    return plan, config.changed(**{option.name: option.value for one in draws for option in one.options})
+
+
+RATER_PAIRS = "{rater}"
+
+
+def as_long(table: Table, config: ReadConfig) -> Table:
+    """One row per rating, where raters, or markers beside their marks, have columns of their own."""
+    if config.markers is not None:
+        return pairs_to_long(table, given_pairs(config.markers, table.columns))
+    if config.wide is None:
+        return table
+    return to_long(
+        table, config.wide, config.names("items"), config.taken("student", "rater", "item", *BESIDES)
+    )
 
 
 def numbered(table: Table) -> Table:
@@ -155,120 +186,24 @@ def is_separate_table(known: object, columns: tuple[str, ...]) -> bool:
     return not isinstance(known, str) or (bool(Path(known).suffix) and Path(known).is_file())
 
 
-def _reshaped(table: Table, plan: ReadPlan) -> _Draft:
-    """One row per rating where the user says how, or where markers have columns of their own beside their marks."""
-    config = plan.config
-    if is_separate_table(config.known, table.columns):
-        config = config.changed(known=None)
-    if ROW in config.names("student"):
-        table = numbered(table)
-    if config.wide is not None:
-        table = to_long(table, config.wide, config.names("items"), config.taken("student", *BESIDES))
-        config = config.changed(items=None)
-    if config.markers is not None:
-        return _Draft(pairs_to_long(table, given_pairs(config.markers, table.columns)), config, plan)
-    if any(getattr(config, role) is not None for role in ("rater", "score", "items", "wide")) or table.roles:
-        return _Draft(table, config, plan)
-    if (found := find_pairs(table.columns, ColumnSample(table))) is None:
-        return _Draft(table, config, plan)
-    pairs, findings = found
-    return _Draft(pairs_to_long(table, pairs), config, plan.add(findings))
-
-
-def _without_prose(found: DetectedRoles, look: ColumnSample) -> DetectedRoles:
-    """Without a score column by a weak name whose texts hold a verdict each."""
-    name = found.roles.get("score")
-    if name is None or len(look.columns) <= len(found.roles):
-        return found
-    if tier(name, "score") == 0 and look.beginning(name).kind != "labels":
-        return found
-    try:
-        others = [other for other in look.columns if look[other].scored and not is_other(other)]
-    except InputError:  # a bad value in a column that may not be needed; the reader of that column reports it
-        return found
-    if look[name].scored:
-        computed = tier(name, "score") == 1 and len(others) > 2 and sums_up(name, others, look.frame)
-        return found.without("score") if computed else found
-    if len(others) > 1 and look[name].kind == "labels" and not set(others) & set(found.roles.values()):
-        return found.without("score")  # "Rating": 1st, 2nd
-    if tier(name, "score") == 0 or verdict_in_text([name], look) is None:
-        return found
-    return found.without("score")
-
-
-def _unlikely_score(table: Table, found: DetectedRoles, look: ColumnSample) -> DetectedRoles:
-    """Where no column holds scores: verdicts in texts, or the only column of other numbers."""
-    free = [name for name in table.columns if name not in found.roles.values() and name in look.profiles]
-    finding = verdict_in_text(free, look)
-    student = [found.roles[role] for role in ("student",) if role in found.roles]
-    free = [name for name in free if not student or not depends(look.frame, name, student)]
-    numbers = [name for name in free if look[name].kind == "numbers" and not is_other(name)]
-    if finding is None and len(numbers) == 1 and "score" not in found.doubtful:
-        seen = f"no score column by name, and {shortened(numbers[0])} the only one of numbers"
-        finding = Finding(seen, "read as the score", (Option("score", numbers[0]),), certain=False)
-    words = [name for name in free if look[name].kind == "labels" and not is_other(name)]
-    words = [name for name in words if 1 < look[name].distinct <= FEW_WORDS <= look[name].filled]
-    words = [name for name in words if not stems(name) & known("variants")]
-    if finding is None and len(words) == 1 and {"student", "rater"} <= found.roles.keys():
-        seen = f"no score column by name, and {shortened(words[0])} the only one of a few words"
-        finding = Finding(seen, "read as the score", (Option("score", words[0]),), certain=False)
-    return found if finding is None else found.doubt("score", ()).add(finding)
-
-
-PATTERNS = (
-    r"\[\[\s*([^\[\]]+?)\s*\]\]",
-    r"(?i)(?:rating|score|grade|verdict|judge?ment|answer|result|punkte|note|urteil)[\"']?\**\s*[:=]\s*\**\s*[\"'(]?([A-Za-z]+|\d+(?:\.\d+)?)",
-    r"<(?:score|rating|verdict|answer)>\s*([^<]+?)\s*</",
-)
-VERDICTS_FIT, MOST_VERDICTS = 0.8, 30
-"""The share of texts that a pattern must fit, and how many different verdicts it may find."""
-_VERDICT_NUMBER = re.compile(r"\d+(\.\d+)?")
-
-
-def verdict_in_text(columns: Sequence[str], look: ColumnSample) -> Finding | None:
-    """The column and pattern to propose, where texts hold a verdict each."""
-    for name in columns:
-        if look[name].kind not in ("text", "labels"):
-            continue
-        texts = look.frame[name].drop_nulls().cast(pl.String)
-        for pattern in PATTERNS:
-            found = texts.str.extract(pattern, 1).drop_nulls()
-            said = found.unique().to_list()
-            if len(found) < max(VERDICTS_FIT * len(texts), 3) or not 2 <= len(said) <= MOST_VERDICTS:
-                continue
-            if not all(_VERDICT_NUMBER.fullmatch(word) or is_score_word(word) for word in said):
-                continue
-            shown = shortened(str(texts[0]), 60)
-            return Finding(
-                f"{shortened(name)} holds texts with a verdict in each, such as {shown}",
-                f"{shortened(found[0])} read from it",
-                (Option("score", name), Option("pattern", pattern)),
-                certain=False,
-            )
-    return None
-
-
-def _draws(table: Table, config: ReadConfig, found: DetectedRoles, look: ColumnSample) -> Iterator[Finding]:
+def _draws(table: Table, config: ReadConfig, look: ColumnSample) -> Iterator[Finding]:
     """A column that numbers a rater's answers to the same question."""
-    taken = {*config.taken(*COLUMN_ROLES), *found.roles.values()}
+    taken = config.taken(*COLUMN_ROLES)
     free = [name for name in table.columns if name not in taken and stems(name) & known("draws")]
-    if config.draw is not None or not free:
+    keys = config.taken("student", "rater", "item")
+    if config.draw is not None or look.rows(*keys) == look.cells(*keys):
         return
-    named = [(found.roles.get(role), *config.names(role)) for role in ("student", "rater", "item")]
-    every = dict.fromkeys(name for names in named for name in names if name is not None)
-    keys = [name for name in every if name in look.frame.columns]
-    if not keys:
-        return
-    for name in (name for name in free if name in look.frame.columns):
-        together = look.frame.select(*keys, name).drop_nulls()
-        if together.height < 4 or not together.select(keys).is_duplicated().any():
-            continue
-        if together.is_duplicated().any() or together[name].n_unique() > MOST_DRAWS:
-            continue
-        n = counted(together[name].n_unique(), "answer")
-        seen = f"{shortened(name)} numbers {n} of a rater to the same question"
-        yield Finding(seen, "read as draws", (Option("draw", name),))
-        return
+    for name in free:
+        rows = look.rows(*keys, name)
+        if (
+            rows >= 4
+            and look.cells(*keys, name) == rows > look.cells(*keys)
+            and look.cells(name) <= MOST_DRAWS
+        ):
+            n = counted(look.cells(name), "answer")
+            seen = f"{shortened(name)} numbers {n} of a rater to the same question"
+            yield Finding(seen, "read as draws", (Option("draw", name),))
+            return
 
 
 def _unused_answers(table: Table, roles: Roles, look: ColumnSample) -> list[Finding]:
@@ -287,141 +222,11 @@ def _unused_scores(table: Table, roles: Roles, look: ColumnSample) -> Iterator[F
     free = [name for name in table.columns if name not in roles.columns and not is_other(name)]
     if roles.wide or table.large or not free:
         return
-    if others := one_per_item(free, [roles.student, roles.rater], look).items:
+    free = [name for name in free if not look.depends(name, *roles.student)]
+    if others := one_per_item(free, look).items:
         alternative = Option("score", others[0]) if roles.item else Option("items", (*roles.scores, *others))
         seen = f"{listed(others)} could be {'a score' if len(others) == 1 else 'scores'}, too"
         yield Finding(seen, "not used", alternative=alternative)
-
-
-def _several_scores(draft: _Draft, look: ColumnSample) -> _Draft:
-    """Where one row has several scores: an item each or, without a rater, a rater each."""
-    table, config, found = draft.table, draft.config, draft.found
-    if "rater" in found.doubtful:
-        return draft
-    given = {role: config.names(role) for role in ("student", "rater", "item", *BESIDES)}
-    named: dict[str, Sequence[str]] = {**given, **{role: (name,) for role, name in found.roles.items()}}
-    free = [name for name in table.columns if not any(name in names for names in named.values())]
-    if named["rater"]:
-        if not found.is_open("score"):
-            return draft
-        if not named["student"] and (spread := one_per_student(free, named["rater"], look)).wide is not None:
-            return _one_row_per_rating(draft, look, spread)
-        return _one_per_item(draft, free, named, look)
-    if not config.student and (spread := one_per_student(table.columns, (), look)).wide is not None:
-        (rater,) = (
-            option.value
-            for finding in spread.findings
-            for option in finding.options
-            if option.name == "rater"
-        )
-        found = found.without("student", "item", "score").doubt("student", ()).assign({"rater": rater})
-        return _one_row_per_rating(replace(draft, found=found), look, spread)
-    scores = [name for name in free if look[name].scored and not is_other(name)]
-    apart = not named["item"] and len(named["student"]) < 2
-    if apart and len(scores) > 1 and not any(map(like_rater, scores)):
-        students = found.assign({"student": named["student"][0]} if named["student"] else {})
-        crossed = by_crossing(free, look, students, alone=True)
-        if crossed is not students:
-            return _two_apart(draft, crossed, free, named, look)
-    score = found.roles.get("score")
-    others = found.without("score")
-    spread = one_per_rater(free if score is None else [*free, score], look, two_headers=table.two_headers)
-    if spread.wide is not None:
-        if len(named["student"]) == 1 and _come_again(named["student"][0], named["item"], look):
-            spread.findings[-1] = replace(spread.findings[-1], certain=False)
-        return _one_row_per_rating(replace(draft, found=others), look, spread)
-    if score is not None and not look[score].scored and look[score].kind != "numbers":
-        found = others
-    return replace(draft, found=rater_by_content(table.columns, found, look))
-
-
-def _two_apart(
-    draft: _Draft,
-    crossed: DetectedRoles,
-    free: list[str],
-    named: Mapping[str, Sequence[str]],
-    look: ColumnSample,
-) -> _Draft:
-    """With two columns that tell the rows apart: a student and a rater or, beside a panel A, B, C, a student and a
-    round."""
-    letters = sorted(name for name in free if len(name) == 1 and look[name].scored)
-    if len(letters) > 2 and letters == [*ascii_uppercase[: len(letters)]] and not named["student"]:
-        return _panel_and_rounds(draft, crossed, look)
-    roles = {role: crossed.roles[role] for role in ("student", "rater") if not named[role]}
-    draft = replace(draft, found=replace(draft.found.assign(roles), findings=crossed.findings))
-    if not draft.found.is_open("score"):
-        return draft
-    free = [name for name in free if name not in roles.values()]
-    return _one_per_item(draft, free, {**named, **{role: (name,) for role, name in roles.items()}}, look)
-
-
-def _panel_and_rounds(draft: _Draft, crossed: DetectedRoles, look: ColumnSample) -> _Draft:
-    """With a column per member of a panel, and rows that two columns tell apart: a student in a round, perhaps."""
-    student, item = crossed.roles["student"], crossed.roles["rater"]
-    options = (Option("student", student), Option("item", item))
-    seen = (
-        f"columns called A, B and so on, and each {shortened(student)} occurs with several {shortened(item)}"
-    )
-    done = f"{shortened(student)} read as the student and {shortened(item)} as the item"
-    question = Finding(seen, done, options, certain=False)
-    found = draft.found.without("score").doubt("student", ()).assign({"student": student, "item": item})
-    free = [name for name in draft.table.columns if name not in (student, item)]
-    spread = one_per_rater(free, look, two_headers=draft.table.two_headers)
-    if spread.wide is None:
-        return draft
-    return _one_row_per_rating(replace(draft, found=found.add(question)), look, spread)
-
-
-def _one_per_item(
-    draft: _Draft, free: Sequence[str], named: Mapping[str, Sequence[str]], look: ColumnSample
-) -> _Draft:
-    spread = one_per_item(free, [named["student"], named["rater"]], look)
-    config, found = draft.config, draft.found
-    if len(spread.items) == 1 and look[spread.items[0]].distinct > 1:
-        found = found.assign({"score": spread.items[0]})
-    elif len(spread.items) > 1:
-        found = found.without("item")
-        config = config.changed(items=spread.items, item=None)
-    return _Draft(draft.table, config, draft.plan.add(spread.findings), found)
-
-
-def _one_row_per_rating(draft: _Draft, look: ColumnSample, spread: Spread) -> _Draft:
-    assert spread.wide is not None
-    table, config, found = draft.table, draft.config, draft.found
-    item = found.roles.get("item")
-    if item and ("{item}" in spread.wide or _says_nothing_more(item, found.roles.get("student"), look)):
-        found = found.without("item")
-    found = found.doubt("score", ())
-    if config.student is None and found.is_open("student") and STUDENT not in spread.wide:
-        taken = {*spread.items, *found.roles.values()}
-        free = [name for name in table.columns if name not in taken]
-        found = found.assign({"student": _naming_rows(free, look) or ROW})
-    if found.roles.get("student") == ROW:
-        table = numbered(table)
-    long = to_long(table, spread.wide, spread.items, config.taken("student", *BESIDES))
-    config, _ = with_roles_from_file(long.roles, config)
-    found = found.without(*(role for role in found.roles if getattr(config, role) is not None))
-    return _Draft(long, config, draft.plan.add(spread.findings), found)
-
-
-def _come_again(student: str, items: Sequence[str], look: ColumnSample) -> bool:
-    """Whether most students have several rows, which no item tells apart: of several raters, perhaps."""
-    keys = [name for name in (student, *items) if name in look.frame.columns]
-    return student in keys and 2 * int(look.frame.select(keys).is_duplicated().sum()) > look.frame.height
-
-
-def _says_nothing_more(item: str, student: str | None, look: ColumnSample) -> bool:
-    """Whether an item column of a table with a row per student says nothing that the students do not: a question that
-    few answers share."""
-    if look[item].unique:
-        return True
-    return student is not None and look[student].unique and 4 * look[item].distinct > look[student].distinct
-
-
-def _naming_rows(columns: Sequence[str], look: ColumnSample) -> str | None:
-    """The first column that differs from row to row: the student of tables with a row per student."""
-    kinds = ("labels", "numbers", "scores", "marks")
-    return next((name for name in columns if look[name].unique and look[name].kind in kinds), None)
 
 
 def _role_options(roles: Roles, config: ReadConfig) -> Iterator[Option]:
@@ -435,50 +240,8 @@ def _role_options(roles: Roles, config: ReadConfig) -> Iterator[Option]:
             yield Option(role, names[0] if len(names) == 1 else names)
 
 
-def rater_by_content(columns: Sequence[str], found: DetectedRoles, look: ColumnSample) -> DetectedRoles:
-    """Fill in the rater, and the student and the score where they are missing: a question, unless the labels are those
-    of raters."""
-    if "rater" in found.doubtful:
-        return found
-    free = [name for name in columns if name and name not in found.roles.values()]
-    guessed = {}
-    if found.is_open("score"):
-        scores = [name for name in free if look[name].scored and not is_other(name) and not is_total(name)]
-        if len(scores) != 1:
-            return found
-        guessed["score"] = scores[0]
-    labels = [
-        name
-        for name in free
-        if name not in guessed.values()
-        and look[name].kind in ("labels", "numbers", "scores")
-        and not is_other(name)
-    ]
-    crossed = by_crossing(labels, look, found)
-    guessed |= {role: name for role, name in crossed.roles.items() if role not in found.roles}
-    if found.is_open("student") and "student" not in guessed:
-        if not labels:
-            return found
-        guessed["student"] = max(labels, key=lambda name: look[name].distinct)
-    student = guessed.get("student") or found.roles.get("student")
-    labels = [name for name in labels if name != student]
-    labels = [name for name in labels if 1 < look[name].distinct <= FEW * look[name].filled]
-    labels = [name for name in labels if student is None or not depends(look.frame, name, [student])]
-    labels = [name for name in labels if not stems(name) & known("occasions", "draws")]
-    people = [name for name in labels if nearly_all(like_rater, look.frame[name])]
-    candidates = people or ([guessed["rater"]] if "rater" in guessed else labels)
-    if not candidates:
-        return found
-    guessed["rater"] = candidates[0]
-    certain = len(people) == 1 and set(guessed) == {"rater"}
-    shown = ", ".join(f"{name!r} as the {role}" for role, name in sorted(guessed.items()))
-    options = tuple(Option(role, name) for role, name in guessed.items())
-    seen = f"no rater column among {listed(columns)}"
-    return found.assign(guessed).add(Finding(seen, f"read with {shown}", options, certain=certain))
-
-
-def assign_roles(columns: Sequence[str], config: ReadConfig, found: DetectedRoles) -> Roles:
-    """Give each role its columns: those that the user names, else those that were recognised."""
+def assign_roles(columns: Sequence[str], config: ReadConfig, given: ReadConfig) -> Roles:
+    """Give each role its columns: those that the user or the file names, and those that were recognised."""
     wide = config.items is not None
     taken = {
         role: _present(columns, role, config.names(role))
@@ -487,15 +250,11 @@ def assign_roles(columns: Sequence[str], config: ReadConfig, found: DetectedRole
     }
     _refuse_shared(taken)
     notes = []
-    for role in ("student", "rater") if wide else ("student", "rater", "item", "score"):
+    for role in ("student", "rater") if wide else ROLES:
         if role not in taken:
-            name = found.roles.get(role)
-            if name is None:
-                _refuse_open(role, columns, found)
-                notes.append("no item column: all ratings are of one item, 'all'")
-            else:
-                notes.append(f"{role} column: {shortened(name)} (recognised)")
-            taken[role] = () if name is None else (name,)
+            notes.append("no item column: all ratings are of one item, 'all'")
+        elif getattr(given, role) is None and not taken[role][0].startswith("{"):
+            notes.append(f"{role} column: {listed(taken[role])} (recognised)")
     if wide and "known" in taken and len(taken["items"]) > 1:
         raise OptionError(
             Message(
@@ -577,16 +336,30 @@ def _refuse_shared(taken: dict[str, tuple[str, ...]]) -> None:
             )
 
 
-def _refuse_open(role: str, columns: Sequence[str], found: DetectedRoles) -> None:
-    """Raise where a role has several columns to choose from, or none and needs one."""
-    if several := found.doubtful.get(role):
-        raise InputError(
-            f"{listed(several)} could each be the {role} column",
-            Message("say which, for example ", Option(role, several[0])),
-            value=several,
+def check_named(columns: Sequence[str], config: ReadConfig) -> None:
+    """Raise where the request names a column that there is not, or one for two roles."""
+    if config.wide is None and config.markers is None:
+        _refuse_shared(
+            {
+                role: _present(columns, role, config.names(role))
+                for role in COLUMN_ROLES
+                if getattr(config, role) is not None
+            }
         )
-    if role == "item":
-        return
+
+
+def refuse_open(search: Search) -> NoReturn:
+    """Raise where a role has no column and needs one."""
+    columns = search.columns
+    role = next(
+        (
+            role
+            for role in ("student", "rater", "score")
+            if getattr(search.config, role) is None
+            and not any(name_evidence(name, role) >= NAMED for name in columns)
+        ),
+        "rater",
+    )
     remedy: list[str | Option] = ["name it with ", Option(role)]
     if role == "score":
         remedy += [", or ", Option("items"), " where each item has a column of scores"]

@@ -11,8 +11,8 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed
 from raterlens.config import marker_patterns
 from raterlens.reading.formats.table import Table
+from raterlens.reading.profiles import ColumnSample
 from raterlens.reading.read_plan import Finding
-from raterlens.reading.roles import ColumnSample
 from raterlens.reading.vocabulary import (
     has_rater_word,
     is_final,
@@ -91,37 +91,42 @@ def item_of(pattern: str) -> str:
 
 def find_pairs(columns: Sequence[str], look: ColumnSample) -> tuple[MarkerPairs, list[Finding]] | None:
     """The pairs that names and contents show, and what is said about them."""
-    named = [name for name in columns if has_rater_word(name)]
-    spoken = len(named) > 1
-    if not spoken and not _numbered_alike(columns):
+    people = [name for name in columns if has_rater_word(name) and look[name].kind in ("labels", "numbers")]
+    people = [name for name in people if not is_final(name)]
+    spoken = len(people) > 1
+    if not spoken:
+        labels = [name for name in columns if look[name].kind == "labels" and not is_other(name)]
+        people = next((same for name in labels if len(same := _same_people(name, labels, look)) > 1), [])
+    if not people:
         return None
-    kinds = ("labels", "numbers") if spoken else ("labels",)
-    people = [
-        name for name in (named if spoken else columns) if look[name].kind in kinds and not is_final(name)
-    ]
     marks = [name for name in columns if look[name].scored and not is_other(name) and name not in people]
     by_marker = [name for name in marks if not is_final(name) and not is_total(name)]
     found = [
         pairs
         for pattern, places in _templates(people)
-        if (has_rater_word(pattern) or _same_people(pattern, places, look))
-        and (scores := _score_patterns(places, by_marker))
+        if (scores := _score_patterns(places, by_marker))
         and (pairs := _numbered_pairs(pattern, scores, places, columns)) is not None
     ]
-    if spoken:
-        found += _side_by_side(people, by_marker, columns)
+    found += _side_by_side(people, by_marker, columns)
     if not found:
         return None
     pairs = max(found, key=lambda one: (len(one.groups), len(one.items)))
-    certain = has_rater_word(pairs.groups[0][0])
     seen = f"{counted(len(pairs.groups), 'marker column')}, each with marks of its own ({listed(pairs.columns, 6)})"
-    findings = [
-        Finding(seen, "each mark read with its marker as the rater", (pairs.option,), certain=certain)
-    ]
+    findings = [Finding(seen, "each mark read with its marker as the rater", (pairs.option,), certain=spoken)]
     others = [name for name in marks if name not in pairs.columns and not is_identifier(name)]
     if left := [name for name in others if tier(name, "student") is None]:
         findings.append(Finding(listed(left), f"left out ({AGREED})"))
     return pairs, findings
+
+
+def _same_people(first: str, columns: Sequence[str], look: ColumnSample) -> list[str]:
+    """The columns that name the same few people as this one."""
+    few = [name for name in columns if 2 * look[name].distinct <= look[name].filled]
+    labels = {name: set(look.frame[name].drop_nulls()) for name in few}
+    own = labels.get(first, set())
+    return [
+        name for name, others in labels.items() if 2 * len(own & others) >= max(len(own), len(others)) > 1
+    ]
 
 
 def _side_by_side(people: Sequence[str], marks: Sequence[str], columns: Sequence[str]) -> list[MarkerPairs]:
@@ -141,23 +146,6 @@ def _side_by_side(people: Sequence[str], marks: Sequence[str], columns: Sequence
     pairs = tuple((marker, tuple(own[:n])) for marker, own in groups.items())
     text = ";".join(f"{marker}:{','.join(own)}" for marker, own in pairs)
     return [MarkerPairs(pairs, pairs[0][1], Option("markers", text))]
-
-
-def _numbered_alike(columns: Sequence[str]) -> bool:
-    """Whether several kinds of columns come again and again: "Egzaminator 1, Punkty 1, Egzaminator 2, Punkty 2"."""
-    numbers: dict[str, set[str]] = {}
-    for name in columns:
-        if found := re.fullmatch(r"(.*\D)(\d+|[A-Z])", name):
-            numbers.setdefault(found[1], set()).add(found[2])
-    several = [frozenset(seen) for seen in numbers.values() if len(seen) > 1]
-    return len(several) > len(set(several))
-
-
-def _same_people(pattern: str, places: Sequence[str], look: ColumnSample) -> bool:
-    """Whether columns name the same few people."""
-    labels = [set(look.frame[pattern.replace(N, n)].drop_nulls()) for n in places]
-    few = all(2 * look[pattern.replace(N, n)].distinct <= look[pattern.replace(N, n)].filled for n in places)
-    return few and all(2 * len(labels[0] & other) >= len(labels[0]) > 1 for other in labels[1:])
 
 
 def _templates(names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -39,9 +39,9 @@ from raterlens.reading.columns import Roles, resolve_layout
 from raterlens.reading.formats.sources import open_table
 from raterlens.reading.formats.table import Table, is_plain, refusing
 from raterlens.reading.labels import Levels, combine, merge_spellings, total_rows
+from raterlens.reading.profiles import ROLES
 from raterlens.reading.read import checked
 from raterlens.reading.read_plan import Finding, ReadPlan
-from raterlens.reading.roles import ROLES
 from raterlens.reading.scores import FEWEST_RANKS, HIGHEST, ScoreCoding, detect_scale, parse_scores
 from raterlens.reading.truth_columns import (
     answers_note,

@@ -473,7 +473,7 @@ def _stepped(
 def _in_fractions(counts: Mapping[float, int]) -> tuple[float, list[Finding]] | None:
     """Half points, or tenths of 1, multiplied to be whole."""
     values = sorted(counts)
-    for factor in (2, 4, 5, 10):
+    for factor in (2, 4, 5, 10, 20):
         if not _fits(values, factor, HIGHEST):
             continue
         if factor > 2 and values[-1] > 1:
@@ -544,11 +544,11 @@ def _around_zero(values: Sequence[float]) -> list[Finding]:
 
 
 def _stepwise(values: Sequence[float]) -> Finding | None:
-    """Few marks out of 100 in even steps, 0, 25, 50, 75, 100: each is a score of its own."""
-    if not 2 <= len(values) <= MOST_STEPS or not all(value.is_integer() for value in values):
+    """Marks out of 100 in a few even steps, 0, 25, 50, 75, 100: each is a score of its own."""
+    if not 2 <= len(values) <= SCORE_CATEGORIES or not _whole_numbers(values):
         return None
     step = math.gcd(*(int(value - values[0]) for value in values[1:]))
-    if step < 5:
+    if step < 5 or values[-1] - values[0] > step * SCORE_CATEGORIES:
         return None
     edges = ",".join(f"{edge}" for edge in range(int(values[0]) + step, int(values[-1]) + 1, step))
     seen = f"scores from {values[0]:g} to {values[-1]:g} in steps of {step}"
@@ -572,12 +572,16 @@ def _banded(counts: Mapping[float, int]) -> Finding:
             value=value,
             option="score",
         )
-    edges = suggested_bands(counts)
-    text = ",".join(f"{edge:g}" for edge in edges)
     values = sorted(counts)
+    each = len(values) <= SCORE_CATEGORIES
+    edges = values[1:] if each else suggested_bands(counts)
+    text = ",".join(f"{edge:.12g}" for edge in edges)
+    begin = (
+        f"put into {counted(len(edges) + 1, 'band')} that begin at {', '.join(f'{edge:g}' for edge in edges)}"
+    )
     return Finding(
         f"scores from {values[0]:g} to {values[-1]:g} in {counted(len(values), 'different value')}",
-        f"put into {counted(len(edges) + 1, 'band')} that begin at {', '.join(f'{edge:g}' for edge in edges)}",
+        "each a score of its own, in their order" if each else begin,
         (Option("bands", text),),
         alternative=Option("cut", plain_number(suggested_cut(counts))),
         certain=False,

@@ -28,7 +28,7 @@ _SECTIONS = _sections()
 ROLES = ("student", "rater", "item", "score")
 
 SUFFIX = re.compile(
-    r"_?(ids?|name|no|nr|num|number|code|key|uid|initials?|email|username|kennung|nummer|kod|kode|kuerzel|kurzel|nom|nombre|nome|naam|numer|号|號|番号|编号|編號)$"
+    r"_?(ids?|name|no|nr|num|number|code|key|uid|initials?|email|username|kennung|nummer|kod|codigo|codice|kood|koodi|kode|kuerzel|kurzel|nom|nombre|nome|naam|numer|号|號|番号|编号|編號)$"
 )
 _OUT_OF = re.compile(
     r"(?<=\S)\s*(/\s*\d+|[(\[]\s*((out of|max\.?|von|sur|su|de|van|of|/)\s*)?\d[\d\s.,/%–-]*[)\]]|out of \d+)$",
@@ -42,6 +42,7 @@ _PREFIX = re.compile(
 )
 
 
+@cache
 def plain(name: str) -> str:
     """'Student ID', 'student.id' and 'Étudiant' without what differs between spellings.
 
@@ -56,7 +57,8 @@ def plain(name: str) -> str:
     return re.sub(r"[^\w#]+|_+", "_", text).strip("_")
 
 
-def stems(name: str) -> set[str]:
+@cache
+def stems(name: str) -> frozenset[str]:
     """A name as it is, and without what is added to say that it is an identifier.
 
     Examples
@@ -64,12 +66,12 @@ def stems(name: str) -> set[str]:
     >>> sorted(stems("Nom du candidat")), sorted(stems("student_id"))
     (['candidat', 'nom_du_candidat'], ['student', 'student_id'])
     >>> stems("Mark (out of 20)")
-    {'mark'}
+    frozenset({'mark'})
     """
     whole = plain(_OUT_OF.sub("", name))
     found = {whole, SUFFIX.sub("", whole), _PREFIX.sub("", whole)}
     found |= {SUFFIX.sub("", stem) for stem in found}
-    return {stem for stem in found if stem}
+    return frozenset(stem for stem in found if stem)
 
 
 @cache

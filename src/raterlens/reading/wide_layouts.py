@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, takewhile
 
+import numpy as np
 import polars as pl
 
 from raterlens.base.errors import InputError
@@ -13,8 +14,8 @@ from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import pattern_fields
 from raterlens.reading.formats.header_rows import JOINT
 from raterlens.reading.formats.table import Rows, Table
+from raterlens.reading.profiles import ColumnSample, is_function
 from raterlens.reading.read_plan import Finding
-from raterlens.reading.roles import ColumnSample, depends, is_function
 from raterlens.reading.vocabulary import (
     is_final,
     is_gold,
@@ -80,9 +81,9 @@ def to_long(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[
     """The table with one row per rating. Columns that do not fit the pattern, or hold no number, are left as they
     are; so are all but those of `only`, where it names any, and those of `but`."""
     fields = pattern_fields(pattern)
-    split = _matching(table.columns, pattern, only, but)
     rows = table.take(table.columns)
-    scores = [name for name in split if name in only or _has_scores(rows.frame[name])]
+    split = wide_columns(table, pattern, only, but)
+    scores = list(split)
     if not scores:
         raise InputError(
             Message("the columns that fit ", Option("wide", pattern), f" hold no number: {listed(split)}"),
@@ -94,6 +95,13 @@ def to_long(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[
         for place, field in enumerate(fields)
     )
     return stacked(replace(table, notes=(*table.notes, note)), rows, labels, scores)
+
+
+def wide_columns(table: Table, pattern: str, only: Sequence[str] = (), but: Sequence[str] = ()) -> Split:
+    """The columns of scores that fit a pattern, with their labels."""
+    split = _matching(table.columns, pattern, only, but)
+    frame = table.take(tuple(split)).frame
+    return {name: labels for name, labels in split.items() if name in only or _has_scores(frame[name])}
 
 
 def stacked(
@@ -191,6 +199,14 @@ class Spread:
     """The pattern of their names, where they stand for raters."""
     findings: list[Finding] = field(default_factory=list)
 
+    def labels(self) -> list[str]:
+        """The raters, or the students, that the names of columns say."""
+        assert self.wide is not None
+        fields = pattern_fields(self.wide)
+        place = fields.index(RATER) if RATER in fields else 0
+        found = (labels[place] for labels in split_names(self.wide, fields, self.items).values())
+        return list(dict.fromkeys(found))
+
 
 class Selection:
     """Columns that can hold scores, and those that are left out, by the reason."""
@@ -238,6 +254,9 @@ def score_columns(columns: Sequence[str], look: ColumnSample, *, raters: bool) -
     found.leave_out(few, "")
     if not all(map(is_total, found.names)):
         found.leave_out([name for name in found.names if is_total(name)], SUMMED)
+    counts = [name for name in found.names if {*plain(name).split("_")} & known("summing")]
+    if len(found.names) - len(counts) > 1:
+        found.leave_out(counts, SUMMED)
     numeric = [name for name in found.names if look[name].highest is not None]
     spoken = [
         name
@@ -247,7 +266,7 @@ def score_columns(columns: Sequence[str], look: ColumnSample, *, raters: bool) -
     ]
     found.leave_out(spoken, "words for the numbers beside them")
     if len(found.names) > 2:
-        found.leave_out([name for name in found.names if sums_up(name, found.names, look.frame)], SUMMED)
+        found.leave_out([name for name in found.names if sums_up(name, found.names, look)], SUMMED)
     _leave_out_other_scales(found, look, raters=raters)
     if partly := [name for name in columns if look[name].partly and not is_other(name)]:
         found.reasons["numbers only in part"] = partly
@@ -348,12 +367,9 @@ def _beside(name: str, other: str) -> bool:
     return bool(_shared_start([name, other]).strip(" _.:-/"))
 
 
-def one_per_item(columns: Sequence[str], owners: Sequence[Sequence[str]], look: ColumnSample) -> Spread:
-    """Where there is a rater: the columns of scores are items. What is the same for all rows of one of the owners, the
-    student or the rater, is not a score."""
-    owned = [name for name in columns if any(owner and depends(look.frame, name, owner) for owner in owners)]
-    own = [name for name in columns if name not in owned]
-    chosen = score_columns(own if any(look[name].scored for name in own) else columns, look, raters=False)
+def one_per_item(columns: Sequence[str], look: ColumnSample) -> Spread:
+    """Where there is a rater: the columns of scores are items."""
+    chosen = score_columns(columns, look, raters=False)
     scores, findings = chosen.names, chosen.findings
     if len(scores) > 1:
         options = (Option("items", tuple(scores)),)
@@ -363,7 +379,7 @@ def one_per_item(columns: Sequence[str], owners: Sequence[Sequence[str]], look: 
     return Spread(tuple(scores), None, findings)
 
 
-def one_per_student(columns: Sequence[str], raters: Sequence[str], look: ColumnSample) -> Spread:
+def one_per_student(columns: Sequence[str], look: ColumnSample, raters: Sequence[str]) -> Spread:
     """Where each rater has a row and nobody else is named, or names of columns speak of works, and a column says who
     answered: the names of score columns say who is rated."""
     chosen = score_columns(columns, look, raters=True)
@@ -373,7 +389,7 @@ def one_per_student(columns: Sequence[str], raters: Sequence[str], look: ColumnS
         works = [
             name
             for name, words in zip(scores, spoken, strict=True)
-            if any(plain(w) in _works() for w in words)
+            if any(plain(w) in works_named() for w in words)
         ]
         senders = [name for name in columns if name not in scores and look[name].unique]
         raters = [name for name in senders if _says_who_answered(name)][:1]
@@ -398,7 +414,7 @@ def one_per_student(columns: Sequence[str], raters: Sequence[str], look: ColumnS
     return Spread(tuple(scores), f"{start}{STUDENT}", findings)
 
 
-def _works() -> frozenset[str]:
+def works_named() -> frozenset[str]:
     return names_of("student") | known("works")
 
 
@@ -410,7 +426,7 @@ def _says_who_answered(name: str) -> bool:
     )
 
 
-def one_per_rater(columns: Sequence[str], look: ColumnSample, *, two_headers: bool) -> Spread:
+def one_per_rater(columns: Sequence[str], look: ColumnSample, two_headers: bool = False) -> Spread:
     """Where there is no rater: the names of score columns say whose they are."""
     chosen = score_columns(columns, look, raters=True)
     scores, findings = chosen.names, chosen.findings
@@ -466,7 +482,7 @@ def _raters_only(
     scores: Sequence[str], look: ColumnSample, findings: list[Finding], *, certain: bool
 ) -> Spread:
     spoken = all(tier(_heading(name), "score") is not None for name in scores)  # "scores.tone": of a program
-    if sum(map(like_item, scores)) > len(scores) / 2 and not spoken:
+    if 2 * sum(plain(name) in known("criteria") for name in scores) > len(scores) and not spoken:
         return Spread()  # criteria of whom?
     if any(plain(name) in known("score, first") - {"y"} for name in scores):
         return Spread()  # no rater is called "score"
@@ -478,8 +494,6 @@ def _raters_only(
         certain &= not numbers
     called = [label for (label,) in split_names(pattern, (RATER,), scores).values()]
     if 2 * sum(map(like_item, called)) > len(called):
-        if not spoken:
-            return Spread()
         certain = False
     seen = f"{len(scores)} columns of scores, {listed(scores, 6)}, and no rater column"
     seen += f" ({listed(numbers)} may only number the rows)" if numbers else ""
@@ -581,33 +595,30 @@ def _comparable(scores: Sequence[str], look: ColumnSample) -> bool:
     return not tops or max(tops) <= 2.5 * max(min(tops), 1)
 
 
-def sums_up(name: str, scores: Sequence[str], frame: pl.DataFrame) -> bool:
+def sums_up(name: str, scores: Sequence[str], look: ColumnSample) -> bool:
     """Whether a column is the sum or the mean of the others in every row."""
-    numbers = frame.select(
-        pl.col(scores).cast(pl.String).str.replace(",", ".").cast(pl.Float64, strict=False)
-    )
     others = [other for other in scores if other != name]
-    always = [
-        other for other in others if not numbers[other].null_count()
-    ]  # without a third rating, if need be
-    if 1 < len(always) < len(others) and sums_up(name, [*always, name], frame):
-        return True
-    rows = numbers.drop_nulls()
+    table = np.array([look.numbers(other) for other in others])
+    always = [other for other, gaps in zip(others, np.isnan(table).any(1), strict=True) if not gaps]
+    if 1 < len(always) < len(others) and sums_up(name, always, look):
+        return True  # without a third rating, if need be
+    own = look.numbers(name)
     # Where all others agree, so does their mean: only rows in which they differ tell.
-    rows = rows.filter(pl.max_horizontal(others) > pl.min_horizontal(others))
-    if rows.height < 3 or rows[name].n_unique() < 2:
+    with np.errstate(invalid="ignore"):
+        rows = ~np.isnan(own) & ~np.isnan(table).any(0) & (table.max(0) > table.min(0))
+    own, total = own[rows], table[:, rows].sum(0)
+    if len(own) < 3 or len({*own.tolist()}) < 2:
         return False
-    total = rows.select(pl.sum_horizontal(others)).to_series()
     mean = total / len(others)
-    if ((rows[name] - total).abs() < 1e-6).all() or ((rows[name] - mean).abs() < 0.0051).all():
+    if (abs(own - total) < 1e-6).all() or (abs(own - mean) < 0.0051).all():
         return True
     # A mean that is rounded always in the same way, to half points or whole ones; or a share of the points there are.
-    ways = [((mean / step + shift).floor() * step) for step in (0.5, 1.0) for shift in (1e-9, 0.5)]
-    if rows.height >= FEWEST_ROUNDED and any((rows[name] == way).all() for way in ways):
-        return True
-    part = float(rows[name].sum()) / max(float(total.sum()), 1.0)
-    return rows.height >= FEWEST_ROUNDED and bool(
-        ((rows[name] - part * total).abs() <= 0.002 * part * total).all()
+    ways = [np.floor(mean / step + shift) * step for step in (0.5, 1.0) for shift in (1e-9, 0.5)]
+    if len(own) < FEWEST_ROUNDED:
+        return False
+    part = own.sum() / max(total.sum(), 1.0)
+    return any((own == way).all() for way in ways) or bool(
+        (abs(own - part * total) <= 0.002 * part * total).all()
     )
 
 

@@ -67,7 +67,7 @@ def test_what_is_asked_comes_with_the_command_that_accepts_it(tmp_path: Path, ca
         "12 ratings of 4 students by 3 raters",
         "Please confirm or change",
         "looks like a total",
-        "5 bands",
+        "each a score of its own",
     ):
         assert words in told
     command = shlex.split(next(line for line in told.splitlines() if line.startswith("raterlens fit")))

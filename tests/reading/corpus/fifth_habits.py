@@ -126,7 +126,6 @@ FIFTH = [
             ],
         ),
         CODED,
-        asks=True,
     ),
     Habit(
         "a mean that is rounded down",
@@ -319,7 +318,6 @@ FIFTH = [
             ],
         ),
         sorted((s, m, f"comp{i + 1}", score(n, r, i)) for s, m, n, r in CRITERIA for i in (0, 1)),
-        asks=True,
     ),
     Habit(
         "a Greek table",

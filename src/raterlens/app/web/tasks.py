@@ -25,9 +25,9 @@ from raterlens.pictures.scatter_plots import two_fits
 from raterlens.ratings.coded import size_words
 from raterlens.reading.formats.sources import ALL_SHEETS, open_table
 from raterlens.reading.formats.workbook import WORKBOOKS, sheet_names
+from raterlens.reading.interpret import likely_roles
 from raterlens.reading.read import read_with_plan
-from raterlens.reading.roles import ColumnSample, detect_roles
-from raterlens.reading.wide_layouts import likely_pattern, score_columns, swapped_pattern
+from raterlens.reading.wide_layouts import likely_pattern, swapped_pattern
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -103,12 +103,7 @@ def guess(source: object, config: ReadConfig) -> Guess:
         _, plan = read_with_plan(source, config)
     except InputError:
         with open_table(source, config) as table:
-            look = ColumnSample(table)
-            seen = detect_roles(table.columns, config, look).roles
-            roles: dict[str, str] = {name: role for role, name in seen.items()}
-            if "score" not in seen:
-                free = [name for name in table.columns if name not in roles]
-                roles |= dict.fromkeys(score_columns(free, look, raters=False).names, "score")
+            roles = likely_roles(table, config)
     else:
         config = plan.config
         named = {name: role for role in COLUMN_ROLES for name in config.names(role) if name != ROW}

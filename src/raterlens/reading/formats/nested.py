@@ -12,8 +12,8 @@ from polars.exceptions import PolarsError
 from raterlens.base.errors import InputError
 from raterlens.base.text import Option, listed
 from raterlens.reading.formats.table import Table, table_of
+from raterlens.reading.profiles import profile
 from raterlens.reading.read_plan import Finding
-from raterlens.reading.roles import profile
 from raterlens.reading.vocabulary import (
     is_identifier,
     last_part,
