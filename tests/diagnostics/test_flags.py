@@ -138,7 +138,7 @@ def test_a_rater_who_copies_from_another_is_named_with_the_other():
     assert (
         f"gives the same score as '{second}' to 100 % of the work" in own.filter(rater=first)["evidence"][0]
     )
-    assert "saw the other's scores" in own["next_step"][0]
+    assert "whether these scores are independent" in own["next_step"][0]
     assert panel.height == 0
 
 

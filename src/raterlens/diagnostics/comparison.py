@@ -1,7 +1,6 @@
 """Fits side by side, and how sensitive one is to choices."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from json import dumps
@@ -63,20 +62,19 @@ class Comparison:
         return f"<Comparison of {names[:120]}: see summary()>"
 
     def _repr_html_(self) -> str:
-        models, raters = self.tables["models"], self.tables["raters"]
-        name = models.sort("aic")["fit"][0]
-        rows = raters.sort(f"kappa {name}", descending=True, nulls_last=True)
-        nothing = float("nan")
+        models, nothing = self.tables["models"], float("nan")
+        best = f"kappa {models.sort('aic')['fit'][0]}"
+        rows = self.tables["raters"].sort(best, descending=True, nulls_last=True).select("rater", best)
         points: list[Point] = [
             (str(label), nothing if kappa is None else kappa, nothing, nothing)
-            for label, kappa in rows.select("rater", f"kappa {name}").iter_rows()
+            for label, kappa in rows.iter_rows()
         ]
         columns = ("fit", "loglik", "n_parameters", "aic", "bic", "p")
         return shown(
             f"{counted(models.height, 'fit')} compared",
             table(columns, models.select(columns).iter_rows()),
             lines([*self.words(), *self.warnings]),
-            intervals(points, (0.0, 1.0), f"capability, {name}"),
+            intervals(points, (0.0, 1.0), f"capability, {best.removeprefix('kappa ')}"),
         )
 
     def summary(self) -> str:
@@ -91,26 +89,36 @@ class Comparison:
     def to_json(self) -> str:
         """The tables as lists of rows, and what they say in words; not-a-number becomes null."""
         rows = {
-            name: table.with_columns(cs.float().fill_nan(None)).to_dicts()
-            for name, table in self.tables.items()
+            name: one.with_columns(cs.float().fill_nan(None)).to_dicts() for name, one in self.tables.items()
         }
         return dumps({**rows, "words": self.words(), "warnings": self.warnings}, ensure_ascii=False)
 
     def words(self) -> list[str]:
         """Conclusions, one sentence each."""
-        lines = [_tested(row) for row in self.tables["models"].iter_rows(named=True)]
+        models = self.tables["models"]
+        lines = [_tested(row) for row in models.iter_rows(named=True)]
         if not self.warnings:
-            best = {name: self.tables["models"].sort(name)["fit"][0] for name in ("aic", "bic")}
-            lines.append(f"AIC is lowest for {best['aic']}, BIC for {best['bic']}.")
-            lines += _preferred(self.tables["models"])
-        lines += [_agreed(row) for row in self.tables["agreement"].iter_rows(named=True)]
+            aic, bic = (models.sort(name)["fit"][0] for name in ("aic", "bic"))
+            lines.append(f"AIC is lowest for {aic}, BIC for {bic}.")
+            # The scale that the ratings prefer, and by how much, where fits have different ones.
+            best = models.drop_nulls("scale").sort("aic").unique("scale", keep="first", maintain_order=True)
+            others = [
+                f"{scale!r} (log-likelihood {best['loglik'][0] - loglik:+.1f}, AIC {best['aic'][0] - aic:+.1f})"
+                for scale, loglik, aic in best.select("scale", "loglik", "aic")[1:].iter_rows()
+            ]
+            if others:
+                lines.append(f"The ratings prefer the scale {best['scale'][0]!r} to {' and '.join(others)}.")
+        for row in self.tables["agreement"].iter_rows(named=True):
+            one, other = row["fit"], row["other"]
+            lines.append(
+                f"Rankings of {one} and {other}: Spearman's correlation {row['spearman']:.3f}, Kendall's "
+                f"{row['kendall']:.3f}."
+                if np.isfinite(row["spearman"])
+                else f"{one} or {other} has the same kappa for every rater: there is no ranking to compare."
+            )
         moved = self.tables["raters"].filter(pl.col("moved") > 0).sort("moved", descending=True).head(_NAMED)
-        if moved.height:
-            names = [f"{row['rater']} ({row['moved']})" for row in moved.iter_rows(named=True)]
-            lines.append(f"Largest changes of rank: {', '.join(names)}.")
-        else:
-            lines.append("No rater changes rank.")
-        return lines
+        names = ", ".join(f"{rater} ({by})" for rater, by in moved.select("rater", "moved").iter_rows())
+        return [*lines, f"Largest changes of rank: {names}." if names else "No rater changes rank."]
 
 
 def compare(*fits: Result, names: Sequence[str] | None = None) -> Comparison:
@@ -151,9 +159,9 @@ def compare(*fits: Result, names: Sequence[str] | None = None) -> Comparison:
             f"give each of the {len(fits)} fits a name of its own",
         )
     named = dict(zip(called, fits, strict=True))
-    raters, warnings = _rankings(named), list(_warnings(named))
+    raters = _rankings(named)
     tables = {"models": _models(named), "raters": raters, "agreement": _agreement(raters, called)}
-    return Comparison(tables, tuple(warnings), fits[0].backend)
+    return Comparison(tables, tuple(_warnings(named)), fits[0].backend)
 
 
 # -------------------------------------------------------------------------------------------------- models
@@ -162,43 +170,32 @@ def compare(*fits: Result, names: Sequence[str] | None = None) -> Comparison:
 def _models(fits: Mapping[str, Result]) -> pl.DataFrame:
     rows = []
     for name, fit in fits.items():
-        row: dict[str, Any] = {"fit": name, "model": fit.model, "method": fit.method, "link": fit.link}
-        row |= {"scale": _scale(fit), "loglik": fit.loglik, "n_parameters": fit.n_parameters}
-        row |= {"aic": fit.aic, "bic": fit.bic}
-        within = {other: smaller for other, smaller in fits.items() if _testable(smaller, fit)}
+        within = {
+            other: smaller
+            for other, smaller in fits.items()
+            if smaller.method == fit.method == "mml"
+            and smaller.n_parameters < fit.n_parameters
+            and nested(smaller, fit)
+            and _same_data(smaller, fit)
+        }
+        tested: tuple[str | None, float | None, int | None, float | None] = (None,) * 4
         if within:
             against = max(within, key=lambda other: within[other].n_parameters)
             lr = 2 * (fit.loglik - within[against].loglik)
             df = fit.n_parameters - within[against].n_parameters
-            row |= {"against": against, "lr": lr, "df": df, "p": float(stats.chi2.sf(max(lr, 0.0), df))}
-        rows.append(row)
-    types = {"scale": pl.String, "against": pl.String, "lr": pl.Float64, "df": pl.Int64, "p": pl.Float64}
-    names = ["fit", "model", "method", "link", "scale", "loglik", "n_parameters", "aic", "bic"]
-    return pl.DataFrame(rows, schema=dict.fromkeys([*names, *types]), schema_overrides=types)
+            tested = against, lr, df, float(stats.chi2.sf(max(lr, 0.0), df))
+        numbers = fit.loglik, fit.n_parameters, fit.aic, fit.bic
+        rows.append((name, fit.model, fit.method, fit.link, _scale(fit), *numbers, *tested))
+    schema: dict[str, Any] = dict.fromkeys(("fit", "model", "method", "link", "scale"), pl.String)
+    schema |= {"loglik": pl.Float64, "n_parameters": pl.Int64, "aic": pl.Float64, "bic": pl.Float64}
+    schema |= {"against": pl.String, "lr": pl.Float64, "df": pl.Int64, "p": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _scale(fit: Result) -> str | None:
     """How raters use the scale, by the fit; None for pass or fail."""
     known = fit.calibration
     return None if known is None or len(known.scores) == 2 else fit.config.scale or known.scale
-
-
-def _preferred(models: pl.DataFrame) -> list[str]:
-    """The scale that the ratings prefer, and by how much, where fits have different ones."""
-    best = models.drop_nulls("scale").sort("aic").unique("scale", keep="first", maintain_order=True)
-    if best.height < 2:
-        return []
-    one, *others = best.iter_rows(named=True)
-    by = []
-    for other in others:
-        rise, fall = (one[name] - other[name] for name in ("loglik", "aic"))
-        by.append(f"{other['scale']!r} (log-likelihood {rise:+.1f}, AIC {fall:+.1f})")
-    return [f"The ratings prefer the scale {one['scale']!r} to {' and '.join(by)}."]
-
-
-def _testable(small: Result, large: Result) -> bool:
-    both = small.method == large.method == "mml" and small.n_parameters < large.n_parameters
-    return both and nested(small, large) and _same_data(small, large)
 
 
 def nested(small: Result, large: Result) -> bool:
@@ -210,21 +207,19 @@ def nested(small: Result, large: Result) -> bool:
         return False
     if "probit" in (small.model, large.model) and small.model != large.model:
         return False
+    # Raters' slopes vary not at all, with covariates, or each by its own.
+    few, many = (
+        0 if fit.model == "tfm" else 1 if known.covariates else 2
+        for fit, known in ((small, one), (large, other))
+    )
     return (
-        _slopes(small) <= _slopes(large)
+        few <= many
         and bool(one.covariates) >= bool(other.covariates)
         and (not other.covariates or set(one.covariates) <= set(other.covariates))
         and set(one.effects) <= set(other.effects)
         and (small.config.halo == "rater") <= (large.config.halo == "rater")
         and (len(one.scores) == 2 or one.scale != "partial credit" or other.scale == "partial credit")
     )
-
-
-def _slopes(fit: Result) -> int:
-    """How freely raters' slopes vary: not at all, with covariates, or each by its own."""
-    if fit.model == "tfm":
-        return 0
-    return 1 if fit.calibration is not None and fit.calibration.covariates else 2
 
 
 def _same_data(one: Result, other: Result) -> bool:
@@ -237,36 +232,26 @@ def _same_data(one: Result, other: Result) -> bool:
     )
 
 
-def _warnings(fits: Mapping[str, Result]) -> list[str]:
+def _warnings(fits: Mapping[str, Result]) -> Iterator[str]:
     first_name, first = next(iter(fits.items()))
-    warnings = [
-        f"{name!r} is a fit of other ratings than {first_name!r} ({fit.n_ratings:,} and {first.n_ratings:,}): their "
-        "log-likelihoods, AIC and BIC cannot be compared"
-        for name, fit in fits.items()
-        if not _same_data(first, fit)
-    ]
-    others = sorted({fit.method for fit in fits.values()} - {"mml"})
-    if others:
-        warnings.append(
+    for name, fit in fits.items():
+        if not _same_data(first, fit):
+            yield (
+                f"{name!r} is a fit of other ratings than {first_name!r} ({fit.n_ratings:,} and {first.n_ratings:,}): "
+                "their log-likelihoods, AIC and BIC cannot be compared"
+            )
+    if others := sorted({fit.method for fit in fits.values()} - {"mml"}):
+        yield (
             f"log-likelihoods of method {listed(others)} are not maxima of the marginal likelihood: compare models by "
             "AIC, BIC or likelihood ratio among fits by 'mml' only"
         )
-    warnings += [
-        f"{name!r} did not converge: its log-likelihood is too low"
-        for name, fit in fits.items()
-        if not fit.converged
-    ]
-    anchored = [
-        name for name, fit in fits.items() if fit.calibration is not None and fit.calibration.anchored
-    ]
-    if anchored:
-        warnings.append(
-            f"{listed(anchored)} hold parameters at given values; no likelihood ratio is given for them"
-        )
-    yardsticks = {fit.yardstick for fit in fits.values()}
-    if len(yardsticks) > 1:
-        warnings.append("the fits measure kappa by different yardsticks; compare ranks rather than values")
-    return warnings
+    for name, fit in fits.items():
+        if not fit.converged:
+            yield f"{name!r} did not converge: its log-likelihood is too low"
+    if anchored := [name for name, fit in fits.items() if fit.calibration and fit.calibration.anchored]:
+        yield f"{listed(anchored)} hold parameters at given values; no likelihood ratio is given for them"
+    if len({fit.yardstick for fit in fits.values()}) > 1:
+        yield "the fits measure kappa by different yardsticks; compare ranks rather than values"
 
 
 # ------------------------------------------------------------------------------------------------ rankings
@@ -274,13 +259,12 @@ def _warnings(fits: Mapping[str, Result]) -> list[str]:
 
 def _rankings(fits: Mapping[str, Result]) -> pl.DataFrame:
     """Raters that all fits have; ranks among them."""
-    table: pl.DataFrame | None = None
-    for name, fit in fits.items():
-        own = fit.table("raters").select(
-            pl.col("rater").cast(pl.String), pl.col("kappa").alias(f"kappa {name}")
-        )
-        table = own if table is None else table.join(own, on="rater", how="inner", maintain_order="left")
-    assert table is not None
+    table, *others = (
+        fit.table("raters").select(pl.col("rater").cast(pl.String), pl.col("kappa").alias(f"kappa {name}"))
+        for name, fit in fits.items()
+    )
+    for own in others:
+        table = table.join(own, on="rater", how="inner", maintain_order="left")
     if table.height < 2:
         raise OptionError("the fits share fewer than two raters", "compare fits of the same panel")
     ranks = [f"rank {name}" for name in fits]
@@ -306,51 +290,36 @@ def _agreement(raters: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 def _names(fits: Sequence[Result]) -> list[str]:
     """The shortest description that sets every fit apart."""
-    parts = [
-        (
+    parts = []
+    for fit in fits:
+        known = fit.calibration
+        further = ("item slopes", known and known.item_slopes), ("covariates", known and known.covariates)
+        own = (
             fit.model,
             fit.link,
             fit.method,
             _scale(fit) or "",
-            "item slopes" if fit.calibration is not None and fit.calibration.item_slopes else "",
-            "covariates" if fit.calibration is not None and fit.calibration.covariates else "",
-            f"yardstick {fit.yardstick.reference}",
+            *(name * bool(has) for name, has in further),
         )
-        for fit in fits
+        parts.append((*own, f"yardstick {fit.yardstick.reference}"))
+    differing = [
+        place for place, column in enumerate(zip(*parts, strict=True)) if not place or len(set(column)) > 1
     ]
-    differing = [0] + [i for i in range(1, len(parts[0])) if len({part[i] for part in parts}) > 1]
-    names = [" ".join(part[i] for i in differing if part[i]) for part in parts]
-    total, seen = Counter(names), Counter[str]()
-    for place, name in enumerate(names):
-        seen[name] += 1
-        if total[name] > 1:
-            names[place] = f"{name} ({seen[name]})"
-    return names
+    names = [" ".join(part[place] for place in differing if part[place]) for part in parts]
+    return [
+        f"{name} ({names[: place + 1].count(name)})" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
+    ]
 
 
-def _tested(row: Mapping[str, object]) -> str:
+def _tested(row: Mapping[str, Any]) -> str:
     if row["against"] is None:
         return f"No other fit is a special case of {row['fit']}."
-    p = float(str(row["p"]))
-    words = (
-        "fits clearly better"
-        if p < 0.01
-        else "fits a little better"
-        if p < 0.05
-        else "fits no better than chance would"
-    )
+    p = row["p"]
+    how = "clearly better" if p < 0.01 else "a little better" if p < 0.05 else "no better than chance would"
     return (
         f"{row['fit']} against {row['against']}: likelihood ratio {row['lr']:.2f} on {row['df']} degrees of freedom, "
-        f"p = {p:.2g}; it {words}."
-    )
-
-
-def _agreed(row: Mapping[str, object]) -> str:
-    if not np.isfinite(float(str(row["spearman"]))):
-        return f"{row['fit']} or {row['other']} has the same kappa for every rater: there is no ranking to compare."
-    return (
-        f"Rankings of {row['fit']} and {row['other']}: Spearman's correlation {row['spearman']:.3f}, "
-        f"Kendall's {row['kendall']:.3f}."
+        f"p = {p:.2g}; it fits {how}."
     )
 
 
@@ -378,19 +347,32 @@ def sensitivity(
         )
     own = fit.table("raters").select(pl.col("rater").cast(pl.String), "kappa")
     known, parts = places_of(ratings.raters, own["rater"], "raters"), []
+
+    def refit(change: str, some: Ratings, **changes: Unpack[FitOptions]) -> None:
+        # Only the change is looked at; but some yardsticks follow from standard errors.
+        options: FitOptions = {**changes, "standard_errors": fit.yardstick.follows_from_errors}
+        other = fit.refit(some, **{**fit.settled(), **options}).table("raters")
+        parts.append(
+            other.select(pl.col("rater").cast(pl.String), change=pl.lit(change), other=pl.col("kappa"))
+        )
+
     if fit.model == "gmf":
         yardstick = int(fit.table("raters")["rho"].arg_max() or 0)
         label = own["rater"][yardstick]
-        # Whoever is left discriminates best in its place.
-        reference = None if fit.config.reference == label else fit.config.reference
         others = known[ratings.rater] != yardstick
-        if others.any():
-            parts.append(_refit(f"without {label}", fit, ratings.subset(others), reference=reference))
-    parts += [_refit(f"link {link}", fit, ratings, **_link(fit, link)) for link in links if link != fit.link]
-    parts += [_refit(f"model {model}", fit, ratings, model=model) for model in models if model != fit.model]
+        if others.any():  # whoever is left discriminates best in its place
+            reference = None if fit.config.reference == label else fit.config.reference
+            refit(f"without {label}", ratings.subset(others), reference=reference)
+    for link in links:
+        if link != fit.link:  # ordered scores then have to be graded
+            to_graded: FitOptions = {"link": link, "scale": "graded"}
+            refit(f"link {link}", ratings, **(to_graded if "thresholds" in fit.tables else {"link": link}))
+    for model in models:
+        if model != fit.model:
+            refit(f"model {model}", ratings, model=model)
     for name, (codes, labels) in groups_of(groups or (), ratings).items():
         for code, label in enumerate(labels):
-            parts.append(_refit(f"without {name} {label}", fit, ratings.subset(codes != code)))
+            refit(f"without {name} {label}", ratings.subset(codes != code))
     if not parts:
         raise OptionError(
             "nothing to change", "give links, models or groups other than those of the fit", option="links"
@@ -400,17 +382,3 @@ def sensitivity(
         .join(own, on="rater", how="left", maintain_order="left")
         .select("rater", "change", "kappa", "other", difference=pl.col("other") - pl.col("kappa"))
     )
-
-
-def _refit(change: str, fit: "Fit", ratings: Ratings, **changes: Unpack[FitOptions]) -> pl.DataFrame:
-    # Only the change is looked at; but some yardsticks follow from standard errors.
-    options: FitOptions = {**changes, "standard_errors": fit.yardstick.follows_from_errors}
-    other = fit.refit(ratings, **{**fit.settled(), **options})
-    return other.table("raters").select(
-        pl.col("rater").cast(pl.String), change=pl.lit(change), other=pl.col("kappa")
-    )
-
-
-def _link(fit: "Fit", link: str) -> FitOptions:
-    """Another link; ordered scores then have to be graded."""
-    return {"link": link, "scale": "graded"} if "thresholds" in fit.tables else {"link": link}

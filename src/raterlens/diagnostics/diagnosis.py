@@ -30,7 +30,7 @@ from raterlens.diagnostics.fit_statistics import (
     unexpected,
     with_fair,
 )
-from raterlens.diagnostics.flags import DRIFT, flags, item_flags, shared, too_alike
+from raterlens.diagnostics.flags import DRIFT, SINGLE_FAULTS, flags, item_flags, shared, too_alike
 from raterlens.diagnostics.rater_effects import effects, interaction, unit_of
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.estimation.scoring import places_of
@@ -146,7 +146,7 @@ class Diagnosis:
         )
         for (effect,), rows in flags.group_by("effect", maintain_order=True):
             first = rows.row(0, named=True)
-            others = rows["rater"][1:]
+            others = rows["rater"].unique(maintain_order=True)[1:]
             also = f" (also {listed(others, 6)})" if len(others) else ""
             found.append(
                 f"{effect}: {shortened(first['rater'])}{also}: {first['evidence']}. Next: {first['next_step']}"
@@ -262,7 +262,8 @@ def _flags(
         use=use,
     )
     own, common = shared(every, found.ratings.n_raters, allowed_for=halo)
-    pairs, panel = too_alike(closeness(found.ratings, found.paired))
+    grave = own.filter(pl.col("effect").is_in(SINGLE_FAULTS))["rater"].to_list()
+    pairs, panel = too_alike(closeness(found.ratings, found.paired), grave)
     return {"flags": pl.concat([own, pairs]), "shared flags": pl.concat([panel, common])}
 
 

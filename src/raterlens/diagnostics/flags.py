@@ -5,7 +5,7 @@ the effect is large enough to matter. What follows from a graver fault is not fl
 reported once, about the panel or the model.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from raterlens.base.arrays import NORMAL_95, Array
-from raterlens.base.text import shortened
+from raterlens.base.text import listed, shortened
 from raterlens.diagnostics.agreement import Closeness
 from raterlens.diagnostics.drift import GRADUAL, SUDDEN
 from raterlens.diagnostics.rater_effects import LEVEL, adjusted, two_sided
@@ -297,33 +297,43 @@ _INDEPENDENT = (
 )
 
 
-def too_alike(close: Closeness | None) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Flags of two raters who agree far more than the model and the rest of the panel let expect, one for each of them;
-    and what is to be said where the whole panel does, as a row of shared flags, if so."""
-    own, panel = _table([]), pl.DataFrame(schema=_SHARED_SCHEMA)
+_SHARED = (
+    "find out whether these scores are independent (one may have seen the other's; two judges may be one model); if "
+    "not, count those of one only"
+)
+_NAMED = 4
+"""Others named besides the closest."""
+
+
+def too_alike(close: Closeness | None, grave: Collection[str] = ()) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Flags of raters who agree with another far more than the model and the rest of the panel let expect; and what is
+    to be said where the whole panel does, as a row of shared flags, if so. `grave`: raters with graver faults."""
+    panel = pl.DataFrame(schema=_SHARED_SCHEMA)
     if close is None:
-        return own, panel
-    every, pairs = close.panel, close.pairs
+        return _table([]), panel
+    every = close.panel
     if every.excess >= MATTERS["agreement"] and every.p <= LEVEL / 5:
         said = f"{100 * every.agreement:.0f} % of the work that both marked"
         evidence = f"two raters agree on {said}, where the model expects {100 * every.expected:.0f} %"
-        panel = pl.DataFrame(
-            [("agreement", close.n_raters, evidence, _INDEPENDENT)], schema=_SHARED_SCHEMA, orient="row"
-        )
-    p = adjusted(pairs["p"].to_numpy())
-    found = []
-    chosen = pairs.with_columns(p_adjusted=p).filter(
-        pl.col("p_adjusted") <= LEVEL, pl.col("excess") >= MATTERS[TOO_ALIKE]
+        row = ("agreement", close.n_raters, evidence, _INDEPENDENT)
+        panel = pl.DataFrame([row], schema=_SHARED_SCHEMA, orient="row")
+    pairs = close.pairs.with_columns(p_adjusted=adjusted(close.pairs["p"].to_numpy())).filter(
+        pl.col("p_adjusted") <= LEVEL,
+        pl.col("excess") >= MATTERS[TOO_ALIKE],
+        *(~pl.col(name).is_in(list(grave)) for name in ("rater", "other")),
     )
-    for row in chosen.sort("p_adjusted").iter_rows(named=True):
-        for one, other in (("rater", "other"), ("other", "rater")):
-            evidence = (
-                f"gives the same score as {shortened(row[other])} to {100 * row['agreement']:.0f} % of the work that "
-                f"both marked ({row['n']} scores), where {100 * (row['agreement'] - row['excess']):.0f} % was expected"
-            )
-            step = "find out whether one of them saw the other's scores; if so, count the scores of one only"
-            size = row["excess"], row["excess"] - NORMAL_95 * row["se"], row["excess"] + NORMAL_95 * row["se"]
-            found.append(Flag(TOO_ALIKE, evidence, step, str(row[one]), *size, row["p_adjusted"]))
+    both = pl.concat([pairs, pairs.rename({"rater": "other", "other": "rater"}).select(pairs.columns)])
+    found = []
+    for (rater,), rows in both.sort("p").group_by("rater", maintain_order=True):
+        first, others = rows.row(0, named=True), listed(rows["other"][1:], _NAMED)
+        agreement, excess, reach = first["agreement"], first["excess"], NORMAL_95 * first["se"]
+        evidence = (
+            f"gives the same score as {shortened(first['other'])} to {100 * agreement:.0f} % of the work that both "
+            f"marked ({first['n']} scores), where {100 * (agreement - excess):.0f} % was expected"
+            f"{others and f' (also {others})'}"
+        )
+        size = excess, excess - reach, excess + reach, first["p_adjusted"]
+        found.append(Flag(TOO_ALIKE, evidence, _SHARED, str(rater), *size))
     return _table(found), panel
 
 
@@ -376,7 +386,7 @@ def item_flags(statistics: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
 MOST = 0.4
 """A fault that more than this share of at least `FEWEST` raters have is none of theirs."""
 FEWEST = 5
-_OWN = ("reversed", "random", "alternating", TOO_ALIKE)
+SINGLE_FAULTS = ("reversed", "random", "alternating")
 """Faults of single raters, however many have them."""
 _STEPS = {
     "inconsistent": "the model misfits, not the raters: fit with item slopes, another scale ('partial credit', "
@@ -404,7 +414,9 @@ def shared(
     common = (
         counts.group_by("kind", maintain_order=True)
         .agg(pl.max("n"))
-        .filter(pl.col("n") > MOST * n_raters, ~pl.col("kind").is_in(_OWN), pl.lit(n_raters >= FEWEST))
+        .filter(
+            pl.col("n") > MOST * n_raters, ~pl.col("kind").is_in(SINGLE_FAULTS), pl.lit(n_raters >= FEWEST)
+        )
     )
     halo = _SAID["halo"][1].format(allow=_ALLOW[allowed_for])
     steps = {**_STEPS, "halo": halo if allowed_for else f"{halo}: fit with a common halo"}

@@ -68,6 +68,8 @@ def said(it: RaterFindings) -> Said:
     use, lost = f"{it.category_use[0].upper()}{it.category_use[1:]}", it.lost_to_categories
     use += "" if it.category_use.startswith("avoids") else " of the scale"
     cost = "" if lost is None or lost.low <= 0 else f", which costs {lost.value:.2f} of capability"
+    if not cost and it.flags:  # a flag says it
+        return found
     return found._replace(explanation=f"{found.explanation} {use}{cost}.")
 
 
