@@ -150,76 +150,86 @@ def _with_interval(name: str, value: Array, se: Array) -> dict[str, Array]:
 # ----------------------------------------------------------------------------------------- more than is expected
 
 
-class PanelCloseness(NamedTuple):
-    """How often two raters of the panel give the same score, and how often the model expects it."""
-
-    agreement: float
-    expected: float
-    p: float
-    """The chance of an excess that large among raters who mark on their own"""
-
-    @property
-    def excess(self) -> float:
-        return self.agreement - self.expected
-
-
 class Closeness(NamedTuple):
     """Whether raters agree more than they would if each marked alone."""
 
     n_raters: int
-    panel: PanelCloseness
+    agreement: float
+    """How often two raters of the panel give the same score"""
+    expected: float
+    """How often the model expects it"""
+    p: float
+    """The chance of an excess that large among raters who mark on their own"""
+    n_pairs: int
+    """Any two raters who share work"""
     pairs: pl.DataFrame
-    """rater, other, n, agreement, excess (over what the model expects, and over the panel's excess), se, p"""
+    """rater, other, n, agreement, excess (over what the model expects, and over the panel's excess), se, p; of those
+    whose excess is large"""
 
 
 _FEWEST_STUDENTS = 5
 """Students whom two raters share, below which they are not compared."""
 
 
-def closeness(ratings: Ratings, paired: PairedRatings | None) -> Closeness | None:
-    """Compare agreement with what the model expects of the same pairs of ratings; None where no work has two raters,
-    and of marks on a fine scale, which are hardly ever the same.
+def closeness(ratings: Ratings, paired: PairedRatings | None, least: float) -> Closeness | None:
+    """Compare agreement with what the model expects of the same pairs of ratings: of the panel, and of any two raters
+    whose excess is at least `least`. None where no work has two raters, and of marks on a fine scale, which are hardly
+    ever the same.
 
     Given their abilities students are independent, and a student's pairs are summed first. The variance is the larger
     of what is seen over students and what the model says.
     """
-    met, one, two, expected = _meetings(ratings, paired)
-    if expected is None or not len(one) or ratings.on_fine_scale:
+    if paired is None or not len(paired.expected) or ratings.on_fine_scale:
         return None
-    same, chance = (ratings.score[one] == ratings.score[two]).astype(float), expected * (1 - expected)
-    of_student = grouped(met.of_row, len(met), ratings.student[one], ratings.n_students)
-    pair, student = met.of_row[of_student.example], ratings.student[one][of_student.example]
+    n_raters, n_students, expected = ratings.n_raters, ratings.n_students, paired.expected
+    one, two = (ratings.rater[some].astype(np.int64) for some in (paired.first, paired.second))
+    student, same = (
+        paired.student,
+        (ratings.score[paired.first] == ratings.score[paired.second]).astype(float),
+    )
+    if not (apart := one != two).all():  # repeated ratings of a rater are no second opinion
+        one, two, student, same, expected = (each[apart] for each in (one, two, student, same, expected))
+    if not len(one):
+        return None
 
-    def total(values: Array, of: Indices, n: int) -> Array:
-        return np.bincount(of, values, n).astype(np.float64)
+    def test(of: Indices, n: int, more: Array, chance: Array) -> tuple[Array, Array]:
+        """Standard deviation of the sum of the excess of students, and p, allowing for few students."""
+        excess, seen = (np.bincount(of, values, n) for values in (more, more**2))
+        sd = np.sqrt(np.maximum(np.maximum(seen, chance), 1e-12))
+        return sd, special.stdtr(np.maximum(np.bincount(of, minlength=n) - 1, 1), -excess / sd)
 
-    def test(of: Indices, n: int, more: Array, chance: Array) -> tuple[Array, Array, Array]:
-        """Sum of the excess of students, its standard deviation, and p, allowing for few students."""
-        excess = total(more, of, n)
-        sd = np.sqrt(np.maximum(np.maximum(total(more**2, of, n), chance), 1e-12))
-        return excess, sd, special.stdtr(np.maximum(np.bincount(of, minlength=n) - 1, 1), -excess / sd)
-
-    more = total(same - expected, of_student.of_row, len(of_student))
-    marked, place = np.unique(student, return_inverse=True)
-    everybody = np.zeros(len(marked), np.int64)
-    *_, p = test(everybody, 1, total(more, place, len(marked)), chance.sum(keepdims=True))
-    panel = PanelCloseness(float(same.mean()), float(expected.mean()), float(p[0]))
+    more, chance = same - expected, expected * (1 - expected)
+    marked = np.flatnonzero(np.bincount(student, minlength=n_students))
+    by_student = np.bincount(student, more, n_students)[marked].astype(np.float64)
+    _, (p,) = test(np.zeros(len(marked), np.int64), 1, by_student, chance.sum(keepdims=True))
     # Where all agree more than expected, nobody copies from one other rater in particular.
-    more -= max(panel.excess, 0.0) * of_student.size
-    excess, sd, p = test(pair, len(met), more, total(chance, met.of_row, len(met)))
-    n, shared = met.size, np.bincount(pair, minlength=len(met))
+    more -= max(float(more.mean()), 0.0)
+    cell = np.minimum(one, two) * n_raters + np.maximum(one, two)
+    pairs, of = np.arange(n_raters**2), cell
+    if len(pairs) > MOST_PAIRS:
+        pairs, of = np.unique(cell, return_inverse=True)
+    n, total, agreed = (np.bincount(of, values, len(pairs)) for values in (None, more, same))
+    rows = np.flatnonzero((total >= least * n)[of])
+    some, place = np.unique(of[rows], return_inverse=True)
+    by, at = np.unique(place * n_students + student[rows], return_inverse=True)
+    sums = np.bincount(at, more[rows], len(by)).astype(np.float64)
+    by_chance = np.bincount(place, chance[rows], len(some)).astype(np.float64)
+    sd, p_pair = test(by // n_students, len(some), sums, by_chance)
+    shared = np.bincount(by // n_students, minlength=len(some))
+    n_pairs, n = int(np.count_nonzero(n)), n[some].astype(np.int64)
+    names = ratings.raters.cast(pl.String)
     table = pl.DataFrame(
         {
-            "rater": ratings.raters.gather(ratings.rater[one[met.example]]).cast(pl.String),
-            "other": ratings.raters.gather(ratings.rater[two[met.example]]).cast(pl.String),
+            "rater": names.gather(pairs[some] // n_raters),
+            "other": names.gather(pairs[some] % n_raters),
             "n": n,
-            "agreement": total(same, met.of_row, len(met)) / n,
-            "excess": excess / n,
+            "agreement": agreed[some] / n,
+            "excess": total[some] / n,
             "se": sd / n,
-            "p": p,
+            "p": np.where(shared >= _FEWEST_STUDENTS, p_pair, 1.0),
         }
     )
-    return Closeness(ratings.n_raters, panel, table.filter(pl.Series(shared >= _FEWEST_STUDENTS)))
+    return Closeness(n_raters, float(same.mean()), float(expected.mean()), float(p), n_pairs, table)
 
 
 # -------------------------------------------------------------------------------------------------- coefficients

@@ -30,7 +30,16 @@ from raterlens.diagnostics.fit_statistics import (
     unexpected,
     with_fair,
 )
-from raterlens.diagnostics.flags import DRIFT, SINGLE_FAULTS, flags, item_flags, shared, too_alike
+from raterlens.diagnostics.flags import (
+    DRIFT,
+    MATTERS,
+    SINGLE_FAULTS,
+    TOO_ALIKE,
+    flags,
+    item_flags,
+    shared,
+    too_alike,
+)
 from raterlens.diagnostics.rater_effects import effects, interaction, unit_of
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.estimation.scoring import places_of
@@ -263,7 +272,7 @@ def _flags(
     )
     own, common = shared(every, found.ratings.n_raters, allowed_for=halo)
     grave = own.filter(pl.col("effect").is_in(SINGLE_FAULTS))["rater"].to_list()
-    pairs, panel = too_alike(closeness(found.ratings, found.paired), grave)
+    pairs, panel = too_alike(closeness(found.ratings, found.paired, MATTERS[TOO_ALIKE]), grave)
     return {"flags": pl.concat([own, pairs]), "shared flags": pl.concat([panel, common])}
 
 

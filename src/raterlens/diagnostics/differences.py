@@ -14,6 +14,7 @@ from raterlens.base.arrays import Array
 from raterlens.base.errors import RaterlensError
 from raterlens.base.text import counted, number
 from raterlens.config.option_fields import check_whole
+from raterlens.diagnostics.agreement import PairedRatings
 from raterlens.diagnostics.rater_effects import LEVEL, adjusted
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.estimation.scoring import place
@@ -483,8 +484,7 @@ def consequences(
         results = results or fair_results(fit, ratings)
         readings = np.bincount(ratings.marked_pairs() // ratings.n_raters, minlength=ratings.n_students)
         k, students = int(np.median(readings)), ratings.n_students
-        observed = None if marks else observed_agreement(ratings)
-        expected = _expected_agreement(ratings, passed)
+        observed, expected = _agreements(ratings, passed.paired)
     gets, nothing = panel.average_scores, float("nan")
     top, bottom = int(np.argmax(gets)), int(np.argmin(gets))
     return Consequences(
@@ -492,7 +492,7 @@ def consequences(
         results=results,
         cuts=cuts,
         raters_per_student=k,
-        observed_agreement=observed,
+        observed_agreement=None if marks else observed,
         expected_agreement=expected,
         agreement=_agreement(panel),
         agreement_if_alike=_agreement(alike),
@@ -522,18 +522,20 @@ def _notable(results: Array) -> float:
     return float(round_ones[np.abs(np.log(round_ones / wanted)).argmin()])
 
 
-def _expected_agreement(ratings: Ratings, passed: Residuals) -> float | None:
-    """The share of pairs of ratings of the same work by two raters that the model expects to have the same score; None
-    where no work has two raters, or the pairs are too many to look at one by one."""
-    if (pairs := passed.paired) is None:
-        return None
+def _agreements(ratings: Ratings, pairs: PairedRatings | None) -> tuple[float | None, float | None]:
+    """The share of pairs of ratings of the same work by two raters that have the same score, as seen and as the model
+    expects it; None where no work has two raters, or the pairs are too many to look at one by one."""
+    if pairs is None:
+        return observed_agreement(ratings), None
     two_raters = ratings.rater[pairs.first] != ratings.rater[pairs.second]
-    return float(pairs.expected[two_raters].mean()) if two_raters.any() else None
+    if not two_raters.any():
+        return None, None
+    same = ratings.score[pairs.first] == ratings.score[pairs.second]
+    return float(same[two_raters].mean()), float(pairs.expected[two_raters].mean())
 
 
 def observed_agreement(ratings: Ratings) -> float | None:
-    """The share of pairs of ratings of the same work (of a student on an item) by two raters that have the same score;
-    None where no work has two raters."""
+    """The same share by counting, for any number of pairs."""
     work = ratings.student.astype(np.int64) * ratings.n_items + ratings.item
     if ratings.piece is not None:
         work = work * len(ratings.piece.labels) + ratings.piece.codes

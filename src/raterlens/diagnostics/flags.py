@@ -311,20 +311,20 @@ def too_alike(close: Closeness | None, grave: Collection[str] = ()) -> tuple[pl.
     panel = pl.DataFrame(schema=_SHARED_SCHEMA)
     if close is None:
         return _table([]), panel
-    every = close.panel
-    if every.excess >= MATTERS["agreement"] and every.p <= LEVEL / 5:
-        said = f"{100 * every.agreement:.0f} % of the work that both marked"
-        evidence = f"two raters agree on {said}, where the model expects {100 * every.expected:.0f} %"
+    if close.agreement - close.expected >= MATTERS["agreement"] and close.p <= LEVEL / 5:
+        said = f"{100 * close.agreement:.0f} % of the work that both marked"
+        evidence = f"two raters agree on {said}, where the model expects {100 * close.expected:.0f} %"
         row = ("agreement", close.n_raters, evidence, _INDEPENDENT)
         panel = pl.DataFrame([row], schema=_SHARED_SCHEMA, orient="row")
-    pairs = close.pairs.with_columns(p_adjusted=adjusted(close.pairs["p"].to_numpy())).filter(
+    # Of the pairs that were not looked at, 1 is the most that p can be.
+    p = np.append(close.pairs["p"].to_numpy(), np.ones(close.n_pairs - close.pairs.height))
+    pairs = close.pairs.with_columns(p_adjusted=adjusted(p)[: close.pairs.height]).filter(
         pl.col("p_adjusted") <= LEVEL,
-        pl.col("excess") >= MATTERS[TOO_ALIKE],
         *(~pl.col(name).is_in(list(grave)) for name in ("rater", "other")),
     )
     both = pl.concat([pairs, pairs.rename({"rater": "other", "other": "rater"}).select(pairs.columns)])
     found = []
-    for (rater,), rows in both.sort("p").group_by("rater", maintain_order=True):
+    for (rater,), rows in both.sort("p_adjusted").group_by("rater", maintain_order=True):
         first, others = rows.row(0, named=True), listed(rows["other"][1:], _NAMED)
         agreement, excess, reach = first["agreement"], first["excess"], NORMAL_95 * first["se"]
         evidence = (
