@@ -163,4 +163,4 @@ def draw(results: Results) -> Picture:
     return Picture(panels, "Coverage of intervals, by the students' distribution.", rows_height(order))
 
 
-STUDY = Study("abilities", "Skewed and normal abilities", 100, replicate, summarise, draw)
+STUDY = Study("abilities", 100, replicate, summarise, draw)

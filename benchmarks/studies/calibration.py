@@ -554,4 +554,4 @@ def summarise(rows: pl.DataFrame) -> Results:
     return Results(page(tables), tables)
 
 
-STUDY = Study("calibration", "Do intervals cover?", 1000, replicate, summarise, draw)
+STUDY = Study("calibration", 1000, replicate, summarise, draw)

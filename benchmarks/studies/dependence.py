@@ -132,4 +132,4 @@ def draw(results: Results) -> Picture:
     return Picture(panels, "Coverage of intervals by the spread of the reading effect.", HEIGHT, (3, 1))
 
 
-STUDY = Study("dependence", "Intervals with and without halo", 200, replicate, summarise, draw)
+STUDY = Study("dependence", 200, replicate, summarise, draw)

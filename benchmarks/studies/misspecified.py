@@ -134,4 +134,4 @@ def draw(results: Results) -> Picture:
     return Picture((panel,), "Error of capability, by what the ratings came from.", rows_height(order))
 
 
-STUDY = Study("misspecified", "Capability under a wrong model", 100, replicate, summarise, draw)
+STUDY = Study("misspecified", 100, replicate, summarise, draw)

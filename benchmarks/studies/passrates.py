@@ -229,4 +229,4 @@ def draw(results: Results) -> Picture:
     return Picture((panel,), "Coverage by method and design.", rows_height(order))
 
 
-STUDY = Study("passrates", "Pass rates from judges who err", 1000, replicate, summarise, draw)
+STUDY = Study("passrates", 1000, replicate, summarise, draw)

@@ -133,4 +133,4 @@ def draw(results: Results) -> Picture:
     return Picture((panel,), "Coverage of intervals, by what was fitted.", rows_height(order))
 
 
-STUDY = Study("pieces", "Pieces of work", 200, replicate, summarise, draw)
+STUDY = Study("pieces", 200, replicate, summarise, draw)

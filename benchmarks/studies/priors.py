@@ -326,4 +326,4 @@ def draw(results: Results) -> Picture:
     return Picture((panel,), "Error of capability with and without a panel prior.", HEIGHT)
 
 
-STUDY = Study("priors", "Panel prior or none", 100, replicate, summarise, draw)
+STUDY = Study("priors", 100, replicate, summarise, draw)

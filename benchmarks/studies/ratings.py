@@ -160,4 +160,4 @@ def draw(results: Results) -> Picture:
     return Picture(panels, "Estimated over true spreads, by ratings per student.", HEIGHT, (2, 1))
 
 
-STUDY = Study("ratings", "Ratings per student, from 800 to 5", 50, replicate, summarise, draw)
+STUDY = Study("ratings", 50, replicate, summarise, draw)

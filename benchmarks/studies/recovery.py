@@ -211,4 +211,4 @@ def draw(results: Results) -> Picture:
     return Picture((panel,), "How RMSE falls with the number of students.", rows_height(order))
 
 
-STUDY = Study("recovery", "Recovery of every model and link", 100, replicate, summarise, draw)
+STUDY = Study("recovery", 100, replicate, summarise, draw)

@@ -125,4 +125,4 @@ def draw(results: Results) -> Picture:
     return Picture(panels, "How often a judge may stand in for a person.", HEIGHT, (len(panels), 1))
 
 
-STUDY = Study("replacement", "May a judge stand in for a person?", 400, replicate, summarise, draw)
+STUDY = Study("replacement", 400, replicate, summarise, draw)

@@ -143,7 +143,10 @@ def test_tfm_gives_all_raters_one_slope():
         ({"model": "hrm", "severity": 1.0}, "its raters have .slope., .criterion."),
         ({"noise": 1.0}, "model 'gmf' has no noise"),
         ({"model": "probit", "noise": 0.0}, "noise has the value 0"),
-        ({"model": "probit", "link": "logit"}, "defined with link .probit., not link=.logit."),
+        (
+            {"model": "probit", "link": "logit"},
+            "link=.logit., but model .probit. is defined with link .probit.",
+        ),
         ({"sigma": 1.0}, "only model 'hrm' takes it"),
         ({"model": "hrm", "thresholds": [0.0, 1.0]}, "pass/fail ratings only"),
         ({"thresholds": "high"}, "thresholds='high'"),

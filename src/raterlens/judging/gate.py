@@ -109,43 +109,29 @@ class Gate:
         """For a pull request: what `raterlens check --markdown` writes. Raters who failed or are close to a bound."""
         answer, *rest = self.summary().splitlines()
         rows = self.table.filter(~pl.col("passed") | ~pl.col("certain"))
-        shown = [
-            _cells(row) for row in rows.sort("passed", "rater", maintain_order=True).iter_rows(named=True)
-        ]
+        shown = map(_cells, rows.sort("passed", "rater", maintain_order=True).to_dicts())
         headings = ("Rater", "Measure", "Value", "95 % interval", "Bound", "")
-        return markdown(answer, markdown_table(headings, shown) if shown else map(cell, rest), self.changed)
+        return markdown(
+            answer, markdown_table(headings, shown) if rows.height else map(cell, rest), self.changed
+        )
 
     def to_junit(self) -> str:
         """As a test suite, a case per rater and bound: what `raterlens check --junit` writes."""
-        fitted = (
-            "the fit converged",
-            f"the fit {'converged' if self.converged else 'did not converge'}",
-            self.converged,
-        )
         rows = self.table.iter_rows(named=True)
-        return junit(
-            [
-                fitted,
-                *((f"{row['rater']}: {row['measure']}", self.worded(row), row["passed"]) for row in rows),
-            ]
-        )
+        cases = [(f"{row['rater']}: {row['measure']}", self.worded(row), row["passed"]) for row in rows]
+        fitted = f"the fit {'converged' if self.converged else 'did not converge'}"
+        return junit([("the fit converged", fitted, self.converged), *cases])
 
     def to_json(self) -> str:
         """The record as JSON: what `raterlens check --json` prints."""
-        rows = self.table.with_columns(pl.col("value", "low", "high").fill_nan(None)).to_dicts()
+        own = ("passed", "failed", "converged", "bounds", "notes")
         content = {
             "format": "raterlens gate",
             "version": 1,
-            "passed": self.passed,
-            "failed": list(self.failed),
-            "converged": self.converged,
+            **{name: getattr(self, name) for name in own},
             "decided_by": "interval" if self.confident else "estimate",
-            "bounds": self.bounds,
-            "checks": rows,
-            "notes": list(self.notes),
-            "changes": None
-            if self.changes is None
-            else self.changes.with_columns(pl.col("before", "now").fill_nan(None)).to_dicts(),
+            "checks": self.table.fill_nan(None).to_dicts(),
+            "changes": None if self.changes is None else self.changes.fill_nan(None).to_dicts(),
         }
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
 

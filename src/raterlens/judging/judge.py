@@ -538,15 +538,14 @@ def _check_basis(people: list[str], ratings: Ratings, by: object) -> None:
 
 
 def _bounds(given: Mapping[str, float | None], metrics: tuple[str, ...]) -> dict[str, float]:
-    for name, bound in given.items():
-        if bound is None:
-            continue
+    found = {name: bound for name, bound in given.items() if bound is not None}
+    for name, bound in found.items():
         check_number(f"min_{name}", bound, 0, 1)
         if name not in metrics:
             what = f" does not go with what says what is right here: {name} is not estimated"
             remedy = Message("give ", Option(f"min_{metrics[0]}", bound))
             raise OptionError(Message(Option(f"min_{name}", bound), what), remedy)
-    return {name: float(bound) for name, bound in given.items() if bound is not None}
+    return {name: float(bound) for name, bound in found.items()}
 
 
 def _on_people_scale(ratings: Ratings, people: list[str], asked: _Asked, margin: float) -> dict[str, Any]:

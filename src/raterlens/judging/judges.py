@@ -243,8 +243,7 @@ def effective_judges(truth: Truth, labels: Sequence[str]) -> EffectiveJudges:
         value, low, high = np.full((3, 2), np.nan)
     return EffectiveJudges(
         len(here),
-        float(value[0]), float(low[0]), float(high[0]),
-        float(value[1]), float(low[1]), float(high[1]),
+        *(float(each[kind]) for kind in (0, 1) for each in (value, low, high)),
         _independence(errors),
         tuple(tuple(labels[place] for place in each) for each in _near_copies(truth, sensitivity, specificity)),
     )  # fmt: skip
@@ -312,7 +311,8 @@ def _near_copies(truth: Truth, sensitivity: Array, specificity: Array) -> list[I
     return [np.flatnonzero(group == each) for each in np.flatnonzero(np.bincount(group) > 1)]
 
 
-_MOST_CANDIDATES = 40
+_MOST_CANDIDATES, _LARGEST, _SPLITS = 40, 7, 20
+"""Judges who are considered; of a panel, at most; and splits of the known answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +325,7 @@ class Panel:
     splits: int
 
 
-def judges_to_keep(truth: Truth, most: int = 7, splits: int = 20) -> Panel:
+def judges_to_keep(truth: Truth) -> Panel:
     """Greedy by log loss on known answers: a judge joins while that pays, and a panel is kept only where held-out known
     answers prefer it in most splits."""
     verdicts, rows = truth.verdicts, truth.verdicts.rows
@@ -339,20 +339,20 @@ def judges_to_keep(truth: Truth, most: int = 7, splits: int = 20) -> Panel:
     evidence = evidence[:, places]
     rng = np.random.default_rng(1)
     preferred = 0
-    for _ in range(splits):
+    for _ in range(_SPLITS):
         train = rng.permutation(len(rows)) < len(rows) / 2
-        chosen = _greedy(evidence[train], answers[train], most)
+        chosen = _greedy(evidence[train], answers[train])
         best, panel = (evidence[:, these].sum(axis=1) for these in (chosen[:1], chosen))
         preferred += _held_out_loss(panel, answers, train) < _held_out_loss(best, answers, train)
-    chosen = _greedy(evidence, answers, most)
-    kept = places[chosen if 2 * preferred > splits else chosen[:1]]
-    return Panel(tuple(kept.tolist()), preferred, splits)
+    chosen = _greedy(evidence, answers)
+    kept = places[chosen if 2 * preferred > _SPLITS else chosen[:1]]
+    return Panel(tuple(kept.tolist()), preferred, _SPLITS)
 
 
-def _greedy(evidence: Array, answers: Array, most: int) -> list[int]:
+def _greedy(evidence: Array, answers: Array) -> list[int]:
     chosen: list[int] = []
     best, total = np.inf, np.zeros(len(answers))
-    for _ in range(min(most, evidence.shape[1])):
+    for _ in range(min(_LARGEST, evidence.shape[1])):
         losses = np.array([_loss(total + each, answers) for each in evidence.T])
         losses[chosen] = np.inf
         place = int(np.argmin(losses))
@@ -450,26 +450,18 @@ class PassRates:
 
     def lines(self) -> list[str]:
         """The rate of each system, one line each."""
-        return [
-            f"{row[self.by]}: {number(row['rate'])} ({interval(row['low'], row['high'])}), judges pass "
-            f"{number(row['observed'])}; rank {row['rank_low']} to {row['rank_high']}; {row['n']:,} answers, "
-            f"{row['known']:,} known"
-            for row in self.tables["systems"].iter_rows(named=True)
-        ]
+        found = []
+        for row in self.tables["systems"].iter_rows(named=True):
+            ranks = " to ".join(map(str, dict.fromkeys((row["rank_low"], row["rank_high"]))))
+            found.append(
+                f"{row[self.by]}: {number(row['rate'])} ({interval(row['low'], row['high'], ' to ')}), judges pass "
+                f"{number(row['observed'])}; rank {ranks}; {counted(row['n'], 'answer')}, {row['known']:,} known"
+            )
+        return found
 
     def summary(self) -> str:
         """The rates in plain words."""
-        rates = self.tables["systems"]
-        width = max(len(self.by), *(len(str(name)) for name in rates[self.by])) + 2
-        head = (
-            f"{self.by:<{width}}{'good':>7}  {'95 % interval':<15}{'observed':>9}{'answers':>9}{'known':>7}"
-        )
-        rows = [
-            f"{row[self.by]!s:<{width}}{number(row['rate']):>7}  {interval(row['low'], row['high']):<15}"
-            f"{number(row['observed']):>9}{row['n']:>9,}{row['known']:>7,}"
-            for row in rates.iter_rows(named=True)
-        ]
-        return "\n".join([head, *rows, "", *self.words()])
+        return "\n".join([*self.lines(), "", *self.words()])
 
     def __repr__(self) -> str:
         return (

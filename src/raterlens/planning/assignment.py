@@ -2,7 +2,7 @@
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # -------------------------------------------------------------------------------------------------------- people
 
 
-LOAD = "load"
 DEFAULT_RATERS = 10
 
 
@@ -41,33 +40,30 @@ class People:
 
 def students_of(given: Any) -> People:
     """A number, labels, or the path of a table with the column `student`, and `group` where they have groups."""
-    if isinstance(given, int | np.integer):
-        check_whole("students", given, 2)
-        return People(numbered("S", int(given)).alias("student"))
-    group = None
-    if isinstance(given, str | Path):
-        table = read_rater_table(given)
-        given, group = _column(table, "student", "students", given), _group(table)
-    return People(_labels(given, "student"), group=group)
+    return _people(given, "student")
 
 
-def raters_of(given: Any, fit: "Result | None") -> People:
-    """A number, labels, loads by label, or the path of a table with the columns `rater` and `load`."""
-    if given is None:
-        if fit is not None and fit.calibration is not None:
-            return People(fit.calibration.labels["rater"].cast(pl.String).alias("rater"))
-        given = DEFAULT_RATERS
-    if isinstance(given, int | np.integer):
-        check_whole("raters", given, 2)
-        return People(numbered("R", int(given)).alias("rater"))
-    if isinstance(given, str | Path):
-        table = read_rater_table(given)
-        labels = _labels(_column(table, "rater", "raters", given), "rater")
-        return People(labels, _loads(table[LOAD], labels) if LOAD in table.columns else None, _group(table))
+def raters_of(given: Any, fit: "Result | None" = None) -> People:
+    """A number, labels, loads by label, or the path of a table with the columns `rater`, `load` and `group`."""
+    if given is None and fit is not None and fit.calibration is not None:
+        return People(fit.calibration.labels["rater"].cast(pl.String).alias("rater"))
+    found = _people(DEFAULT_RATERS if given is None else given, "rater")
     if isinstance(given, Mapping):
-        labels = _labels(given.keys(), "rater")
-        return People(labels, _loads(pl.Series(list(given.values()), strict=False), labels))
-    return People(_labels(given, "rater"))
+        return replace(found, loads=_loads(pl.Series(list(given.values()), strict=False), found.labels))
+    return found
+
+
+def _people(given: Any, name: str) -> People:
+    if isinstance(given, int | np.integer):
+        check_whole(f"{name}s", given, 2)
+        return People(numbered(name[0].upper(), int(given)).alias(name))
+    if not isinstance(given, str | Path):
+        return People(_labels(given, name))
+    table = read_rater_table(given)
+    labels = _labels(_column(table, name, f"{name}s", given), name)
+    loads = _loads(table["load"], labels) if name == "rater" and "load" in table.columns else None
+    group = table["group"].cast(pl.String).fill_null("") if "group" in table.columns else None
+    return People(labels, loads, group)
 
 
 def forbidden_pairs(given: Any, students: People, raters: People) -> Indices:
@@ -94,10 +90,6 @@ def _column(table: pl.DataFrame, name: str, option: str, source: object) -> pl.S
         return table[name]
     what = f"{shortened(str(source))} has the columns {listed(table.columns)}"
     raise InputError(what, f"name one of them {name!r}", value=table.columns, option=option)
-
-
-def _group(table: pl.DataFrame) -> pl.Series | None:
-    return table["group"].cast(pl.String).fill_null("") if "group" in table.columns else None
 
 
 def groups_of(number: int | None, students: People, raters: People) -> "Groups | None":

@@ -32,7 +32,10 @@ _NOT_PLANNED = {
     "halo": "halo",
     "bias": "a shared bias",
     "population": "anchors that set the scale",
+    "facet ": "further facets",
+    "interaction ": "interactions",
 }
+"""Effects, by how their names begin, that a plan does not reckon with."""
 # Thresholds of ordered scores lie between minus this and this, in logits.
 _WIDEST = 1.5
 # Of the mean abilities of groups.
@@ -194,26 +197,20 @@ def means_of_groups(spreads: Spreads, number: int, seed: int) -> Array:
 def estimated(fit: "Result", raters: pl.Series | None = None) -> AssumedPanel:
     """The raters of an earlier fit as it found them, or others: those whom it does not know are its median rater."""
     known = fit.calibration
-    if known is None or known.link != "logit" or known.scale == "graded" or known.covariates:
-        what = f"a plan cannot rest on a fit of model {fit.model!r} with link {fit.link!r}"
-        if known is not None and (known.scale == "graded" or known.covariates):
-            what = f"a plan cannot rest on a fit with {'covariates' if known.covariates else 'graded scores'}"
-        raise OptionError(what, "fit 'gmf' or 'tfm' with link 'logit', or state spreads", option="fit")
-    for effect in known.effects:
-        kinds = {"facet ": "further facets", "interaction ": "interactions"}
-        others = (name for start, name in kinds.items() if effect.startswith(start))
-        name = _NOT_PLANNED.get(effect, next(others, None))
-        if name is not None:
-            what = f"a plan cannot rest on a fit with {name}"
-            raise OptionError(what, "fit without, or state spreads", option="fit")
+    if known is None or known.link != "logit":
+        raise _no_plan(f"of model {fit.model!r} with link {fit.link!r}")
+    for start, name in _NOT_PLANNED.items():
+        if any(effect.startswith(start) for effect in known.effects):
+            raise _no_plan(f"with {name}")
+    if known.scale == "graded" or known.covariates:
+        raise _no_plan(f"with {'covariates' if known.covariates else 'graded scores'}")
+    thresholds = known.effects.get("threshold")
+    if thresholds is not None and not np.isfinite(thresholds).all():
+        raise _no_plan("whose items have different highest scores")
     labels = known.labels["rater"].cast(pl.String)
     slope, severity = (known.effects[name] for name in ("slope", "severity"))
     place = {label: code for code, label in enumerate(labels)}
     at = np.array([place.get(label, -1) for label in (labels if raters is None else raters.cast(pl.String))])
-    thresholds = known.effects.get("threshold")
-    if thresholds is not None and not np.isfinite(thresholds).all():
-        what = "a plan cannot rest on a fit whose items have different highest scores"
-        raise OptionError(what, "state spreads instead", option="fit")
     panel = AssumedPanel(
         np.where(at < 0, np.median(slope), slope[at]),
         np.where(at < 0, np.median(severity), severity[at]),
@@ -231,12 +228,15 @@ def estimated(fit: "Result", raters: pl.Series | None = None) -> AssumedPanel:
     return panel
 
 
+def _no_plan(which: str) -> OptionError:
+    remedy = "give one of 'gmf' or 'tfm' with link 'logit' and no more than that, or state spreads"
+    return OptionError(f"a plan cannot rest on a fit {which}", remedy, option="fit")
+
+
 def _spread(fit: "Result", term: str) -> float:
     """0 where raters are not told apart."""
-    assert fit.calibration is not None
-    if term not in fit.calibration.effects:
-        return 0.0
-    return float(fit.table("spreads").filter(pl.col("term") == term)["spread"].item())
+    found = fit.table("spreads").filter(term=term)["spread"]
+    return float(found.item()) if found.len() else 0.0
 
 
 def _quantiles(n: int) -> Array:

@@ -162,10 +162,9 @@ def _capacity(given: Any, raters: People, budget: int) -> Array:
     if isinstance(given, int) and not isinstance(given, bool):
         check_whole("capacity", given, 1)
         return np.full(n, float(given))
-    people = raters_of(given, None)
-    loads = dict(
-        zip(people.labels, np.full(n, budget) if people.loads is None else people.loads, strict=False)
-    )
+    people = raters_of(given)
+    most = np.full(len(people.labels), budget) if people.loads is None else people.loads
+    loads = dict(zip(people.labels, most, strict=True))
     return np.array([float(loads.get(label, 0.0)) for label in raters.labels])
 
 

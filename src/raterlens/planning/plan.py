@@ -151,17 +151,8 @@ class MarkingPlan:
 
     def ratings(self) -> Ratings:
         """The design as ratings (all scores 0), for the chart of its network and for checks of its links."""
-        item = pl.Series("item", ["1"]).extend_constant("1", self.readings - 1)
-        design = written(self.assignment.with_columns(item))
-        return Ratings(
-            design.student.codes,
-            design.rater.codes,
-            design.item.codes,
-            np.zeros(self.readings, np.int16),
-            design.student.labels.alias("student"),
-            design.rater.labels.alias("rater"),
-            design.item.labels.alias("item"),
-        )
+        design = written(self.assignment.with_columns(item=pl.lit("1")))
+        return design.ratings(np.zeros(self.readings, np.int16))
 
     def network(self) -> Any:
         """The chart of who shares students with whom."""

@@ -114,16 +114,12 @@ def design_information(
     over raters."""
     found, matrix = [], panel.known
     told = _told_by_scores if panel.marks is None else told_by_marks
-    nowhere = np.zeros(int(student.max()) + 1, np.int64)
-    of_student = nowhere if group is None else group
-    for mean in np.unique(panel.means) if len(panel.means) else (0.0,):
+    of_student = np.zeros(int(student.max()) + 1, np.int64) if group is None else group
+    means = panel.means if len(panel.means) else np.zeros(1)
+    for mean in np.unique(means):
         # Students of a mean ability are average ones of raters who are so much the more lenient.
         shifted = replace(panel, severity=panel.severity - mean * panel.slope)
-        some = (
-            np.isin(of_student[student], np.flatnonzero(panel.means == mean))
-            if len(panel.means)
-            else slice(None)
-        )
+        some = means[of_student[student]] == mean
         for raters, group_of, times in patterns_of(student[some], rater[some], of_student):
             if most is not None and len(raters) > most:
                 kept = default_rng(len(raters)).permutation(len(raters))[:most]

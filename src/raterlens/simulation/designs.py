@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config.option_fields import check_number, check_whole
-from raterlens.ratings.coded import Facet
+from raterlens.ratings.coded import Facet, Ratings
 from raterlens.reading.labels import Levels, code
 
 
@@ -26,11 +26,23 @@ class Plan:
     group: NDArray[np.int32] | None = None
     """(students,): the code of each one's group."""
 
-    def facet_of_groups(self) -> Facet | None:
-        """The groups of the students of all ratings."""
-        if self.group is None:
-            return None
-        return Facet("group", self.group[self.student.codes], numbered("G", int(self.group.max()) + 1))
+    def ratings(self, score: NDArray[np.int16], notes: tuple[str, ...] = ()) -> Ratings:
+        """With the score of each rating."""
+        group = None
+        if self.group is not None:
+            labels = numbered("G", int(self.group.max()) + 1)
+            group = Facet("group", self.group[self.student.codes], labels)
+        return Ratings(
+            student=self.student.codes,
+            rater=self.rater.codes,
+            item=self.item.codes,
+            score=score,
+            students=self.student.labels.alias("student"),
+            raters=self.rater.labels.alias("rater"),
+            items=self.item.labels.alias("item"),
+            notes=notes,
+            group=group,
+        )
 
 
 def dealt(students: int, raters: int, items: int, raters_per_student: int | None, random: Generator) -> Plan:

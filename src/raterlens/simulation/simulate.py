@@ -1,6 +1,6 @@
 """Ratings drawn from any model and design, with the truth behind them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -207,57 +207,47 @@ class Parameters:
         choose("model", self.model, RESPONSES)
         choose("scale", self.scale, get_args(Scale))
         get_link(self.link)
-        self._check_marks()
         known = (*_RATER_PARAMETERS[self.model], *(("noise",) * self.marks))
         for name, value in self.raters.items():
             if value is not None and name not in known:
                 what, remedy = f"model {self.model!r} has no {name}", f"its raters have {listed(known)}"
                 raise OptionError(what, remedy, value=value, option=name)
-        if self.model == "probit" and self.link != "probit":
-            what = Message("model 'probit' is defined with link 'probit', not ", Option("link", self.link))
-            raise OptionError(what, "leave link out")
-        if self.sigma is not None and self.model != "hrm":
-            what = Message(Option("sigma", self.sigma), ", but only model 'hrm' takes it")
-            raise OptionError(what, f"give the raters' {known[0]}s")
-        if self.model in LATENT_CLASS and np.any(np.asarray(self.halo) != 0):
-            what = Message(Option("halo", self.halo), f", but model {self.model!r} has none")
-            raise OptionError(what, "use model 'gmf' or 'tfm'")
         for name in ("threshold_spread", "group_spread"):
             check_number(name, getattr(self, name), 0)
-        if self.thresholds is None:
-            if self.threshold_spread:
-                what = Message(
-                    Option("threshold_spread", self.threshold_spread), ", but ratings are pass or fail"
-                )
-                raise OptionError(what, "give thresholds")
-            return
-        if self.model not in ("gmf", "tfm"):
-            raise _pass_or_fail_only("thresholds", self.thresholds, self.model)
-        if self.scale != "graded" and self.link != "logit":
-            what = Message(Option("link", self.link), " needs scale 'graded' for ordered scores")
-            raise OptionError(
-                what, Message("give ", Option("scale", "graded"), ", or ", Option("link", "logit"))
-            )
+        for wrong, name, why, remedy in self._conflicts(known[0]):
+            if wrong:
+                raise OptionError(Message(Option(name, getattr(self, name)), why), remedy)
+
+    def _conflicts(self, slope: str) -> Iterator[tuple[bool, str, str, str]]:
+        """Whether an option goes with none of the others that were given; its name, why, and what to do."""
+        facets, ordered = self.model in ("gmf", "tfm"), self.thresholds is not None
+        halo, latent = bool(np.any(np.asarray(self.halo) != 0)), self.model in LATENT_CLASS
+        pass_fail, use_facets = (
+            f", but model {self.model!r} has pass/fail ratings only",
+            "use model 'gmf' or 'tfm'",
+        )
+        on_marks = {"link": self.link != "logit", "thresholds": ordered, "halo": halo}
+        on_marks["threshold_spread"] = self.threshold_spread != 0
+        yield self.marks and not facets, "scale", pass_fail, use_facets
+        for name, given in on_marks.items():
+            why = ", but marks on a continuous scale have none"
+            yield self.marks and given, name, why, f"leave {name} out"
+        other = self.model == "probit" and self.link != "probit"
+        yield other, "link", ", but model 'probit' is defined with link 'probit'", "leave link out"
+        only_hrm = self.sigma is not None and self.model != "hrm"
+        yield only_hrm, "sigma", ", but only model 'hrm' takes it", f"give the raters' {slope}s"
+        yield halo and latent, "halo", f", but model {self.model!r} has none", use_facets
+        drawn = self.threshold_spread > 0 and not ordered
+        yield drawn, "threshold_spread", ", but ratings are pass or fail", "give thresholds"
+        yield ordered and not facets, "thresholds", pass_fail, use_facets
+        adjacent = ordered and self.scale != "graded" and self.link != "logit"
+        remedy = Message("give ", Option("scale", "graded"), ", or ", Option("link", "logit"))
+        yield adjacent, "link", " needs scale 'graded' for ordered scores", remedy
 
     @property
     def marks(self) -> bool:
         """Whether scores are marks out of 100, not categories."""
         return self.scale == "continuous"
-
-    def _check_marks(self) -> None:
-        if not self.marks:
-            return
-        if self.model not in ("gmf", "tfm"):
-            raise _pass_or_fail_only("scale", self.scale, self.model)
-        given = {
-            "link": self.link != "logit",
-            "thresholds": self.thresholds is not None,
-            "halo": np.any(np.asarray(self.halo) != 0),
-            "threshold_spread": self.threshold_spread != 0,
-        }
-        for name in (name for name, present in given.items() if present):
-            what = Message(Option(name, getattr(self, name)), ", but marks on a continuous scale have none")
-            raise OptionError(what, f"leave {name} out")
 
     def truth(self, plan: Plan, streams: Sequence[Generator]) -> Truth:
         """Values for the raters, items and students of a plan; what is not given is drawn, each from its own stream."""
@@ -314,8 +304,9 @@ class Parameters:
 
     def _rater_values(self, n_raters: int, streams: Sequence[Generator]) -> tuple[Array, Array]:
         first, second = _RATER_PARAMETERS[self.model]
-        slopes = self._unit * _drawn_slopes(self.model, n_raters, streams[0])
-        apart = _values(first, self.raters[first], "rater", slopes)
+        ends = (2.0, 5.0) if self.model in LATENT_CLASS else (0.5, 2.0)
+        slopes = np.full(n_raters, 1.5) if self.model == "tfm" else streams[0].uniform(*ends, n_raters)
+        apart = _values(first, self.raters[first], "rater", self._unit * slopes)
         drawn = streams[1].normal(0.0, 0.7 * self._unit, n_raters)
         line = _values(second, self.raters[second], "rater", drawn)
         if self.model in LATENT_CLASS and self.raters["criterion"] is None:
@@ -368,11 +359,6 @@ class Parameters:
         return Truth(self.model, link, apart, line - line.mean(), difficulty, intercept, **rest)
 
 
-def _pass_or_fail_only(name: str, value: object, model: str) -> OptionError:
-    what = Message(Option(name, value), f", but model {model!r} has pass/fail ratings only")
-    return OptionError(what, "use model 'gmf' or 'tfm'")
-
-
 def _at_least_0(name: str, values: Array, *, above: bool = False) -> Array:
     least = float(values.min())
     if least < 0 or (above and least == 0):
@@ -380,13 +366,6 @@ def _at_least_0(name: str, values: Array, *, above: bool = False) -> Array:
         what = f"{name} has the value {least:g}"
         raise OptionError(what, f"give standard deviations {bound}", value=least, option=name)
     return values
-
-
-def _drawn_slopes(model: str, n_raters: int, random: Generator) -> Array:
-    if model == "tfm":
-        return np.full(n_raters, 1.5)
-    low, high = (2.0, 5.0) if model in LATENT_CLASS else (0.5, 2.0)
-    return random.uniform(low, high, n_raters)
 
 
 def _values(name: str, given: ArrayLike | None, each: str, drawn: Array) -> Array:
@@ -573,18 +552,8 @@ def simulate(
     else:
         plan = _plan(design, students, raters, items, raters_per_student, common_students, layout)
     truth = parameters.truth(plan, [*values, own, means, noises])
-    ratings = Ratings(
-        student=plan.student.codes,
-        rater=plan.rater.codes,
-        item=plan.item.codes,
-        score=RESPONSES[model](plan, truth, chance, impressions),
-        students=plan.student.labels.alias("student"),
-        raters=plan.rater.labels.alias("rater"),
-        items=plan.item.labels.alias("item"),
-        notes=(f"simulated: {model}, {truth.link} link, seed {seed}",),
-        group=plan.facet_of_groups(),
-    )
-    return Simulated(ratings, truth)
+    score = RESPONSES[model](plan, truth, chance, impressions)
+    return Simulated(plan.ratings(score, (f"simulated: {model}, {truth.link} link, seed {seed}",)), truth)
 
 
 def _plan(

@@ -152,14 +152,7 @@ def draw_noise(results: Results) -> Picture:
     return Picture((panel,), "Estimated capability by the share of noise.", HEIGHT)
 
 
-NOISE = Study(
-    "noise",
-    "A share of the ratings replaced by coin flips",
-    100,
-    replicate_noise,
-    summarise_noise,
-    draw_noise,
-)
+NOISE = Study("noise", 100, replicate_noise, summarise_noise, draw_noise)
 
 
 # ------------------------------------------------------------------------------------------------------- linkage
@@ -271,14 +264,7 @@ def draw_linkage(results: Results) -> Picture:
     return Picture(tuple(panels), what, HEIGHT, (2, 1))
 
 
-LINKAGE = Study(
-    "linkage",
-    "Common students between raters, from none to all",
-    100,
-    replicate_linkage,
-    summarise_linkage,
-    draw_linkage,
-)
+LINKAGE = Study("linkage", 100, replicate_linkage, summarise_linkage, draw_linkage)
 
 
 # ---------------------------------------------------------------------------------------------------- covariates
@@ -365,6 +351,4 @@ def draw_covariates(results: Results) -> Picture:
     return Picture((panel,), "Error of capability with and without the covariate.", HEIGHT)
 
 
-COVARIATES = Study(
-    "covariates", "Rater covariates", 100, replicate_covariates, summarise_covariates, draw_covariates
-)
+COVARIATES = Study("covariates", 100, replicate_covariates, summarise_covariates, draw_covariates)

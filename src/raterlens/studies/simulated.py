@@ -135,21 +135,15 @@ class Cell:
 
 def cells(found: pl.DataFrame, method: str) -> list[Cell]:
     """Every printed bias and RMSE of raters, students and items, beside those of one method."""
-    have = {
-        (row["model"], row["method"], row["parameter"], row["level"]): row
-        for row in found.iter_rows(named=True)
-    }
-
-    return [
-        Cell(
-            *(model, parameter, level, statistic, printed[statistic]),
-            *(ours[statistic], ours[f"{statistic}_se"], ours["replications"]),
-        )
-        for printed in paper.PRINTED.iter_rows(named=True)
-        for parameter, model, level in [(printed["parameter"], printed["model"], printed["level"])]
-        if (ours := have.get((model, *_source(model, parameter, method), level))) is not None
-        for statistic in ("bias", "rmse")
-    ]
+    have = found.rows_by_key(["model", "method", "parameter", "level"], named=True, unique=True)
+    rows = []
+    for printed in paper.PRINTED.iter_rows(named=True):
+        model, parameter, level = (printed[name] for name in ("model", "parameter", "level"))
+        if (ours := have.get((model, *_source(model, parameter, method), level))) is not None:
+            for kind in ("bias", "rmse"):
+                numbers = printed[kind], ours[kind], ours[f"{kind}_se"], ours["replications"]
+                rows.append(Cell(model, parameter, level, kind, *numbers))
+    return rows
 
 
 def _source(model: str, parameter: str, method: str) -> tuple[str, str]:
@@ -194,13 +188,8 @@ def _agreement(first: list[Cell]) -> str:
                 rows.append([f"{name}, {model.upper()}", *_counts(own)])
     raters = [cell for cell in first if cell.parameter in ("kappa", "rho", "eta")]
     rows.append(["**κ̄, ρ, η together**", *_counts(raters)])
-    heading = [
-        "Printed cells (bias and RMSE)",
-        "number",
-        f"within {TOLERANCE}",
-        "largest difference",
-        f"marked {MARK}",
-    ]
+    near = f"within {TOLERANCE}"
+    heading = ["Printed cells (bias and RMSE)", "number", near, "largest difference", f"marked {MARK}"]
     return table(heading, rows)
 
 
@@ -408,14 +397,7 @@ def summarise_study1(rows: pl.DataFrame) -> Results:
     return Results(page(found), {"accuracy": found})
 
 
-STUDY1 = Study(
-    "study1",
-    "The paper's Study 1: recovery of parameters",
-    REPLICATIONS,
-    replicate_study1,
-    summarise_study1,
-    draw_study1,
-)
+STUDY1 = Study("study1", REPLICATIONS, replicate_study1, summarise_study1, draw_study1)
 
 
 # --------------------------------------------------------------------------------------------------- Study 2
@@ -531,11 +513,4 @@ _MOST = Stroke("accent", 0.8, opacity=0.6, words="middle 90 % of the estimates")
 _HALF = Stroke("accent", 2.4, words="middle half of the estimates")
 _TRUTH = Stroke("severe", 2.0, words="truth")
 
-STUDY2 = Study(
-    "study2",
-    "The paper's Study 2: capability against severity",
-    REPLICATIONS,
-    replicate_study2,
-    summarise_study2,
-    draw_study2,
-)
+STUDY2 = Study("study2", REPLICATIONS, replicate_study2, summarise_study2, draw_study2)

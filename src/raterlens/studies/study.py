@@ -65,7 +65,6 @@ class Study:
     """A study of any kind. Its functions are module-level, so that other processes can call them."""
 
     name: str
-    title: str
     replications: int
     replicate: Callable[[Task], pl.DataFrame]
     summarise: Callable[[pl.DataFrame], Results]

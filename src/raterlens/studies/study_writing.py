@@ -5,6 +5,7 @@ The first replication is the data; the others resample students, which gives int
 several raters.
 """
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ class _Numbers:
 
 def page(rows: pl.DataFrame) -> Results:
     found = _Numbers(rows)
+    frame = _rater_frame(found)
     text = join(
         "# The writing assessment",
         "`raterlens study writing --data PATH --out DIR` wrote this page from `data.cqc04` of the R package TAM: 363 "
@@ -69,8 +71,8 @@ def page(rows: pl.DataFrame) -> Results:
         f"with 95 % intervals). Intervals and shares marked ° are from {found.resamples} resamples of the students.",
         "![Capability of each rater: the paper's estimate, and ours with its interval](writing.png)",
         "## Raters",
-        _raters(found),
-        _distance(found),
+        _raters(frame),
+        _distance(frame),
         "## Topics, items, scale",
         _topics(found),
         _items(found),
@@ -80,49 +82,49 @@ def page(rows: pl.DataFrame) -> Results:
         "## What becomes of the paper's conclusions",
         _conclusions(found),
     )
-    return Results(text, {"raters": _rater_frame(found)})
+    return Results(text, {"raters": frame})
 
 
 def _rater_frame(found: _Numbers) -> pl.DataFrame:
     columns: dict[str, object] = {
         "rater": RATERS,
-        "n": found.raters("data", "n"),
-        "sum": found.raters("data", "sum"),
+        **{name: found.raters("data", name) for name in ("n", "sum")},
     }
     for name, printed in (("rho", writing.RHO), ("eta", writing.ETA), ("kappa", writing.KAPPA)):
-        columns[f"{name}_paper"] = printed
-        for how in ("hl", "mml"):
-            columns[f"{name}_{how}"] = found.raters(how, name)
-    columns["kappa_low"] = found.raters("mml", "kappa", "low")
-    columns["kappa_high"] = found.raters("mml", "kappa", "high")
+        columns |= {
+            f"{name}_paper": printed,
+            **{f"{name}_{how}": found.raters(how, name) for how in ("hl", "mml")},
+        }
+    columns |= {f"kappa_{end}": found.raters("mml", "kappa", end) for end in ("low", "high")}
     return pl.DataFrame(columns)
 
 
-def _raters(found: _Numbers) -> str:
-    numbers = (f"{name} {how}" for name in ("ρ", "η", "κ̄") for how in ("paper", "hl", "mml"))
-    heading = ["Rater", "ratings", "sum", *numbers]
+def _raters(frame: pl.DataFrame) -> str:
+    columns = [f"{name}_{how}" for name in ("rho", "eta", "kappa") for how in ("paper", "hl", "mml")]
+    heading = [f"{name} {how}" for name in ("ρ", "η", "κ̄") for how in ("paper", "hl", "mml")]
     rows = []
-    for row in _rater_frame(found).iter_rows(named=True):
-        cells = [row["rater"], number(row["n"], 0), number(row["sum"], 0)]
-        for name in ("rho", "eta", "kappa"):
-            cells += [number(row[f"{name}_{how}"]) for how in ("paper", "hl", "mml")]
+    for row in frame.iter_rows(named=True):
+        cells = [
+            row["rater"],
+            number(row["n"], 0),
+            number(row["sum"], 0),
+            *(number(row[name]) for name in columns),
+        ]
         cells[-1] += f" ({number(row['kappa_low'])} to {number(row['kappa_high'])})"
         rows.append(cells)
-    return table(heading, rows)
+    return table(["Rater", "ratings", "sum", *heading], rows)
 
 
-def _distance(found: _Numbers) -> str:
-    counts = [[row.n, row.total] for row in writing.TABLE]
-    same = np.array_equal(np.column_stack([found.raters("data", "n"), found.raters("data", "sum")]), counts)
-    frame = _rater_frame(found)
-    largest = {
-        name: float((frame[f"{name}_hl"] - frame[f"{name}_paper"]).abs().max())  # type: ignore[arg-type]
-        for name in ("rho", "eta", "kappa")
-    }
+def _distance(frame: pl.DataFrame) -> str:
+    same = frame.select("n", "sum").rows() == [(row.n, row.total) for row in writing.TABLE]
+    names = {"rho": "ρ", "eta": "η", "kappa": "κ̄"}
+    largest = frame.select(
+        (pl.col(f"{name}_hl") - pl.col(f"{name}_paper")).abs().max().alias(name) for name in names
+    )
+    apart = ", ".join(f"{names[name]} {number(far, 3)}" for name, far in largest.row(0, named=True).items())
     return (
         f"{'All' if same else 'NOT all'} 16 numbers of ratings and sums are the printed ones. Largest difference of "
-        f"`hl` from the printed estimates: ρ {number(largest['rho'], 3)}, η {number(largest['eta'], 3)}, "
-        f"κ̄ {number(largest['kappa'], 3)}."
+        f"`hl` from the printed estimates: {apart}."
     )
 
 
@@ -162,73 +164,44 @@ def _point_biserial(found: _Numbers) -> str:
 
 
 def _conclusions(found: _Numbers) -> str:
-    points = (_likelihood, _topic_order, _extreme_raters, _am_on_family, _discrimination, _am_on_sport)
-    return "\n".join(f"- {point(found)}" for point in points)
-
-
-def _likelihood(found: _Numbers) -> str:
+    kappa, rho, topics = found.resampled("kappa"), found.resampled("rho"), list(paper.TOPIC_KAPPA)
     behind = found.one("mml", "loglik") - found.one("hl", "loglik")
     ratio = 2 * (found.one("mml", "loglik") - found.one("tfm mml", "loglik"))
     chance = float(stats.chi2.sf(ratio, _GMF_PARAMETERS_MORE))
-    return (
+    mean = np.column_stack([kappa[:, [r.endswith(topic) for r in RATERS]].mean(axis=1) for topic in topics])
+    family, sport = topics.index("Family"), topics.index("Sport")
+    ordered = (mean.argmax(axis=1) == family) & (mean.argmin(axis=1) == sport)
+    extremes = (
+        kappa.argmax(axis=1) == RATERS.index("CO:School"),
+        kappa.argmin(axis=1) == RATERS.index("AM:Sport"),
+    )
+    low, high = found.raters("mml", "kappa", "low"), found.raters("mml", "kappa", "high")
+    of_am = {topic: kappa[:, RATERS.index(f"AM:{topic}")] for topic in topics}
+    ahead = np.all([of_am["Family"] > other for topic, other in of_am.items() if topic != "Family"], axis=0)
+    names = ("AM", "BE", "CO", "DA")
+    printed = {n: float(np.mean([row.rho for row in writing.TABLE if row.rater == n])) for n in names}
+    ours = {n: _interval(_relative(rho, [r.startswith(n) for r in RATERS])) for n in names}
+    points = (
         f"*The estimates.* The paper's (`hl`) lie {number(behind, 1)} log-likelihood units below the maximum (`mml`), "
         f"with σ = {number(found.one('hl', 'sigma'))} in place of {number(found.one('mml', 'sigma'))}. GMF against "
         f"TFM: likelihood ratio {number(ratio, 1)} on {_GMF_PARAMETERS_MORE} degrees of freedom, p = "
-        f"{number(chance, 3)}: much of the printed spread in discrimination is noise."
-    )
-
-
-def _topic_order(found: _Numbers) -> str:
-    kappa, topics = found.resampled("kappa"), list(paper.TOPIC_KAPPA)
-    mean = np.column_stack([kappa[:, [r.endswith(topic) for r in RATERS]].mean(axis=1) for topic in topics])
-    best, worst = topics.index("Family"), topics.index("Sport")
-    ordered = (mean.argmax(axis=1) == best) & (mean.argmin(axis=1) == worst)
-    return (
+        f"{number(chance, 3)}: much of the printed spread in discrimination is noise.",
         "*Raters are most capable on Family and least on Sport.* The ratio of the two means has the interval° "
-        f"{_interval(mean[:, best] / mean[:, worst])}; Family is first and Sport last of the four topics in "
-        f"{_share(ordered)} of resamples°."
-    )
-
-
-def _extreme_raters(found: _Numbers) -> str:
-    kappa = found.resampled("kappa")
-    low, high = found.raters("mml", "kappa", "low"), found.raters("mml", "kappa", "high")
-    apart = int(np.sum(high[:, None] < low))
-    pairs = len(RATERS) * (len(RATERS) - 1) // 2
-    return (
+        f"{_interval(mean[:, family] / mean[:, sport])}; Family is first and Sport last of the four topics in "
+        f"{_share(ordered)} of resamples°.",
         "*CO:School is the most capable, AM:Sport the least.* So it is in the estimates by both methods; in "
-        f"{_share(kappa.argmax(axis=1) == RATERS.index('CO:School'))} and "
-        f"{_share(kappa.argmin(axis=1) == RATERS.index('AM:Sport'))} of resamples°. Of {pairs} pairs of raters, the "
-        f"intervals of {apart} do not overlap."
-    )
-
-
-def _am_on_family(found: _Numbers) -> str:
-    kappa = found.resampled("kappa")
-    others = [RATERS.index(f"AM:{topic}") for topic in ("School", "Sport", "Work")]
-    ahead = np.all(kappa[:, [RATERS.index("AM:Family")]] > kappa[:, others], axis=1)
-    return f"*AM is more capable on Family than on the other topics.* In {_share(ahead)} of resamples°."
-
-
-def _discrimination(found: _Numbers) -> str:
-    names = ("AM", "BE", "CO", "DA")
-    printed = {n: float(np.mean([row.rho for row in writing.TABLE if row.rater == n])) for n in names}
-    rho = found.resampled("rho")
-    ours = {n: _interval(_relative(rho, [r.startswith(n) for r in RATERS])) for n in names}
-    return (
+        f"{_share(extremes[0])} and {_share(extremes[1])} of resamples°. Of {math.comb(len(RATERS), 2)} pairs of "
+        f"raters, the intervals of {int(np.sum(high[:, None] < low))} do not overlap.",
+        f"*AM is more capable on Family than on the other topics.* In {_share(ahead)} of resamples°.",
         "*AM and DA have relatively low discrimination.* Not DA in the paper's own table, whose means of ρ are "
         + ", ".join(f"{name} {number(value)}" for name, value in printed.items())
         + "; intervals° by `mml`, relative to the mean of all: "
         + ", ".join(f"{name} {value}" for name, value in ours.items())
-        + "."
-    )
-
-
-def _am_on_sport(found: _Numbers) -> str:
-    return (
+        + ".",
         "*AM on Sport is relatively unbiased* (the text of Study 2). The printed severity there is -1.77; by `mml` it "
-        f"is {number(found.one('mml', 'eta', 'AM:Sport'))}: as lenient as on the other topics."
+        f"is {number(found.one('mml', 'eta', 'AM:Sport'))}: as lenient as on the other topics.",
     )
+    return "\n".join(f"- {point}" for point in points)
 
 
 def _relative(resampled: Array, own: list[bool]) -> Array:
@@ -389,4 +362,4 @@ def draw(results: Results) -> Picture:
     return Picture((panel,), description, rows_height(RATERS))
 
 
-STUDY = Study("writing", "The paper's empirical study", 200, replicate, page, draw, check_data)
+STUDY = Study("writing", 200, replicate, page, draw, check_data)
