@@ -241,3 +241,14 @@ def test_labels_are_scores_of_the_file() -> None:
 def test_where_all_answers_are_known_no_label_is_said_to_need_a_person() -> None:
     data = table(PANEL, n=60, n_known=60)
     assert "All answers are known, so no label is estimated." in judged(data).sentences()
+
+
+def test_columns_that_would_be_empty_are_left_out(beside_people: rl.JudgeReport) -> None:
+    data = table({"Ann": 0.95, "Bob": 0.93, "judge": 0.9}, levels=4).drop("gold")
+    names = {"student": "answer", "rater": "judge", "score": "verdict"}
+    ordered, alone = (
+        rl.judge(data, **names, trusted=people).columns()[0] for people in (["Ann", "Bob"], "Ann")
+    )
+    assert ordered == ("Judge", "Sharpness", "95 % interval", "Stands in", "Verdict")
+    assert alone == ("Judge", "Sharpness", "95 % interval", "Verdict")
+    assert {"Passes of 100", "Stands in"} <= set(beside_people.columns()[0])

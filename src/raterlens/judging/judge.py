@@ -212,21 +212,25 @@ class JudgeReport:
 
     def columns(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Headings, and the cells of every judge, as text."""
+        judges = self.tables["judges"]
         measured = [heading for name in self.metrics for heading in (name.capitalize(), "95 % interval")]
-        more = ("Passes of 100", "Stands in") if self.people else ("Right on known", "Expected")
-        rows = [self._cells(row) for row in self.tables["judges"].iter_rows(named=True)]
-        return ("Judge", *measured, *more, "Verdict"), rows
-
-    def _cells(self, row: dict[str, Any]) -> tuple[str, ...]:
-        measured = [text for name in self.metrics for text in self._numbers(row, name)]
+        more = ["Right on known", "Expected"]
         if self.people:
-            passes = number(100 * row["passes"], 0) if row.get("passes") is not None else ""
-            more = (passes, row["stands_in"] or "")
-        elif row["n_known"]:
-            more = (f"{percent(row['right'])} of {row['n_known']:,}", percent(row["expected"]))
-        else:
-            more = ("", "")
-        return (str(row["judge"]), *measured, *more, row["verdict"])
+            more = ["Passes of 100"] * ("passes" in judges.columns) + ["Stands in"] * bool(self.replacements)
+        rows = []
+        for row in judges.iter_rows(named=True):
+            numbers = [text for name in self.metrics for text in self._numbers(row, name)]
+            known = [""] * 2
+            if row.get("n_known"):
+                known = [f"{percent(row['right'])} of {row['n_known']:,}", percent(row["expected"])]
+            cells = {
+                "Right on known": known[0],
+                "Expected": known[1],
+                "Passes of 100": "" if row.get("passes") is None else number(100 * row["passes"], 0),
+                "Stands in": row.get("stands_in") or "",
+            }
+            rows.append((str(row["judge"]), *numbers, *(cells[heading] for heading in more), row["verdict"]))
+        return ("Judge", *measured, *more, "Verdict"), rows
 
     def to_markdown(self) -> str:
         """For a pull request: what `raterlens judge --markdown` writes."""
@@ -539,10 +543,11 @@ def _check_basis(people: list[str], ratings: Ratings, by: object) -> None:
 
 def _bounds(given: Mapping[str, float | None], metrics: tuple[str, ...]) -> dict[str, float]:
     found = {name: bound for name, bound in given.items() if bound is not None}
+    basis = "people" if "sharpness" in metrics else "known answers"
     for name, bound in found.items():
         check_number(f"min_{name}", bound, 0, 1)
         if name not in metrics:
-            what = f" does not go with what says what is right here: {name} is not estimated"
+            what = f", but with {basis} {name} is not estimated"
             remedy = Message("give ", Option(f"min_{metrics[0]}", bound))
             raise OptionError(Message(Option(f"min_{name}", bound), what), remedy)
     return {name: float(bound) for name, bound in found.items()}

@@ -77,7 +77,7 @@ class Counts:
     @classmethod
     def under(cls, verdicts: Verdicts, truth: Array) -> "Counts":
         shape = (-1,) + (1,) * (truth.ndim - 1)
-        n, passes = verdicts.answers_per_judge.reshape(shape), verdicts.passes_per_judge.reshape(shape)
+        n, passes = (each.sum(axis=0).reshape(shape) for each in (verdicts.judged, verdicts.passes))
         return cls(n, passes, verdicts.judged.T @ truth, verdicts.passes.T @ truth)
 
     @property
@@ -243,7 +243,8 @@ def effective_judges(truth: Truth, labels: Sequence[str]) -> EffectiveJudges:
         value, low, high = np.full((3, 2), np.nan)
     return EffectiveJudges(
         len(here),
-        *(float(each[kind]) for kind in (0, 1) for each in (value, low, high)),
+        float(value[0]), float(low[0]), float(high[0]),
+        float(value[1]), float(low[1]), float(high[1]),
         _independence(errors),
         tuple(tuple(labels[place] for place in each) for each in _near_copies(truth, sensitivity, specificity)),
     )  # fmt: skip

@@ -44,6 +44,7 @@ from raterlens.base.arrays import NORMAL_95, Array, Indices
 from raterlens.base.errors import InputError, OptionError, choose
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed, number
+from raterlens.judging.gate import beside
 from raterlens.judging.judges import Measure
 from raterlens.ratings.coded import Backend, Ratings, to_backend
 
@@ -354,6 +355,10 @@ class Replacement:
         return self.verdict == "yes"
 
     @property
+    def _column(self) -> str:
+        return "kappa" if self.measure == "capability" else "sharpness"
+
+    @property
     def raters(self) -> Any:
         """`table` as the kind of dataframe that came in."""
         return to_backend(self.table, self.backend)
@@ -361,28 +366,24 @@ class Replacement:
     def numbers(self) -> dict[str, Any]:
         """Numbers for programs."""
         names = ("judge", "verdict", "margin", "difference", "low", "high", "p")
-        return {name: getattr(self, name) for name in names} | {
-            "alt_test_winning_rate": self.alt_test.winning_rate
-        }
+        found = {name: getattr(self, name) for name in names}
+        return found | {"alt_test_winning_rate": self.alt_test.winning_rate}
 
     def words(self) -> list[str]:
         """The verdict, what it rests on, and the published test's."""
-        judge, *people = self.table["kappa" if self.measure == "capability" else "sharpness"].to_list()
-        more, less = (
-            ("more capable", "less capable") if self.measure == "capability" else ("sharper", "less sharp")
-        )
+        judge, *people = self.table[self._column].to_list()
+        sharp = self.measure == "sharpness"
+        more, less = ("sharper", "less sharp") if sharp else ("more capable", "less capable")
+        margin = f"the margin of {self.margin:g}"
         answer = {
-            "yes": f"{self.judge} may stand in for a person",
-            "no": f"{self.judge} may not stand in for a person",
-            "unclear": f"It is not clear whether {self.judge} may stand in for a person",
-        }[self.verdict]
-        why = {
-            "yes": f"it is at most {max(-self.low, 0.0):.2f} {less}, within the margin of {self.margin:g}"
-            if self.low < 0
-            else f"it is {more} than the people's mean",
-            "no": f"it is at least {-self.high:.2f} {less}, beyond the margin of {self.margin:g}",
-            "unclear": f"the margin of {self.margin:g} is within what the ratings allow; have it judge more work that "
-            "people judge, too",
+            "yes": f"{self.judge} may stand in for a person: it is {more} than the people's mean"
+            if self.low >= 0
+            else f"{self.judge} may stand in for a person: it is at most {beside(-self.low, self.margin)} {less}, "
+            f"within {margin}",
+            "no": f"{self.judge} may not stand in for a person: it is at least {beside(-self.high, self.margin)} "
+            f"{less}, beyond {margin}",
+            "unclear": f"It is not clear whether {self.judge} may stand in for a person: the ratings fit a loss within "
+            f"{margin} and one beyond it; have it judge more work that people judge too",
         }[self.verdict]
         numbers = (
             f"{self.measure.capitalize()} {number(judge)} against {number(float(np.mean(people)))} of "
@@ -390,7 +391,7 @@ class Replacement:
             f"{self.difference:+.2f}, between {self.low:+.2f} and {self.high:+.2f} (each with 95 % confidence; p = "
             f"{self.p:.2g})."
         )
-        return [f"{answer}: {why}.", numbers, self.alt_test.words()]
+        return [f"{answer}.", numbers, self.alt_test.words()]
 
     def summary(self) -> str:
         """The verdict in plain words."""
@@ -401,10 +402,9 @@ class Replacement:
 
     def _repr_html_(self) -> str:
         heading, *rest = self.words()
-        name = "kappa" if self.measure == "capability" else "sharpness"
-        columns = (name, f"{name}_low", f"{name}_high")
+        columns = ("rater", *(f"{self._column}{end}" for end in ("", "_low", "_high")))
         points: list[Point] = [
-            (str(label), *numbers) for label, *numbers in self.table.select("rater", *columns).iter_rows()
+            (str(label), *numbers) for label, *numbers in self.table.select(columns).iter_rows()
         ]
         return shown(heading, lines(rest), intervals(points, (0.0, 1.0), self.measure))
 

@@ -93,10 +93,6 @@ class Verdicts:
     def answers_per_judge(self) -> Array:
         return np.asarray(self.judged.sum(axis=0), dtype=np.float64)
 
-    @property
-    def passes_per_judge(self) -> Array:
-        return np.asarray(self.passes.sum(axis=0), dtype=np.float64)
-
     def without(self, hidden: Indices) -> "Verdicts":
         """The same where these answers are not known."""
         known = self.known.copy()

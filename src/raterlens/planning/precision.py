@@ -462,11 +462,10 @@ def _rater_errors(panel: AssumedPanel, spread: Array, n: int, reference: Referen
     total, items = panel.n_raters, panel.n_items
     kept = np.concatenate([np.arange(n), total + np.arange(n), 2 * total + np.arange(items)])
     effects = {"slope": panel.slope[:n], "severity": panel.severity[:n], "difficulty": panel.difficulty}
-    scale, marks = "partial credit", panel.marks or Marks.of(panel.steps + 1, 1.0)
-    if panel.marks is not None:
-        scale = "continuous"
-    elif panel.thresholds is None or len(panel.thresholds) == 1:
-        scale = "rating scale"
+    marks = panel.marks or Marks.of(panel.steps + 1, 1.0)
+    scale = "continuous" if panel.marks is not None else "rating scale"
+    if panel.thresholds is not None and len(panel.thresholds) > 1:
+        scale = "partial credit"
     if panel.thresholds is not None:
         effects["threshold"] = panel.thresholds
     curves = None
@@ -482,8 +481,8 @@ def _rater_errors(panel: AssumedPanel, spread: Array, n: int, reference: Referen
         scores=tuple(range(marks.n_categories)),
         score_step=marks.step,
         labels={
-            "rater": pl.Series([str(code) for code in range(n)]),
-            "item": pl.Series([str(code) for code in range(items)]),
+            name: pl.Series([str(code) for code in range(size)])
+            for name, size in (("rater", n), ("item", items))
         },
         effects=effects,
         covariance=spread[np.ix_(kept, kept)],

@@ -9,6 +9,7 @@ import polars as pl
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from raterlens.base.arrays import Indices
 from raterlens.base.errors import OptionError
 from raterlens.base.text import Message, Option
 from raterlens.config.option_fields import check_number, check_whole
@@ -57,15 +58,12 @@ def dealt(students: int, raters: int, items: int, raters_per_student: int | None
     if per_student > raters:
         given = Option("raters_per_student", per_student)
         raise OptionError(Message(given, f" is more than the {raters} raters"), "lower it, or add raters")
-    if students * per_student < raters:
-        what = f"{students} students with {per_student} raters each leave some of the {raters} raters without a student"
-        raise OptionError(what, "add students, or raters per student", value=students, option="students")
     students_in_lap = -(-raters // per_student)
     laps = -(-students // students_in_lap)
     orders = random.permuted(np.tile(np.arange(raters, dtype=np.int32), (laps, 1)), axis=1)
     dealt = orders[:, np.arange(students_in_lap * per_student) % raters].reshape(-1, per_student)[:students]
     dealt.sort(axis=1)
-    return _essays(np.repeat(np.arange(students, dtype=np.int32), per_student), dealt.ravel(), items)
+    return _essays(np.repeat(np.arange(students), per_student), dealt.ravel(), (students, raters, items))
 
 
 def in_groups(
@@ -92,10 +90,7 @@ def in_groups(
     again = random.permutation(students)[: round(crossed * students)]
     marked[again, others[again, 0]] = True
     student, rater = np.nonzero(marked)
-    if not marked.any(axis=0).all():
-        what = f"{students} students leave some rater without one"
-        raise OptionError(what, "add students", value=students, option="students")
-    plan = _essays(student.astype(np.int32), rater.astype(np.int32), items)
+    plan = _essays(student, rater, (students, raters, items))
     return replace(plan, group=group.astype(np.int32))
 
 
@@ -110,12 +105,9 @@ def linked(students: int, raters: int, items: int, common_students: int) -> Plan
         given = Option("common_students", common_students)
         raise OptionError(Message(given, f" is more than the {students} students"), "lower it")
     own = np.arange(common_students, students)
-    if common_students == 0 and own.size < raters:
-        what = f"{students} students leave some of the {raters} raters without one"
-        raise OptionError(what, "add students, or common ones", value=students, option="students")
     common, everybody = np.divmod(np.arange(common_students * raters), raters)
     student, rater = np.append(common, own), np.append(everybody, np.arange(own.size) % raters)
-    return _essays(student.astype(np.int32), rater.astype(np.int32), items)
+    return _essays(student, rater, (students, raters, items))
 
 
 def written(design: Any) -> Plan:
@@ -152,11 +144,15 @@ def _check_sizes(students: int, raters: int, items: int) -> None:
         check_whole(name, value, least)
 
 
-def _essays(student: NDArray[np.int32], rater: NDArray[np.int32], items: int) -> Plan:
+def _essays(student: Indices, rater: Indices, sizes: tuple[int, int, int]) -> Plan:
     """Students and raters of essays; the rater of an essay scores all its items."""
+    students, raters, items = sizes
+    if len(np.unique(rater)) < raters:
+        what = f"{students} students leave some of the {raters} raters without one"
+        raise OptionError(what, "add students, or more raters per student", value=students, option="students")
     return Plan(
-        Levels(np.repeat(student, items), numbered("S", int(student.max()) + 1)),
-        Levels(np.repeat(rater, items), numbered("R", int(rater.max()) + 1)),
+        Levels(np.repeat(student.astype(np.int32), items), numbered("S", students)),
+        Levels(np.repeat(rater.astype(np.int32), items), numbered("R", raters)),
         Levels(np.tile(np.arange(items, dtype=np.int32), len(student)), numbered("I", items)),
     )
 
