@@ -12,7 +12,7 @@ from numbers import Real
 from typing import Any, Literal, TypedDict, TypeGuard
 
 from raterlens.base.errors import OptionError
-from raterlens.base.text import Message, Option, between_commas, shortened
+from raterlens.base.text import Message, Option, between_commas, plain_number, shortened
 from raterlens.config.option_fields import Request, check_options, check_text, option
 
 Columns = str | Sequence[str] | None
@@ -131,9 +131,9 @@ class ReadConfig(Request):
     def names(self, role: str) -> tuple[str, ...]:
         """Return the columns that the user names for a role."""
         spec = getattr(self, role)
-        if role == "known" and not isinstance(spec, str):
+        if spec is None or (role == "known" and not isinstance(spec, str)):
             return ()
-        return () if spec is None else (spec,) if isinstance(spec, str) else tuple(spec)
+        return (spec,) if isinstance(spec, str) else tuple(spec)
 
     def taken(self, *roles: str) -> tuple[str, ...]:
         """Return the columns that the user names for several roles."""
@@ -191,22 +191,23 @@ def pattern_fields(pattern: str) -> list[str]:
     """The fields of a pattern of column names, in their order: {rater}, {item}, {student} or several."""
     found = re.findall(r"\{[^{}]*\}", pattern)
     if not found or len(set(found)) < len(found) or not set(found) <= {"{rater}", "{item}", "{student}"}:
-        raise OptionError(
-            Message(Option("wide", pattern), " does not hold {rater} or {item} or both, once each"),
-            Message("give, for example, ", Option("wide", "{rater} {item}")),
+        raise _refused(
+            "wide", pattern, " does not hold {rater} or {item} or both, once each", "{rater} {item}"
         )
     return found
 
 
+def _refused(option: str, value: object, why: str, example: object) -> OptionError:
+    """What an option does not say, with an example of one that does."""
+    remedy = Message("give, for example, ", Option(option, example))
+    return OptionError(Message(Option(option, value), why), remedy)
+
+
 def _single_column(option: str, names: tuple[str, ...]) -> str | None:
     if len(names) > 1:
-        raise OptionError(
-            Message(Option(option, list(names)), " names several columns"),
-            Message("where each item has a column, give them as ", Option("items"))
-            if option == "score"
-            else "give one",
-            value=names,
-        )
+        what = Message(Option(option, list(names)), " names several columns")
+        each = Message("where each item has a column, give them as ", Option("items"))
+        raise OptionError(what, each if option == "score" else "give one", value=names)
     return "".join(names) or None
 
 
@@ -227,40 +228,28 @@ def marker_patterns(markers: str) -> list[Groups]:
     several = markers.split(";")
     ways: list[Groups] = [[]]
     for text in several:
-        split = [
-            (text[:place].strip(), text[place + 1 :].strip())
-            for place, letter in enumerate(text)
-            if letter == ":"
+        places = [place for place, letter in enumerate(text) if letter == ":"]
+        pairs = [
+            (text[:place].strip(), tuple(part.strip() for part in text[place + 1 :].split(",")))
+            for place in places
         ]
-        pairs = [(rater, tuple(part.strip() for part in scores.split(","))) for rater, scores in split]
         if len(several) == 1:
-            pairs = [
-                (rater, scores)
-                for rater, scores in pairs
-                if all(one.count("{n}") == 1 for one in (rater, *scores))
-            ]
+            pairs = [pair for pair in pairs if all(one.count("{n}") == 1 for one in (pair[0], *pair[1]))]
         ways = [[*way, pair] for way in ways for pair in pairs if all((pair[0], *pair[1]))]
     if not ways:
-        raise OptionError(
-            Message(Option("markers", markers), " does not pair rater columns with score columns"),
-            Message("give, for example, ", Option("markers", "Marker {n}:Mark {n}")),
-        )
+        why = " does not pair rater columns with score columns"
+        raise _refused("markers", markers, why, "Marker {n}:Mark {n}")
     return ways
 
 
 def _check_pattern(pattern: str) -> None:
+    why = " has no group, which is what the verdict is read from"
     try:
-        groups = re.compile(pattern).groups
+        if re.compile(pattern).groups:
+            return
     except re.error as error:
         why = f" is not a regular expression ({error})"
-    else:
-        if groups:
-            return
-        why = " has no group, which is what the verdict is read from"
-    raise OptionError(
-        Message(Option("pattern", pattern), why),
-        Message("give, for example, ", Option("pattern", r"\[\[(.+?)\]\]")),
-    )
+    raise _refused("pattern", pattern, why, r"\[\[(.+?)\]\]")
 
 
 def _checked_cut(name: str, cut: object) -> float | None:
@@ -269,12 +258,9 @@ def _checked_cut(name: str, cut: object) -> float | None:
         return None
     if not _is_finite(cut) or not abs(cut) < LARGEST_CUT:
         why = " is beyond any score" if _is_finite(cut) else " is not a finite number"
-        raise OptionError(
-            Message(Option(name, cut), why),
-            Message("give the lowest passing score, for example ", Option(name, 3)),
-        )
-    number = float(cut)
-    return int(number) if number.is_integer() else number
+        remedy = Message("give the lowest passing score, for example ", Option(name, 3))
+        raise OptionError(Message(Option(name, cut), why), remedy)
+    return plain_number(float(cut))
 
 
 def _refuse_items_and(config: ReadConfig, other: str) -> None:
@@ -282,22 +268,11 @@ def _refuse_items_and(config: ReadConfig, other: str) -> None:
     given = getattr(config, other)
     if given is None:
         return
-    raise OptionError(
-        Message(
-            "both ", Option("items", list(config.names("items"))), " and ", Option(other, given), " are given"
-        ),
-        Message(
-            "choose one: ",
-            Option("items"),
-            " for one row per essay with a column per item, ",
-            Option("item"),
-            " and ",
-            Option("score"),
-            " for one row per rating",
-        ),
-        value=given,
-        option=other,
-    )
+    items, one = Option("items"), (Option("item"), " and ", Option("score"))
+    what = Message("both ", Option("items", list(config.names("items"))), " and ", Option(other, given))
+    for_essays = ("choose one: ", items, " for one row per essay with a column per item, ")
+    remedy = Message(*for_essays, *one, " for one row per rating")
+    raise OptionError(Message(what, " are given"), remedy, value=given, option=other)
 
 
 def _check_encoding(encoding: str) -> None:
@@ -306,12 +281,8 @@ def _check_encoding(encoding: str) -> None:
         if codecs.lookup(encoding).name in ("punycode", "idna", "unicode-escape", "raw-unicode-escape"):
             raise LookupError(encoding)
     except (LookupError, TypeError, ValueError) as error:
-        raise OptionError(
-            f"unknown encoding {shortened(encoding)}",
-            "try 'utf-8', 'cp1252' or 'utf-16'",
-            value=encoding,
-            option="encoding",
-        ) from error
+        what, remedy = f"unknown encoding {shortened(encoding)}", "try 'utf-8', 'cp1252' or 'utf-16'"
+        raise OptionError(what, remedy, value=encoding, option="encoding") from error
 
 
 _CHECKS: dict[str, Callable[[str], object]] = {
@@ -335,28 +306,21 @@ def bands_text(bands: object, cut: float | None = None) -> str:
     ('40,60.5', '40,60.5')
     """
     if cut is not None:
-        raise OptionError(
-            Message("both ", Option("cut", cut), " and ", Option("bands", bands), " are given"),
-            "choose one: pass and fail, or several bands",
-            value=bands,
-            option="bands",
-        )
+        what = Message("both ", Option("cut", cut), " and ", Option("bands", bands), " are given")
+        remedy = "choose one: pass and fail, or several bands"
+        raise OptionError(what, remedy, value=bands, option="bands")
     given = bands.split(",") if isinstance(bands, str) else bands
     try:
         edges = [float(edge) for edge in given]  # type: ignore[attr-defined]
-        if (
-            not edges
-            or any(not low < high for low, high in pairwise(edges))
-            or not all(map(math.isfinite, edges))
-        ):
-            raise ValueError
+        rising = all(low < high for low, high in pairwise(edges)) and all(map(math.isfinite, edges))
     except (TypeError, ValueError, OverflowError):
+        edges, rising = [], False
+    if not edges or not rising:
+        what = Message(Option("bands", bands), " is not a list of ascending numbers")
+        example = Option("bands", "40,60,80")
         raise OptionError(
-            Message(Option("bands", bands), " is not a list of ascending numbers"),
-            Message(
-                "give the lowest score of each band but the first, for example ", Option("bands", "40,60,80")
-            ),
-        ) from None
+            what, Message("give the lowest score of each band but the first, for example ", example)
+        )
     return ",".join(f"{edge:.12g}" for edge in edges)
 
 
@@ -369,37 +333,33 @@ def map_text(worth: object, option: str = "map") -> str:
     ('good=1,bad=0,absent=', 'good=1,bad=0')
     """
     known = pairs(worth, option) if isinstance(worth, str) else worth
-    if not isinstance(known, Mapping) or not known:
-        raise _no_map(worth, option)
+    finite = isinstance(known, Mapping) and all(v is None or _is_finite(v) for v in known.values())
+    if not isinstance(known, Mapping) or not known or not finite:
+        raise _refused(option, worth, _NO_MAP, _A_MAP)
     line = io.StringIO()
-    cells = []
-    for word, value in known.items():
-        if value is not None and not _is_finite(value):
-            raise _no_map(worth, option)
-        cells.append(f"{word}={'' if value is None else format(float(value), '.12g')}")
+    cells = (f"{word}={'' if value is None else f'{float(value):.12g}'}" for word, value in known.items())
     csv.writer(line, lineterminator="").writerow(cells)
     return line.getvalue()
+
+
+_NO_MAP, _A_MAP = " does not say what words are worth", "good=1,bad=0,absent="
 
 
 def pairs(text: str, option: str = "map") -> dict[str, float | None]:
     """Read words and their scores from text."""
     found: dict[str, float | None] = {}
-    cells = between_commas(text)
-    if cells is None:
-        raise _no_map(text, option)
-    for cell in cells:
-        word, equals, value = cell.strip().rpartition("=")
-        if value.strip() == OPEN:
-            raise OptionError(
-                Message(Option(option, text), f" leaves open what {word.strip()!r} is worth"),
-                f"write a number in place of each {OPEN}, or nothing for a missing score",
-            )
+    for cell in between_commas(text) or [""]:
+        word, equals, value = (part.strip() for part in cell.strip().rpartition("="))
+        if value == OPEN:
+            what = Message(Option(option, text), f" leaves open what {word!r} is worth")
+            remedy = f"write a number in place of each {OPEN}, or nothing for a missing score"
+            raise OptionError(what, remedy)
         try:
-            found[word.strip()] = float(value) if value.strip() else None
+            found[word] = float(value) if value else None
         except ValueError:
-            raise _no_map(text, option) from None
+            equals = ""
         if not equals:
-            raise _no_map(text, option)
+            raise _refused(option, text, _NO_MAP, _A_MAP)
     return found
 
 
@@ -408,10 +368,3 @@ def _is_finite(value: object) -> TypeGuard[float]:
         return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:  # a whole number of hundreds of digits
         return False
-
-
-def _no_map(worth: object, option: str) -> OptionError:
-    return OptionError(
-        Message(Option(option, worth), " does not say what words are worth"),
-        Message("give, for example, ", Option(option, "good=1,bad=0,absent=")),
-    )
