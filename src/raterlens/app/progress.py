@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from raterlens.estimation.optimiser import Progress
 
 STAGES = {
     "reading": 15,
@@ -22,20 +25,7 @@ assumptions are tested after its fit, and the bar waits."""
 _CONVERGED = 3e-6
 
 
-class Iteration(Protocol):
-    """One iteration of the optimiser."""
-
-    @property
-    def stage(self) -> str: ...
-    @property
-    def iteration(self) -> int: ...
-    @property
-    def loglik(self) -> float: ...
-    @property
-    def gradient(self) -> float: ...
-
-
-Show = Callable[[float, str, Iteration | None], None]
+Show = Callable[[float, str, "Progress | None"], None]
 """Called with the share done, the stage and, during a fit, its last iteration."""
 
 
@@ -56,17 +46,17 @@ class Watch:
         self._advance(_before(stage), stage)
 
     @property
-    def on_iteration(self) -> Callable[[Iteration], None] | None:
+    def on_iteration(self) -> "Callable[[Progress], None] | None":
         """The callback of a fit; None if nobody is watching."""
         return None if self.show is None else self._iterate
 
-    def _iterate(self, last: Iteration) -> None:
+    def _iterate(self, last: "Progress") -> None:
         """The gradient falls from its largest to about zero, roughly evenly in logarithms."""
         self._largest = max(self._largest, last.gradient)
         left = math.log(max(last.gradient, _CONVERGED) / _CONVERGED) / math.log(self._largest / _CONVERGED)
         self._advance(_before(self._stage) + (1 - left) * STAGES[self._stage] / 100, self._stage, last)
 
-    def _advance(self, done: float, stage: str, last: Iteration | None = None) -> None:
+    def _advance(self, done: float, stage: str, last: "Progress | None" = None) -> None:
         self.done = max(self.done, done)
         if self.show is not None:
             self.show(self.done, stage, last)
@@ -82,7 +72,7 @@ def progress_bar(*, hidden: bool = False) -> Iterator[Watch]:
     """Show a bar on stderr during a run; nothing if stderr is not a terminal."""
     with _bar("SpinnerColumn", "BarColumn", "TimeElapsedColumn", hidden=hidden) as update:
 
-        def show(done: float, stage: str, last: Iteration | None) -> None:
+        def show(done: float, stage: str, last: "Progress | None") -> None:
             assert update is not None
             words = "" if last is None else f": step {last.iteration}, log-likelihood {last.loglik:,.4f}"
             update(completed=done, total=1.0, description=stage + words)

@@ -50,14 +50,11 @@ def css() -> str:
     >>> css().splitlines()[0][:24]
     ':root { --paper: #ffffff'
     """
-    return (
-        f":root {{ {_properties('light')} }}\n"
-        f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_properties('dark')} }} }}\n"
+    light, dark = (
+        "; ".join(f"--{role}: {getattr(colour, theme)}" for role, colour in PALETTE.items())
+        for theme in THEMES
     )
-
-
-def _properties(theme: Theme) -> str:
-    return "; ".join(f"--{role}: {getattr(colour, theme)}" for role, colour in PALETTE.items())
+    return f":root {{ {light} }}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n"
 
 
 class Mark(NamedTuple):
@@ -158,6 +155,14 @@ class Label(NamedTuple):
     align: Align
 
 
+_SIDES: tuple[tuple[float, float, Align], ...] = (
+    (CLEARANCE + 1, LINE / 3, "left"),
+    (-CLEARANCE - 1, LINE / 3, "right"),
+    (0, -CLEARANCE - 2, "center"),
+    (0, CLEARANCE + LINE - 3, "center"),
+)
+
+
 def place_labels(
     names: Sequence[str],
     anchors: "Array",
@@ -173,26 +178,16 @@ def place_labels(
     # From left to right, so that a name looks at those near it alone.
     obstacles = sorted(map(tuple, marks.tolist()))
     boxes = list(taken)
-    placed, sides = [], _sides()
+    placed = []
     for point, (name, (x, y)) in enumerate(zip(names, anchors.tolist(), strict=True)):
         text = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
-        for dx, dy, align in sides:
+        for dx, dy, align in _SIDES:
             box = text_box(x + dx, y + dy, text, align)
             if _free(box, boxes, obstacles, size):
                 boxes.append(box)
                 placed.append(Label(point, text, dx, dy, align))
                 break
     return placed
-
-
-def _sides() -> tuple[tuple[float, float, Align], ...]:
-    beside, above = CLEARANCE + 1, LINE / 3
-    return (
-        (beside, above, "left"),
-        (-beside, above, "right"),
-        (0, -CLEARANCE - 2, "center"),
-        (0, CLEARANCE + LINE - 3, "center"),
-    )
 
 
 def text_box(x: float, baseline: float, text: str, align: Align) -> Box:

@@ -192,15 +192,15 @@ def check(
 
     files = [str(file), *map(str, more)]
     found = check_data(files if more else files[0], **read_config(columns).given())
-    ratings, command = found.ratings, found.request.command()
     if output.json:
-        sizes = {name: getattr(ratings, name) for name in ("n_ratings", "n_students", "n_raters", "n_items")}
-        said = {"notes": ratings.notes, "questions": found.questions, "warnings": found.warnings}
-        print_json(dumps({**sizes, **said, "command": command}, ensure_ascii=False))
+        sizes = ("n_ratings", "n_students", "n_raters", "n_items")
+        said = {name: getattr(found.ratings, name) for name in (*sizes, "notes")}
+        said |= {"questions": found.questions, "warnings": found.warnings}
+        print_json(dumps({**said, "command": found.request.command()}, ensure_ascii=False))
     else:
         from raterlens.app.cli.terminal import Terminal
 
-        Terminal().check(ratings, found.warnings, found.questions, command)
+        Terminal().check(found)
     return AT_FAULT if found.questions else PASSED
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from raterlens.fitting.run import FittedRequest
     from raterlens.judging.gate import Gate
     from raterlens.judging.judge import JudgeReport
-    from raterlens.ratings.coded import Ratings
+    from raterlens.output.data_check import DataCheck
 
 ALL_SHOWN, ENDS = 40, 10
 """Up to 40 raters are listed; beyond that, the 10 at either end."""
@@ -108,17 +108,15 @@ class Terminal:
         else:
             self._line("Add --out DIR for a report and the tables as files.")
 
-    def check(
-        self, ratings: "Ratings", warnings: tuple[str, ...], questions: tuple[str, ...], command: str
-    ) -> None:
+    def check(self, found: "DataCheck") -> None:
         """Print what was read, what has to be decided, who can be compared with whom, and the command for the fit."""
-        self._data(ratings, [note for note in ratings.notes if note not in questions])
-        self._bullets("Please confirm or change", questions)
-        self._bullets("Cautions", warnings)
-        if not warnings:
+        self._data(found.ratings, found.notes)
+        self._bullets("Please confirm or change", found.questions)
+        self._bullets("Cautions", found.warnings)
+        if not found.warnings:
             self._line("All raters can be compared.")
-        self._heading("If this is right" if questions else "Next")
-        self._path(command)
+        self._heading("If this is right" if found.questions else "Next")
+        self._path(found.request.command())
 
     def gate(self, gate: "Gate") -> None:
         """Print whether all raters passed, and who did not."""

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from raterlens.app.progress import Iteration, Watch
+from raterlens.app.progress import Show, Watch
 from raterlens.app.web.form import label, shown
 from raterlens.base.errors import InputError, OptionError, RaterlensError
 from raterlens.base.text import Message, listed, sentence, worded
 from raterlens.config import COLUMN_ROLES, ROW, FitConfig, ReadConfig
 from raterlens.diagnostics.comparison import compare as compare_fits
 from raterlens.diagnostics.wording import headline
+from raterlens.estimation.optimiser import Progress
 from raterlens.fitting.api import load
 from raterlens.fitting.checks import Run
 from raterlens.fitting.run import check_request, fit_request
@@ -208,11 +209,11 @@ def compare(folders: list[str], names: list[str], progress: Say) -> dict[str, An
 TASKS = {"preview": preview, "check": check, "fit": fit, "compare": compare}
 
 
-def _reports(say: Say) -> Callable[[float, str, Iteration | None], None]:
+def _reports(say: Say) -> Show:
     """Report progress to the page: every stage, and some iterations."""
     last = 0.0
 
-    def show(done: float, stage: str, iteration: Iteration | None) -> None:
+    def show(done: float, stage: str, iteration: Progress | None) -> None:
         nonlocal last
         if iteration is None:
             say({"stage": stage, "share": done})
