@@ -198,7 +198,7 @@ def pattern_fields(pattern: str) -> list[str]:
 
 
 def _refused(option: str, value: object, why: str, example: object) -> OptionError:
-    """What an option does not say, with an example of one that does."""
+    """Make the error about an option that does not say what it should, with an example of one that does."""
     remedy = Message("give, for example, ", Option(option, example))
     return OptionError(Message(Option(option, value), why), remedy)
 
