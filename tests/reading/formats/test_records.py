@@ -1,6 +1,7 @@
 """JSON records, and exports of annotation, evaluation and observability tools."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,14 +128,35 @@ def judged(n: int, k: int) -> int:
                 for k, r in enumerate(("Ann", "Bob"))
             ],
         },
+        lambda n: {
+            "essay": f"a{n}",
+            "judges": {r: {"score": judged(n, k), "reason": "x"} for k, r in enumerate(("Ann", "Bob"))},
+            "human_score": judged(n, 3),
+        },
     ],
-    ids=["pairs", "lists side by side", "lists within lists", "marks within reviews"],
+    ids=[
+        "pairs",
+        "lists side by side",
+        "lists within lists",
+        "marks within reviews",
+        "a record for each judge",
+    ],
 )
 def test_judgements_in_lists(record: Any, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text("\n".join(json.dumps(record(n)) for n in range(8)))
     table = read(tmp_path / "x.jsonl").table()
     found = {(s, r): y for s, r, y in table.select("student", "rater", "score").rows()}
     assert found == {(f"a{n}", r): judged(n, k) for n in range(8) for k, r in enumerate(("Ann", "Bob"))}
+
+
+@pytest.mark.parametrize("odd", ["x", 7, ["x"], {"x": 1}, [["Ann", "Bob"]], [7]])
+def test_a_record_that_differs_from_the_first_two_hundred(odd: Any, tmp_path: Path) -> None:
+    kinds: list[Any] = [[["Ann", 1]], [{"judge": "Ann", "score": 1}], {"gpt-4o": {"score": 1}}]
+    for number, kind in enumerate(kinds):
+        rows = [*({"id": n, "judges": kind} for n in range(250)), {"id": 250, "judges": odd}]
+        (tmp_path / f"{number}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        with suppress(InputError):
+            assert read(tmp_path / f"{number}.jsonl", student="id").n_ratings == 250
 
 
 def test_rows_under_a_list_of_names(tmp_path: Path) -> None:

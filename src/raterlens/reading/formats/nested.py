@@ -18,9 +18,11 @@ from raterlens.reading.vocabulary import (
     is_identifier,
     last_part,
     like_item,
+    like_rater,
     mentions,
     roles_named,
     tier,
+    usual_role,
 )
 
 Record = Mapping[str, Any]
@@ -73,11 +75,16 @@ def _elements(held: Any, path: str, whole: Sequence[str]) -> Iterator[dict[str, 
 
 def plain_table(records: Sequence[Record], name: str) -> Table:
     """Records with the judgements that are nested in them spread out."""
-    rows = [flattened(_first_named(record)) for record in _parsed(records)]
-    for _ in range(DEEPEST):
-        if (opened := _opened(rows[:SAMPLE])) is None:
-            break
-        rows = [flattened(one) for row in rows for one in opened(row)]
+    records = [*_parsed(records)]
+    people = _records_of_raters(records[:SAMPLE])
+    try:
+        rows = [flattened(_first_named(_listed_by_rater(record, people))) for record in records]
+        for _ in range(DEEPEST):
+            if (opened := _opened(rows[:SAMPLE])) is None:
+                break
+            rows = [flattened(one) for row in rows for one in opened(row)]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InputError(f"{name!r} has records of several kinds ({error})", NEED) from error
     findings: tuple[Finding, ...] = ()
     if len(rows) != len(records):
         seen = f"{len(records):,} records with {len(rows):,} judgements in them"
@@ -101,6 +108,30 @@ def frame_of(records: Sequence[Record], name: str) -> pl.DataFrame:
         return pl.DataFrame(
             [pl.Series(name, [record.get(name) for record in records], dtype=pl.Object) for name in names]
         )
+
+
+def _records_of_raters(records: Sequence[Record]) -> dict[str, str]:
+    """Fields with a record for each rater, `"judges": {"gpt-4o": {"score": 3}}`, and the column of raters then."""
+    found = {}
+    for name in dict.fromkeys(name for record in records for name in record):
+        given = [record[name] for record in records if record.get(name)]
+        held = [value.values() if isinstance(value, Mapping) else [value] for value in given]
+        if not given or not all(isinstance(one, Mapping) for values in held for one in values):
+            continue
+        keys = {key for value in given for key in value}
+        inner = {key for values in held for one in values for key in one}
+        named = usual_role(name) == RATER
+        people = named or 2 * sum(map(like_rater, keys)) > len(keys)
+        if people and _any_named(SCORE, inner) and not _any_named(RATER, inner):
+            found[name] = name.removesuffix("s") if named else RATER
+    return found
+
+
+def _listed_by_rater(record: Record, people: Mapping[str, str]) -> Record:
+    return {**record} | {
+        name: [{column: key, **one} for key, one in (record.get(name) or {}).items()]
+        for name, column in people.items()
+    }
 
 
 def _first_named(record: Record) -> Record:
