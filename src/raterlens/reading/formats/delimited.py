@@ -117,12 +117,9 @@ def _header(top: Sequence[Sequence[str]], name: str, config: ReadConfig) -> Head
     if not any(any(map(str.strip, fields)) for fields in top):
         raise InputError(f"{name!r} is an empty file", "a table needs a header line and rows under it")
     if len(top[0]) < 2:
-        raise InputError(
-            f"{name!r} is not a table of ratings: its first line, {top[0][0].strip()[:60]!r}, has no comma, "
-            "semicolon, tab or | between columns",
-            "the first line must name the columns",
-            value=top[0][0],
-        )
+        what = f"{name!r} is not a table of ratings: its first line, {top[0][0].strip()[:60]!r}, has no comma"
+        remedy = "the first line must name the columns"
+        raise InputError(f"{what}, semicolon, tab or | between columns", remedy, value=top[0][0])
     return column_names(top, config)
 
 
@@ -153,11 +150,9 @@ def _even_records(text: Text, name: str, separator: str, width: int) -> Iterator
     """All rows; raises at one that is too long or too short."""
     for line, fields in _records(text, name, separator):
         if len(fields) != width and any(field.strip() for field in fields):
-            raise InputError(
-                f"{name!r}, line {line:,}: {counted(len(fields), 'field')} where the header has {width}",
-                "put quotes around a field that contains the separator, and fill or remove the row",
-                value=fields,
-            )
+            what = f"{name!r}, line {line:,}: {counted(len(fields), 'field')} where the header has {width}"
+            remedy = "put quotes around a field that contains the separator, and fill or remove the row"
+            raise InputError(what, remedy, value=fields)
         yield fields if len(fields) == width else [""] * width
 
 

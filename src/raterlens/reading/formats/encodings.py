@@ -30,16 +30,11 @@ def utf8_text(path: Path, asked: str | None) -> tuple[Text, list[Finding]]:
     encoding, findings = (asked, []) if asked else encoding_of(path)
     codec = codecs.lookup(encoding).name
     if codec in ("utf-8", "utf-8-sig") and start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise InputError(
-            f"{path.name!r} is UTF-16, not UTF-8",
-            Message("save it as UTF-8, or give ", Option("encoding", "utf-16")),
-            value=encoding,
-        )
+        remedy = Message("save it as UTF-8, or give ", Option("encoding", "utf-16"))
+        raise InputError(f"{path.name!r} is UTF-16, not UTF-8", remedy, value=encoding)
     if b"\0" in start and not codec.startswith(("utf-16", "utf-32")):
-        raise InputError(
-            f"{path.name!r} is not a text table: byte {start.index(0):,} is NUL, as in a binary file",
-            "save the table as csv and give that file",
-        )
+        what = f"{path.name!r} is not a text table: byte {start.index(0):,} is NUL, as in a binary file"
+        raise InputError(what, "save the table as csv and give that file")
     if codec in ("utf-8", "utf-8-sig") and path.stat().st_size > READ_AT_ONCE and is_utf8(path):
         return path, findings
     content = read_whole(path)

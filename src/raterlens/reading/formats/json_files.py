@@ -56,10 +56,8 @@ def _whole(content: bytes, name: str) -> Table:
     except RecursionError:
         raise _too_deep(name) from None
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{name!r} is not JSON from line {error.lineno:,} on: {error.msg}",
-            "write the file again if it was cut short",
-        ) from error
+        what = f"{name!r} is not JSON from line {error.lineno:,} on: {error.msg}"
+        raise InputError(what, "write the file again if it was cut short") from error
     if isinstance(whole, dict):
         return _within(whole, name)
     values = whole if isinstance(whole, list) else [whole]
@@ -93,12 +91,10 @@ def _lines(content: bytes, name: str) -> Iterator[tuple[str, Any]]:
         except RecursionError:
             raise _too_deep(name, f", line {number:,},") from None
         except json.JSONDecodeError as error:
-            text = line.decode().strip()
-            raise InputError(
-                f"{name!r}, line {number:,}, is not JSON ({error.msg} at character {error.colno}): {text[:60]!r}",
-                "give one whole record per line, or write the file again if it was cut short",
-                value=text,
-            ) from error
+            text, why = line.decode().strip(), f"{error.msg} at character {error.colno}"
+            remedy = "give one whole record per line, or write the file again if it was cut short"
+            what = f"{name!r}, line {number:,}, is not JSON ({why}): {text[:60]!r}"
+            raise InputError(what, remedy, value=text) from error
 
 
 def _records(values: Iterable[tuple[str, Any]], name: str) -> list[dict[str, Any]]:
@@ -179,8 +175,8 @@ def table_records(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
             for key, own in given.items()
         ]
     if alike or len({key for value in values for key in value}) <= len(values):
-        ids = {} if all(map(str.isdigit, document)) and alike else {"id": ""}
-        return [{**({"id": name} if ids else {}), **value} for name, value in document.items()]
+        counted = alike and all(map(str.isdigit, document))
+        return [{**({} if counted else {"id": name}), **value} for name, value in document.items()]
     return None
 
 
@@ -202,11 +198,8 @@ def _refuse_surrogates(content: bytes, name: str) -> None:
     if found := _LONE.search(content):
         line = content.count(b"\n", 0, found.start()) + 1
         half = found[2].decode()
-        raise InputError(
-            f"{name!r}, line {line:,}, has {half}, half of a character",
-            "write the file again: a text was cut in the middle of a character",
-            value=half,
-        )
+        remedy = "write the file again: a text was cut in the middle of a character"
+        raise InputError(f"{name!r}, line {line:,}, has {half}, half of a character", remedy, value=half)
 
 
 _ZSTANDARD, _LOCAL_HEADER = 93, 30

@@ -330,12 +330,9 @@ def _score_lists(records: Sequence[Record], name: str) -> list[str]:
     lengths = {len(one[name]) for one in records for name in fields}
     if len(lengths) == 1:
         return fields
-    raise InputError(
-        f"{name!r} has lists of scores under {listed(fields)} ({min(lengths)} to {max(lengths)} in each record), "
-        "and nothing says who gave which",
-        NEED,
-        value=fields,
-    )
+    seen = f"{listed(fields)} ({min(lengths)} to {max(lengths)} in each record)"
+    what = f"{name!r} has lists of scores under {seen}, and nothing says who gave which"
+    raise InputError(what, NEED, value=fields)
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -234,11 +234,9 @@ def _several(source: str | os.PathLike[str]) -> list[Path]:
     try:
         if path.is_dir():
             if all((path / name).is_file() for name in ("fit.json", "report.html")):
-                raise InputError(
-                    f"{str(path)!r} holds the results of a fit, not ratings",
-                    "give the file of ratings; to compare fits: raterlens compare ONE/fit.json OTHER/fit.json",
-                    value=str(path),
-                )
+                what = f"{str(path)!r} holds the results of a fit, not ratings"
+                compare = "to compare fits: raterlens compare ONE/fit.json OTHER/fit.json"
+                raise InputError(what, f"give the file of ratings; {compare}", value=str(path))
             return [] if any(path.rglob("*.parquet")) else files_in(path, SUFFIXES)
         if path.exists() or not set("*?[") & set(str(path)):
             return []

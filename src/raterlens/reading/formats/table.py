@@ -77,11 +77,8 @@ class Table:
     def __post_init__(self) -> None:
         doubled = [column for column, times in Counter(self.columns).items() if times > 1 and column]
         if doubled:
-            raise InputError(
-                f"{self.name} has more than one column named {listed(doubled)}",
-                "give each column a name of its own, in a header line",
-                value=doubled,
-            )
+            what = f"{self.name} has more than one column named {listed(doubled)}"
+            raise InputError(what, "give each column a name of its own, in a header line", value=doubled)
 
 
 FEWEST_TYPED, MOST_TYPED = 6, 100_000
@@ -262,15 +259,12 @@ def read_frame(source: Any) -> Table:
         names = {str(column): column for column in frame.columns}
     except DuplicateError as error:
         twice = "; ".join(line.strip("- ") for line in str(error).splitlines()[1:])
-        raise InputError(
-            f"{NAME} has doubled column names: {twice}", "give each column a name of its own"
-        ) from error
+        what = f"{NAME} has doubled column names: {twice}"
+        raise InputError(what, "give each column a name of its own") from error
     except TypeError as error:
-        raise InputError(
-            f"cannot read a table from an object of type {type(source).__name__!r}",
-            "give the path of a file or a dataframe (polars, pandas, pyarrow)",
-            value=source,
-        ) from error
+        what = f"cannot read a table from an object of type {type(source).__name__!r}"
+        remedy = "give the path of a file or a dataframe (polars, pandas, pyarrow)"
+        raise InputError(what, remedy, value=source) from error
 
     def take(wanted: Sequence[str]) -> Rows:
         chosen = frame.select(*(nw.col(names[name]) for name in wanted))
@@ -290,11 +284,8 @@ def _answering() -> Iterator[None]:
     try:
         yield
     except (PolarsError, OSError) as error:
-        why = shortened(reason(error))
-        raise InputError(
-            f"the lazy table cannot be read ({type(error).__name__}: {why})",
-            "collect it yourself to see the fault",
-        ) from error
+        what = f"the lazy table cannot be read ({type(error).__name__}: {shortened(reason(error))})"
+        raise InputError(what, "collect it yourself to see the fault") from error
 
 
 def _column(series: "nw.Series[Any]", name: str) -> pl.Series:
@@ -322,10 +313,9 @@ def require(package: str, extra: str, file: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
+        remedy = f"run: pip install 'raterlens[{extra}]', or save the table as csv"
         raise InputError(
-            f"to read {file!r} the package {package} is needed",
-            f"run: pip install 'raterlens[{extra}]', or save the table as csv",
-            value=package,
+            f"to read {file!r} the package {package} is needed", remedy, value=package
         ) from error
 
 
@@ -387,27 +377,19 @@ def decoded(content: bytes, name: str, encoding: str) -> str:
         return content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{name!r} is not {encoding}: byte 0x{content[error.start]:02x} at position {error.start:,} "
-            f"(line {line:,}) does not belong there",
-            Message(
-                "save the file as UTF-8, or give its encoding (",
-                Option("encoding", "cp1252"),
-                " for most files from Excel)",
-            ),
-            value=encoding,
-        ) from error
+        byte = f"byte 0x{content[error.start]:02x} at position {error.start:,} (line {line:,})"
+        cp1252 = (Option("encoding", "cp1252"), " for most files from Excel)")
+        remedy = Message("save the file as UTF-8, or give its encoding (", *cp1252)
+        what = f"{name!r} is not {encoding}: {byte} does not belong there"
+        raise InputError(what, remedy, value=encoding) from error
 
 
 def check_unfolded(name: str, packed: int, unfolded: int) -> None:
     """Raise where a compressed file holds far more than its size lets expect."""
     if unfolded > max(UNFOLDED, UNFOLDED_TIMES * packed):
-        raise InputError(
-            f"{name!r} has {packed / 1e6:,.1f} MB, but unfolds to {unfolded / 1e6:,.0f} MB or more, as no table of "
-            "ratings does",
-            "if it is one, unpack it and save it as csv",
-            value=unfolded,
-        )
+        what = f"{name!r} has {packed / 1e6:,.1f} MB, but unfolds to {unfolded / 1e6:,.0f} MB or more"
+        remedy = "if it is one, unpack it and save it as csv"
+        raise InputError(f"{what}, as no table of ratings does", remedy, value=unfolded)
 
 
 def unfold(source: Path, stream: IO[bytes], file: IO[bytes] | None = None) -> None:

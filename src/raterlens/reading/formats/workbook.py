@@ -61,14 +61,9 @@ def check_size(path: Path, sheet: str, most: int = FAR_CELLS) -> None:
     for rows, columns, cells in sizes:
         if rows * columns > most and cells < SPARSE * rows * columns:
             reach = f"sheet {sheet!r} of {path.name!r} reaches to row {rows:,} and column {columns:,}"
-            raise InputError(
-                f"{reach}, and has only {counted(cells, 'cell')}",
-                Message(
-                    "delete the stray cells far from the table, or choose another sheet with ",
-                    Option("table"),
-                ),
-                value=(rows, columns),
-            )
+            what = f"{reach}, and has only {counted(cells, 'cell')}"
+            stray = "delete the stray cells far from the table, or choose another sheet with "
+            raise InputError(what, Message(stray, Option("table")), value=(rows, columns))
 
 
 def _part(book: zipfile.ZipFile, sheet: str, kind: str) -> str | None:
