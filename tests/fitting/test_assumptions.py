@@ -1,5 +1,8 @@
 """Assumptions of a fit: found where it is wrong, not where it is right, and one policy on every surface."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -283,3 +286,13 @@ def test_too_few_students_are_not_tested():
         "Nothing else was tested: that takes 50 students, and there are 17."
     )
     assert "ability shape" not in list(rl.fit(ratings, model="gmf").assumptions["assumption"])
+
+
+@pytest.mark.parametrize(("p", "chance"), [(0.37, ", which may be chance (p = 0.37)."), (0.002, ".")])
+def test_a_spread_that_may_be_chance_is_said_to_be_so(p, chance):
+    (one,) = (one for one in assumptions.AFTERWARDS if one.name == "assignment")
+    spreads = pl.DataFrame({"term": [one.term], "spread": [0.21], "statistic": [0.1], "p": [p]})
+    fit: Any = SimpleNamespace(tables={"spreads": spreads}, calibration=None, spread=None, link="logit")
+    outcome = assumptions._with_spread(one, fit, None)
+    size = "Ability varies between students of different raters by 0.21 of its standard deviation"
+    assert (outcome.words, outcome.p, outcome.taken) == (size + chance, p, True)

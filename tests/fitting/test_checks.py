@@ -148,7 +148,7 @@ def test_every_part_that_a_rule_names_can_be_given(known):
         for part in EVERY_PART
         for link in ("log", "cauchit")
         for ratings in (known, facet)
-        if part.value(every.changed(link=link), ratings) is not None
+        if part.asked.value(every.changed(link=link), ratings) is not None
     }
     names = {part.name for part in EVERY_PART}
     assert len(names) == len(EVERY_PART)

@@ -53,10 +53,11 @@ def tabulate(
         "students": level_table(ratings, ratings.students, "student", of_students),
     }
     for term in found.model.terms:
-        for name, columns in term.columns(every).items():
-            tables[name] = tables[name].with_columns(pl.Series(*column) for column in columns.items())
         for name, own in term.tables(every).items():
-            tables[name] = pl.concat([tables[name], own]) if name in tables else own
+            if name in ("raters", "items", "students"):
+                tables[name] = tables[name].hstack(own)
+            else:
+                tables[name] = pl.concat([tables[name], own]) if name in tables else own
     if (flags := _item_flags(found)).any():
         tables["items"] = tables["items"].with_columns(pl.Series("flag", list(flags), dtype=pl.String))
     if covariates is not None:

@@ -25,13 +25,19 @@ WITHOUT = ...
 """The value of a part that messages name without one."""
 
 
+class Asked(NamedTuple):
+    """A way in which a request, or its ratings, may have a part."""
+
+    option: str
+    value: Callable[[FitConfig, Ratings | None], Any]
+    """The value that they give it; None where it is not a part."""
+
+
 class Part(NamedTuple):
     """A part of a request that something may not go with."""
 
     name: str
-    option: str
-    value: Callable[[FitConfig, Ratings | None], Any]
-    """The value that the request, or its ratings, give it; None where it is not a part."""
+    asked: Asked
     apart: tuple[str, ...] = ()
     """Other parts that it does not go with."""
     because: str = ""
@@ -39,58 +45,58 @@ class Part(NamedTuple):
     """A value of the option that goes with everything."""
 
 
-def says(option: str, *values: Any) -> Callable[[FitConfig, Ratings | None], Any]:
-    """The value of an option, where it is one of these, or any."""
+def says(option: str, *values: Any) -> Asked:
+    """By the value of an option, where it is one of these, or any."""
 
     def value(config: FitConfig, _: Ratings | None) -> Any:
         found = getattr(config, option)
         return found if not values or found in values else None
 
-    return value
+    return Asked(option, value)
 
 
-def named(there: Callable[[FitConfig], Any]) -> Callable[[FitConfig, Ratings | None], Any]:
-    """A part whose value no message shows."""
-    return lambda config, _: WITHOUT if there(config) else None
-
-
-def of_ratings(value: Callable[[Ratings], Any]) -> Callable[[FitConfig, Ratings | None], Any]:
-    """A part that ratings have, which are known once they have been read."""
-    return lambda _, ratings: None if ratings is None else value(ratings)
+def of_ratings(option: str, value: Callable[[Ratings], Any]) -> Asked:
+    """By ratings, which are known once they have been read."""
+    return Asked(option, lambda _, ratings: None if ratings is None else value(ratings))
 
 
 _ERRORS = ("sandwich", "opg", "conditional")
-_AT_ONE = ", which takes each student at one ability"
-_CORNER = ", whose probabilities have a corner"
 
 PARTS = (
-    Part("link without peaks", "link", says("link", "log", "cauchit"), ("method",)),
-    Part("hl", "method", says("method", "hl"), ("anchors",)),
-    Part("anchors", "anchors", named(lambda config: config.anchors is not None), ("covariates",)),
-    Part("covariates", "covariates", named(lambda config: config.covariates is not None)),
-    Part("probit", "model", says("model", "probit")),
-    Part("method", "method", says("method", "laplace", "hl"), (), _AT_ONE, "mml"),
-    Part("link", "link", says("link")),
-    Part("log link", "link", says("link", "log"), (), _CORNER, "cloglog"),
-    Part("cauchit", "link", says("link", "cauchit")),
-    Part("covariance", "covariance", says("covariance", "expected", *_ERRORS), (), "", "observed"),
-    Part("scores' covariance", "covariance", says("covariance", *_ERRORS), (), "", "observed"),
-    Part("panel", "prior", says("prior", "panel")),
-    Part("perfect reference", "reference", says("reference", "perfect")),
-    Part("trusted", "trusted", lambda config, at: WITHOUT if config.trusted or (at and at.trusted) else None),
+    Part("link without peaks", says("link", "log", "cauchit"), ("method",)),
+    Part("hl", says("method", "hl"), ("anchors",)),
+    Part(
+        "anchors",
+        Asked("anchors", lambda config, _: None if config.anchors is None else WITHOUT),
+        ("covariates",),
+    ),
+    Part("covariates", Asked("covariates", lambda config, _: None if config.covariates is None else WITHOUT)),
+    Part("probit", says("model", "probit")),
+    Part("method", says("method", "laplace", "hl"), (), ", which takes each student at one ability", "mml"),
+    Part("link", says("link")),
+    Part("log link", says("link", "log"), (), ", whose probabilities have a corner", "cloglog"),
+    Part("cauchit", says("link", "cauchit")),
+    Part("covariance", says("covariance", "expected", *_ERRORS), (), "", "observed"),
+    Part("scores' covariance", says("covariance", *_ERRORS), (), "", "observed"),
+    Part("panel", says("prior", "panel")),
+    Part("perfect reference", says("reference", "perfect")),
+    Part(
+        "trusted",
+        Asked("trusted", lambda config, at: WITHOUT if config.trusted or (at and at.trusted) else None),
+    ),
 )
 
 
 def refuse_clashes(parts: Iterable[Part], config: FitConfig, ratings: Ratings | None = None) -> None:
     """Raise where parts of a request do not go together; what ratings name is known once they have been read."""
     there = {
-        part.name: (part, Option(part.option, value))
+        part.name: (part, Option(part.asked.option, value))
         for part in parts
-        if (value := part.value(config, ratings)) is not None
+        if (value := part.asked.value(config, ratings)) is not None
     }
     for part, asked in there.values():
         for other, found in (there[name] for name in part.apart if name in there):
-            instead = Option(other.option, other.instead)
+            instead = Option(other.asked.option, other.instead)
             raise OptionError(
                 Message(asked, " does not go with ", found, other.because),
                 "leave out one of them" if other.instead is None else Message("use ", instead),

@@ -46,7 +46,6 @@ PredictorName = Literal[
 Designs = Mapping[PredictorName, sparse.csr_array]
 Offsets = Mapping[PredictorName, Array]
 Beside = tuple[Array, Array | None, sparse.csr_array]
-Columns = Mapping[str, Mapping[str, Array]]
 Tables = Mapping[str, pl.DataFrame]
 
 START_SLOPE = 1.0
@@ -400,12 +399,9 @@ class Term:
     unitless: bool = False
     """Its effects are logarithms or abilities, which are the same in any unit of scores."""
 
-    def columns(self, found: "Estimated") -> Columns:
-        """Columns that it adds to tables of raters, items or students, by table."""
-        return {}
-
     def tables(self, found: "Estimated") -> Tables:
-        """Tables of its own; those of one name are put below each other."""
+        """Columns that it adds to the tables of raters, items or students, and tables of its own; those of one name are
+        put below each other."""
         return {}
 
     simpler: "ClassVar[tuple[Option, str] | None]" = None

@@ -63,11 +63,10 @@ class Draws(LevelTerm):
     variance = True
     begin = _START
     parts = (
-        Part("draw", "repeats", of_ratings(lambda ratings: "draws" if ratings.draw is not None else None)),
+        Part("draw", of_ratings("repeats", lambda ratings: "draws" if ratings.draw is not None else None)),
         Part(
             "draws",
-            "repeats",
-            of_ratings(lambda ratings: "draws" if inconsistent_raters(ratings).any() else None),
+            of_ratings("repeats", lambda ratings: "draws" if inconsistent_raters(ratings).any() else None),
             ("shared",),
         ),
     )

@@ -23,7 +23,6 @@ from raterlens.models.requested import PROMISING, Candidate, Part, Setting, of_r
 from raterlens.models.term import (
     RATING_INFORMATION,
     Beside,
-    Columns,
     Contexts,
     Effect,
     Estimated,
@@ -92,12 +91,12 @@ class Pieces(Term):
     bound = (0.0, LARGEST_PIECE**2)
     asks: ClassVar[tuple[tuple[str, Any], ...]] = (("pieces", True),)
     parts: ClassVar[tuple[Part, ...]] = (
-        Part("piece", "piece", of_ratings(lambda ratings: ratings.piece and ratings.piece.name)),
+        Part("piece", of_ratings("piece", lambda ratings: ratings.piece and ratings.piece.name)),
         Part(
             "pieces",
-            "piece",
             of_ratings(
-                lambda ratings: ratings.piece.name if ratings.piece and not read_once(ratings) else None
+                "piece",
+                lambda ratings: ratings.piece.name if ratings.piece and not read_once(ratings) else None,
             ),
             ("method", "log link", "covariance", "smooth", "known", "trusted"),
         ),
@@ -176,7 +175,6 @@ class Halo(LevelTerm):
     parts = (
         Part(
             "halo",
-            "halo",
             says("halo", "common", "rater", "ability"),
             ("method", "log link", "scores' covariance", "known"),
         ),
@@ -241,8 +239,8 @@ class Halo(LevelTerm):
         impression = np.sqrt(self.effect(x))[ratings.rater] * at.random.standard_normal(number)[reading]
         return replace(at, besides=at.besides + impression)
 
-    def columns(self, found: Estimated) -> Columns:
-        return {"raters": dict(zip(_COLUMNS, found.spreads(self.name), strict=True))}
+    def tables(self, found: Estimated) -> Tables:
+        return {"raters": pl.DataFrame(dict(zip(_COLUMNS, found.spreads(self.name), strict=True)))}
 
 
 class Impressions(Pieces):
@@ -252,9 +250,7 @@ class Impressions(Pieces):
     covarying = True
     asks = (("halo", "ability"),)
     parts = (
-        Part(
-            "impressions", "halo", says("halo", "ability"), ("piece", "group", "draw", "covariance", "smooth")
-        ),
+        Part("impressions", says("halo", "ability"), ("piece", "group", "draw", "covariance", "smooth")),
     )
     candidates = (_ON_ABILITY,)
 
@@ -279,13 +275,11 @@ class Impressions(Pieces):
     def beside(self, x: Array, rows: Contexts, slope: Array) -> Beside:
         return slope**2 * x[0], 2 * slope * x[0], sparse.csr_array((slope**2)[:, None])
 
-    def columns(self, found: Estimated) -> Columns:
+    def tables(self, found: Estimated) -> Tables:
         """The same for each rater: in units of ability."""
         n, spreads = found.ratings.n_raters, found.spreads(self.name)
-        return {"raters": {name: np.repeat(each, n) for name, each in zip(_COLUMNS, spreads, strict=True)}}
-
-    def tables(self, found: Estimated) -> Tables:
-        return {}
+        columns = {name: np.repeat(each, n) for name, each in zip(_COLUMNS, spreads, strict=True)}
+        return {"raters": pl.DataFrame(columns)}
 
 
 def in_logits(effects: Mapping[str, Array]) -> Mapping[str, Array]:

@@ -13,7 +13,7 @@ from raterlens.capability.yardstick import LARGEST_ITEM_SLOPE
 from raterlens.config import FitConfig
 from raterlens.config.limits import COMPARED_ITEMS
 from raterlens.models.requested import Candidate, Part, Setting, says
-from raterlens.models.term import SLOPE_AT_LIMIT, Columns, Effect, Estimated, LevelTerm, Term
+from raterlens.models.term import SLOPE_AT_LIMIT, Effect, Estimated, LevelTerm, Tables, Term
 from raterlens.ratings.coded import Ratings
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class ItemSlopes(LevelTerm):
     bound = (-math.log(LARGEST_ITEM_SLOPE), math.log(LARGEST_ITEM_SLOPE))
     covarying = True
     asks = (("item_slopes", True),)
-    parts = (Part("item slopes", "item_slopes", says("item_slopes", True)),)
+    parts = (Part("item slopes", says("item_slopes", True)),)
     at_limit_flag = SLOPE_AT_LIMIT
     simpler = (
         Option("item_slopes", False),
@@ -101,7 +101,7 @@ class ItemSlopes(LevelTerm):
     def null(cls, known: "Calibration", ratings: Ratings) -> Array | None:
         return np.zeros_like(known.effects["difficulty"])
 
-    def columns(self, found: Estimated) -> Columns:
+    def tables(self, found: Estimated) -> Tables:
         logarithm, error = found.of(self.name)
         slope = np.exp(logarithm)
-        return {"items": {"slope": slope, "slope_se": slope * error}}
+        return {"items": pl.DataFrame({"slope": slope, "slope_se": slope * error})}

@@ -41,8 +41,7 @@ class KnownAnswers(Term):
     parts = (
         Part(
             "known",
-            "known",
-            of_ratings(lambda ratings: None if ratings.known is None else WITHOUT),
+            of_ratings("known", lambda ratings: None if ratings.known is None else WITHOUT),
             ("method", "log link"),
         ),
     )

@@ -16,7 +16,6 @@ from raterlens.models.requested import Candidate, Setting, unsaid
 from raterlens.models.term import (
     START_SLOPE,
     Beginning,
-    Columns,
     Contexts,
     Effect,
     Estimated,
@@ -149,9 +148,9 @@ class Difficulties(LevelTerm):
         )
         return model.vector(**{self.name: levels}), model.vector(**{self.name: levels, "severity": severity})
 
-    def columns(self, found: Estimated) -> Columns:
+    def tables(self, found: Estimated) -> Tables:
         delta, error = found.of(self.name)
-        return {"items": {"delta": delta, "delta_se": error}}
+        return {"items": pl.DataFrame({"delta": delta, "delta_se": error})}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,9 +176,6 @@ class FacetLevels(Difficulties):
 
     def redundancies(self, model: "FacetsModel", parameters: Array) -> Iterator[tuple[Array, Array]]:
         yield self._against_severities(model, parameters, np.ones(self.size))
-
-    def columns(self, found: Estimated) -> Columns:
-        return {}
 
     def tables(self, found: Estimated) -> Tables:
         """facet, level, n, mean_score, effect, effect_se"""

@@ -20,7 +20,7 @@ from scipy import sparse
 from raterlens.base.arrays import Array
 from raterlens.base.text import Message, Option, listed
 from raterlens.models.requested import Part, Setting, says
-from raterlens.models.term import Columns, Contexts, Designs, Effect, Estimated, LevelTerm, Term, rows_of
+from raterlens.models.term import Contexts, Designs, Effect, Estimated, LevelTerm, Tables, Term, rows_of
 
 if TYPE_CHECKING:
     from raterlens.models.facets import FacetsModel
@@ -49,7 +49,6 @@ class Noise(LevelTerm):
     parts: ClassVar[tuple[Part, ...]] = (
         Part(
             "marks",
-            "scale",
             says("scale", "continuous"),
             (
                 *("probit", "method", "link", "halo", "covariates", "anchors", "trusted", "known", "piece"),
@@ -104,10 +103,10 @@ class Noise(LevelTerm):
         every = [term.name for term in found.model.terms if isinstance(term, Noise)]
         return sparse.csr_array(sum(found.model.effect_jacobian(found.parameters, name) for name in every))
 
-    def columns(self, found: Estimated) -> Columns:
+    def tables(self, found: Estimated) -> Tables:
         through = self._of_raters(found)
         noise = found.unit * np.exp(through @ found.parameters)
-        return {"raters": {"noise": noise, "noise_se": noise * found.errors(through)}}
+        return {"raters": pl.DataFrame({"noise": noise, "noise_se": noise * found.errors(through)})}
 
 
 class OwnNoise(Noise):
@@ -125,7 +124,7 @@ class OwnNoise(Noise):
     def warnings(self, found: Estimated) -> Iterator[str]:
         return iter(())
 
-    def columns(self, found: Estimated) -> Columns:
+    def tables(self, found: Estimated) -> Tables:
         return {}
 
     @classmethod

@@ -58,7 +58,6 @@ class Interaction(Term):
     parts = (
         Part(
             "interactions",
-            "interactions",
             says("interactions"),
             ("method", "log link", "covariance", "known", "trusted", "piece"),
         ),

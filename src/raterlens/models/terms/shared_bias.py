@@ -19,7 +19,7 @@ from raterlens.base.text import Message, Option, counted
 from raterlens.capability.yardstick import LARGEST_SLOPE
 from raterlens.config import FitConfig
 from raterlens.models.requested import Part, Setting, says
-from raterlens.models.term import Beside, Columns, Contexts, Effect, Estimated, LevelTerm, Redrawn, Term
+from raterlens.models.term import Beside, Contexts, Effect, Estimated, LevelTerm, Redrawn, Tables, Term
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 
@@ -41,7 +41,6 @@ class SharedBias(LevelTerm):
     asks = (("biased", True),)
     parts = (
         Part(
-            "shared",
             "shared",
             says("shared", "yes"),
             (
@@ -85,7 +84,7 @@ class SharedBias(LevelTerm):
         second = at.random.standard_normal(ratings.n_students)[ratings.student]
         return replace(at, besides=at.besides + np.append(self.effect(x), 0.0)[ratings.rater] * second)
 
-    def columns(self, found: Estimated) -> Columns:
+    def tables(self, found: Estimated) -> Tables:
         """How much each rater follows what raters share, exactly 0 for those who are trusted; and each student's place
         on it, with how much that raises the mean score, as a share of the highest, that the raters who are not trusted
         would give it, all of them."""
@@ -101,10 +100,8 @@ class SharedBias(LevelTerm):
             total += response.mean_of(predictor, row, reached + follows[context] * second.mean)
             total -= response.mean_of(predictor, row, reached)
         total /= max(1, len(others)) * (response.n_categories - 1)
-        return {
-            "raters": raters,
-            "students": {"shared": second.mean, "shared_se": second.sd, "misled": total},
-        }
+        students = {"shared": second.mean, "shared_se": second.sd, "misled": total}
+        return {"raters": pl.DataFrame(raters), "students": pl.DataFrame(students)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,8 +117,7 @@ class GroupMeans(Term):
     parts = (
         Part(
             "group",
-            "group",
-            of_ratings(lambda ratings: ratings.group and ratings.group.name),
+            of_ratings("group", lambda ratings: ratings.group and ratings.group.name),
             ("method", "log link", "smooth", "piece", "trusted", "shared"),
         ),
     )
@@ -331,9 +330,7 @@ class Shape(Term):
     name = SHAPE
     bound = (-np.array(LARGEST_SHAPE), np.array(LARGEST_SHAPE))
     asks = (("smooth", True),)
-    parts = (
-        Part("smooth", "ability", says("ability", "smooth"), ("method", "log link", "scores' covariance")),
-    )
+    parts = (Part("smooth", says("ability", "smooth"), ("method", "log link", "scores' covariance")),)
 
     candidates = (
         Candidate(
