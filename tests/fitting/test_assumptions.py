@@ -288,11 +288,15 @@ def test_too_few_students_are_not_tested():
     assert "ability shape" not in list(rl.fit(ratings, model="gmf").assumptions["assumption"])
 
 
-@pytest.mark.parametrize(("p", "chance"), [(0.37, ", which may be chance (p = 0.37)."), (0.002, ".")])
-def test_a_spread_that_may_be_chance_is_said_to_be_so(p, chance):
+@pytest.mark.parametrize(
+    ("p", "said"), [(0.37, "at most 0.35"), (0.002, "0.21")], ids=["may be chance", "is none"]
+)
+def test_a_spread_that_may_be_chance_is_said_to_be_so(p, said):
     (one,) = (one for one in assumptions.AFTERWARDS if one.name == "assignment")
-    spreads = pl.DataFrame({"term": [one.term], "spread": [0.21], "statistic": [0.1], "p": [p]})
-    fit: Any = SimpleNamespace(tables={"spreads": spreads}, calibration=None, spread=None, link="logit")
+    row = {"term": one.term, "spread": 0.21, "high": 0.35, "statistic": 0.1, "p": p}
+    tables = {"spreads": pl.DataFrame([row])}
+    fit: Any = SimpleNamespace(tables=tables, calibration=None, spread=None, link="logit")
     outcome = assumptions._with_spread(one, fit, None)
-    size = "Ability varies between students of different raters by 0.21 of its standard deviation"
-    assert (outcome.words, outcome.p, outcome.taken) == (size + chance, p, True)
+    of, chance = "of its standard deviation", ", if at all (p = 0.37)" if p > 0.05 else ""
+    words = f"Ability varies between students of different raters by {said} {of}{chance}."
+    assert (outcome.words, outcome.p, outcome.taken) == (words, p, True)

@@ -335,17 +335,16 @@ def _with_spread(one: Candidate, found: Result, tested: Outcome | None) -> Outco
     if one in SHARED:
         return outcome
     rows = [] if "spreads" not in found.tables else found.tables["spreads"].to_dicts()
-    spread, statistic, p = next(
-        ((row["spread"], row["statistic"], row["p"]) for row in rows if row["term"] == one.term),
-        (0.0, None, None),
-    )
-    if not spread:
+    row = next((row for row in rows if row["term"] == one.term and row["spread"]), None)
+    if row is None:
         return replace(outcome, words=one.missed)
     units = ", marks" if marks is not None else ", logits" if found.link == "logit" else ""
-    words = one.spread.format(size=f"{spread:.2f} (standard deviation{units})", spread=f"{spread:.2f}")
+    p, shown, end = row["p"], f"{row['spread']:.2f}", "."
     if p is not None and p >= PROMISING:
-        words = f"{words.removesuffix('.')}, which may be chance ({p_words(p)})."
-    return replace(outcome, statistic=statistic, p=p, words=words)
+        shown = f"at most {row['high']:.2f}" if np.isfinite(row["high"]) else shown
+        end = f", if at all ({p_words(p)})."
+    words = one.spread.format(size=f"{shown} (standard deviation{units})", spread=shown)
+    return replace(outcome, statistic=row["statistic"], p=p, words=words.removesuffix(".") + end)
 
 
 def _columns_proposed(at: ScoredFit) -> str:

@@ -217,11 +217,7 @@ class Fit(Result):
         return diagnose(self, self._of(ratings, "diagnose"), time=time, groups=groups)
 
     def monitor(
-        self,
-        ratings: Ratings | None = None,
-        *,
-        previous: "Fit | str | Path | None" = None,
-        time: Any = None,
+        self, ratings: Ratings | None = None, *, previous: "Fit | str | Path | None" = None, time: Any = None
     ) -> "Monitoring":
         """During the marking: what has changed since an earlier fit, and drift alarms.
 
@@ -273,11 +269,7 @@ class Fit(Result):
         return consequences(self, self.ratings if ratings is None else ratings, cut)
 
     def differences(
-        self,
-        ratings: Ratings | None = None,
-        diagnosis: "Diagnosis | None" = None,
-        *,
-        replicates: int = 0,
+        self, ratings: Ratings | None = None, diagnosis: "Diagnosis | None" = None, *, replicates: int = 0
     ) -> "Differences":
         """Do raters differ at all? Tests of equal severity and sharpness, and with a diagnosis of halo and drift.
 
@@ -560,11 +552,7 @@ class Fit(Result):
         return to_backend(pl.DataFrame({"rater": raters, **columns}), self.backend)
 
     def compare_raters(
-        self,
-        *,
-        k: int | None = None,
-        alpha: float = 0.05,
-        target_se: float = 0.05,
+        self, *, k: int | None = None, alpha: float = 0.05, target_se: float = 0.05
     ) -> "RaterComparison":
         """Who differs from whom and from the panel's mean, and who is among the best: tables `raters` and `pairs`.
 

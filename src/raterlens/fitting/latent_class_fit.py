@@ -32,12 +32,7 @@ def latent_class_result(ratings: Ratings, config: FitConfig, run: Run) -> Result
     search, draws = Search(config.max_iterations, run.progress), ratings.draw is not None
     run.enter("fitting")
     found = estimate_latent_class(
-        ratings,
-        model,
-        search,
-        starts=config.starts,
-        seed=config.seed,
-        correlation=1.0 if draws else None,
+        ratings, model, search, starts=config.starts, seed=config.seed, correlation=1.0 if draws else None
     )
     if draws:
         found = with_correlated_draws(found, ratings, search)

@@ -44,12 +44,7 @@ from raterlens.inference.panel_posterior import over_spreads, spread_of
 from raterlens.inference.resampling import redrawn
 from raterlens.inference.result import Result
 from raterlens.inference.slope_limits import slope_limits
-from raterlens.inference.spreads import (
-    curve_covariance,
-    item_variance,
-    over_drawn,
-    with_marginal,
-)
+from raterlens.inference.spreads import curve_covariance, item_variance, over_drawn, with_marginal
 from raterlens.inference.tables import Estimates, tabulate
 from raterlens.kernels.library import missed
 from raterlens.likelihood.engines.contract import Matrix

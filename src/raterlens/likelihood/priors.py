@@ -189,7 +189,9 @@ class _Zero:
         """None where that is fixed: without groups, or where these are a sample around it."""
         if GROUP_MEAN not in model or (term := model.term(GROUP_MEAN, GroupMeans)).drawn:
             return None
-        return _Zero(model.blocks[GROUP_MEAN], term.weights @ term.design, model.blocks["slope"], model.slope)
+        return _Zero(
+            model.blocks[GROUP_MEAN], term.weights @ term.effect.design, model.blocks["slope"], model.slope
+        )
 
     def shift(self, parameters: Array) -> Array:
         """(raters,): what it adds to each severity."""

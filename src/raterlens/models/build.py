@@ -13,12 +13,7 @@ from raterlens.models.requested import PARTS, Options, Setting
 from raterlens.models.responses import Adjacent, Capped, Graded, Linked, Response
 from raterlens.models.term import Contexts, Term
 from raterlens.models.terms.draws import Draws, drawing_raters
-from raterlens.models.terms.halo import (
-    Halo,
-    Impressions,
-    Pieces,
-    pieces_differ,
-)
+from raterlens.models.terms.halo import Halo, Impressions, Pieces, pieces_differ
 from raterlens.models.terms.item_slopes import ItemSlopes
 from raterlens.models.terms.known import KnownAnswers
 from raterlens.models.terms.main_effects import Difficulties, FacetLevels, Severities, Slopes
@@ -37,10 +32,7 @@ def model_of(at: Setting) -> FacetsModel:
 
 
 def build(
-    ratings: Ratings,
-    options: Options,
-    n_categories: int | None = None,
-    known_highest: Indices | None = None,
+    ratings: Ratings, options: Options, n_categories: int | None = None, known_highest: Indices | None = None
 ) -> tuple[FacetsModel, Response]:
     """The model's map from parameters, and the response it goes through.
 

@@ -329,11 +329,7 @@ def with_outcomes(
         ratings.subset(asked.first, keep_levels=True), score=outcome.astype(np.int16), draw=None
     )
     drawn = np.append(term.some, False)[contexts.rater]  # known answers are of a rater beyond all others
-    return (
-        one_each,
-        model.widened("draw"),
-        Outcomes(response, term.flattening, patterns, drawn),
-    )
+    return (one_each, model.widened("draw"), Outcomes(response, term.flattening, patterns, drawn))
 
 
 def _patterns(given: NDArray[np.integer], context: Indices, n_contexts: int) -> tuple[Array, Indices]:

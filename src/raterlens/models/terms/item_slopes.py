@@ -40,10 +40,7 @@ class ItemSlopes(LevelTerm):
     asks = (("item_slopes", True),)
     parts = (Part("item slopes", says("item_slopes", True)),)
     at_limit_flag = SLOPE_AT_LIMIT
-    simpler = (
-        Option("item_slopes", False),
-        "since item slopes take many ratings to tell from raters' own",
-    )
+    simpler = (Option("item_slopes", False), "since item slopes take many ratings to tell from raters' own")
     candidates = (
         Candidate(
             "item slopes",

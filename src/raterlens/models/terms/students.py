@@ -28,8 +28,19 @@ from raterlens.capability.population import LARGEST_SHAPE, AbilityShape
 from raterlens.config import FitConfig
 from raterlens.config.limits import ADAPTED_SETS, STUDENTS_PER_SET
 from raterlens.models.requested import NEAR, Candidate, Part, Setting, of_ratings, says, unsaid
-from raterlens.models.term import Contexts, Designs, Estimated, People, Redrawn, Tables, Term, at_answers
-from raterlens.ratings.coded import Facet, Ratings
+from raterlens.models.term import (
+    Contexts,
+    Designs,
+    Effect,
+    Estimated,
+    LevelTerm,
+    People,
+    Redrawn,
+    Tables,
+    Term,
+    at_answers,
+)
+from raterlens.ratings.coded import Ratings
 from raterlens.ratings.design import components
 from raterlens.ratings.groupings import SET_OF_RATERS, with_sets_of_raters
 
@@ -84,7 +95,7 @@ _ASSIGNMENT = Candidate(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GroupMeans(Term):
+class GroupMeans(LevelTerm):
     """m = D x, of groups of students: x are the means themselves, or the slope and the place of a line."""
 
     n_students: Array
@@ -94,9 +105,8 @@ class GroupMeans(Term):
     rater_linked: Indices
     """(raters,): to which of these each rater belongs."""
     drawn: bool
-    numbers: Array | None = None
-    """(groups,): what means are linear in, counted from about their middle; None where each group has its own."""
-    middle: float = 0.0
+    middle: float | None = None
+    """Where the numbers are counted from that means are linear in; None where each group has its own."""
     across: bool = False
     """Whether students are distributed like all of them together, whatever their group."""
     name = GROUP_MEAN
@@ -131,9 +141,8 @@ class GroupMeans(Term):
     def check(cls, ratings: Ratings, config: FitConfig) -> None:
         if ratings.group is None:
             if config.group_means == "linear" or config.fair == "across":
-                asked = (
-                    Option("fair", "across") if config.fair == "across" else Option("group_means", "linear")
-                )
+                across = config.fair == "across"
+                asked = Option("fair", "across") if across else Option("group_means", "linear")
                 raise OptionError(
                     Message(asked, " without groups of students"),
                     Message("name their column with ", Option("group")),
@@ -147,8 +156,17 @@ class GroupMeans(Term):
                 Message("leave out ", Option("group")),
                 value=name,
             )
-        if config.group_means == "linear":
-            _check_numbers(ratings.group)
+        numbers = ratings.group.labels.cast(pl.Float64, strict=False)
+        strange = ratings.group.labels.filter(~numbers.is_finite().fill_null(value=False)).to_list()
+        if config.group_means == "linear" and strange:
+            raise InputError(
+                Message(
+                    Option("group_means", "linear"), f": {name!r} has {listed(strange)}, which are no numbers"
+                ),
+                Message("correct them, or use ", Option("group_means", "each")),
+                value=strange,
+                option="group_means",
+            )
 
     @staticmethod
     def of(ratings: Ratings, kind: str = "each", *, across: bool = False) -> "GroupMeans":
@@ -165,29 +183,16 @@ class GroupMeans(Term):
         if kind == "linear":
             number = ratings.group.labels.cast(pl.Float64).to_numpy()
             middle = float(np.average(number, weights=students))
+            line = np.column_stack([number - middle, np.ones(groups)])
             every, raters = np.zeros(groups, np.int64), np.zeros(n, np.int64)
-            return GroupMeans(students, every, raters, False, number - middle, middle, across)
+            return GroupMeans(Effect(sparse.csr_array(line)), students, every, raters, False, middle, across)
         rater, group = np.divmod(np.unique(np.concatenate(pairs)), groups)
         _, found = components(n + groups, rater, group + n)
         drawn = kind == "raters" or (groups > FEW_GROUPS and students.mean() < LARGE_GROUP)
-        return GroupMeans(students, found[n:], found[:n], drawn, across=across)
+        return GroupMeans(Effect.each(groups), students, found[n:], found[:n], drawn, across=across)
 
-    @property
-    def design(self) -> Array:
-        """(groups, parameters)"""
-        if self.numbers is None:
-            return np.eye(self.n_groups)
-        return np.column_stack([self.numbers, np.ones(self.n_groups)])
-
-    def effect_of(self, x: Array) -> Array:
-        return self.design @ x
-
-    def effect_jacobian(self, x: Array) -> sparse.csr_array:
-        return sparse.csr_array(self.design)
-
-    @property
-    def size(self) -> int:
-        return self.n_groups if self.numbers is None else 2
+    def designs(self, rows: Contexts) -> Designs:
+        return {}
 
     @property
     def n_groups(self) -> int:
@@ -204,11 +209,11 @@ class GroupMeans(Term):
 
     def people(self, x: Array, points: Array) -> People:
         """log phi(t - m) / phi(t) = m t - m² / 2"""
-        if self.numbers is None:
-            mean, by, parameter = x, np.ones((self.size, 1)), np.arange(self.size)[:, None]
+        mean, one_each = self.effect(x), np.arange(self.size)[:, None]
+        if self.middle is None:
+            by, parameter = np.ones((self.size, 1)), one_each
         else:
-            mean, by = self.design @ x, self.design
-            parameter = np.tile(np.arange(self.size), (self.n_groups, 1))
+            by, parameter = self.effect.design.toarray(), np.tile(one_each.T, (self.n_groups, 1))
         ratio = np.multiply.outer(mean, points) - mean[:, None] ** 2 / 2
         if self.across:
             share = np.log(self.n_students / self.n_students.sum())
@@ -217,24 +222,28 @@ class GroupMeans(Term):
             ratio,
             by[:, :, None] * (points - mean[:, None])[:, None],
             parameter,
-            lambda counts: -(self.design.T * counts.sum(axis=1)) @ self.design,
+            self._curvature,
             np.zeros(self.size),
             1.0,
         )
 
+    def _curvature(self, counts: Array) -> Array:
+        design = self.effect.design
+        return np.asarray(-(design.T @ sparse.diags_array(counts.sum(axis=1)) @ design).toarray())
+
     def information(self, model: "FacetsModel", parameters: Array, n_students: int) -> Array:
-        return np.maximum(0.5 * self.n_students @ self.design**2, 0.5)
+        return np.asarray(np.maximum(0.5 * self.n_students @ self.effect.design.power(2), 0.5))
 
     def between(self, x: Array) -> float:
-        means, n = self.design @ x, self.n_students
+        means, n = self.effect(x), self.n_students
         return float(np.average((means - np.average(means, weights=n)) ** 2, weights=n))
 
     def redraw(self, x: Array, at: Redrawn) -> Redrawn:
         grouped = with_sets_of_raters(at.ratings) if at.ratings.group is None else at.ratings
-        return replace(at, ability=at.ability + (self.design @ x)[grouped.student_groups])
+        return replace(at, ability=at.ability + self.effect(x)[grouped.student_groups])
 
     def bounds(self, *, allow_reversed: bool) -> tuple[Array, Array]:
-        most = LARGEST_MEAN / np.maximum(np.abs(self.design).max(axis=0), 1e-9)
+        most = LARGEST_MEAN / np.maximum(abs(self.effect.design).max(axis=0).toarray().ravel(), 1e-9)
         return -most, most
 
     def redundancies(self, model: "FacetsModel", parameters: Array) -> Iterator[tuple[Array, Array]]:
@@ -247,10 +256,10 @@ class GroupMeans(Term):
             # So heavily that a prior of severities, which alone has a say in it, cannot bend the information there.
             share = np.where(groups, self.n_students, 0.0)
             weight = _HELD * np.sqrt(share.sum()) / share.sum()
-            alike = groups.astype(float) if self.numbers is None else np.array([0.0, 1.0])
+            alike = groups.astype(float) if self.middle is None else np.array([0.0, 1.0])
             severity = model.severity.invert(np.where(raters, slopes, 0.0))
             yield (
-                model.vector(**{self.name: weight * share @ self.design}),
+                model.vector(**{self.name: weight * share @ self.effect.design}),
                 model.vector(**{self.name: alike, "severity": severity}),
             )
 
@@ -284,28 +293,14 @@ class GroupMeans(Term):
 
     @property
     def levels(self) -> tuple[str, ...]:  # type: ignore[override]  # of its own groups
-        return () if self.numbers is not None else ("group",)
+        return ("group",) if self.middle is None else ()
 
     def table(self, x: Array) -> Array:
         """The means, or the line's slope and its height at 0."""
-        return x if self.numbers is None else np.array([x[0], x[1] - self.middle * x[0]])
+        return x if self.middle is None else np.array([x[0], x[1] - self.middle * x[0]])
 
     def parameters(self, table: Array) -> Array:
-        return table if self.numbers is None else np.array([table[0], table[1] + self.middle * table[0]])
-
-
-def _check_numbers(group: Facet) -> None:
-    numbers = group.labels.cast(pl.Float64, strict=False)
-    if strange := group.labels.filter(~numbers.is_finite().fill_null(value=False)).to_list():
-        raise InputError(
-            Message(
-                Option("group_means", "linear"),
-                f": {group.name!r} has {listed(strange)}, which are no numbers",
-            ),
-            Message("correct them, or use ", Option("group_means", "each")),
-            value=strange,
-            option="group_means",
-        )
+        return table if self.middle is None else np.array([table[0], table[1] + self.middle * table[0]])
 
 
 SHAPE, POPULATION = "ability", "population"
