@@ -150,6 +150,7 @@ def _hold_thresholds(
             option="anchors",
         )
     places = items if per_item else dict.fromkeys(rows, 0)
+    known = np.full((model.thresholds.n_scales, model.thresholds.n_steps), np.nan)
     for label, row in rows.items():
         if pass_over and label not in places:
             continue
@@ -161,10 +162,8 @@ def _hold_thresholds(
                 f"give the {steps} finite thresholds between the scores",
                 option="anchors",
             )
-        first = model.blocks["threshold"].start + int(model.thresholds.highest[:scale].sum())
-        if model.thresholds.graded:
-            values = np.diff(values, prepend=0.0)
-        held[first : first + steps] = values
+        known[scale, :steps] = values
+    held[model.blocks["threshold"]] = model.thresholds.parameters(known)
 
 
 def _number(what: str, label: object, value: float, *, above_0: bool) -> float:
