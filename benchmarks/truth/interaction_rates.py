@@ -53,7 +53,8 @@ def run(panels: int = 100, students: int = 40, raters: int = 5) -> None:
             terms.append(size["p"] < LEVEL)
             estimate, reach = found["severity"].to_numpy(), NORMAL * found["severity_se"].to_numpy()
             single.append(float(np.mean(np.abs(estimate) > reach)))
-            true = added[found["rater"].cast(pl.Int64), found["level"].cast(pl.Int64)]
+            true = added - added.mean(axis=1, keepdims=True)  # the mean is severity
+            true = true[found["rater"].cast(pl.Int64), found["level"].cast(pl.Int64)]
             held.append(float(np.mean(np.abs(estimate - true) <= reach)))
             within.append(size["low"] <= spread and not spread > size["high"])  # NaN sets no limit
             sizes.append(size["spread"])
