@@ -183,10 +183,8 @@ def closeness(ratings: Ratings, paired: PairedRatings | None, least: float) -> C
         return None
     n_raters, n_students, expected = ratings.n_raters, ratings.n_students, paired.expected
     one, two = (ratings.rater[some].astype(np.int64) for some in (paired.first, paired.second))
-    student, same = (
-        paired.student,
-        (ratings.score[paired.first] == ratings.score[paired.second]).astype(float),
-    )
+    student = paired.student
+    same = (ratings.score[paired.first] == ratings.score[paired.second]).astype(float)
     if not (apart := one != two).all():  # repeated ratings of a rater are no second opinion
         one, two, student, same, expected = (each[apart] for each in (one, two, student, same, expected))
     if not len(one):

@@ -294,14 +294,9 @@ def _names(fits: Sequence[Result]) -> list[str]:
     for fit in fits:
         known = fit.calibration
         further = ("item slopes", known and known.item_slopes), ("covariates", known and known.covariates)
-        own = (
-            fit.model,
-            fit.link,
-            fit.method,
-            _scale(fit) or "",
-            *(name * bool(has) for name, has in further),
-        )
-        parts.append((*own, f"yardstick {fit.yardstick.reference}"))
+        own = [name * bool(has) for name, has in further]
+        scale, yardstick = _scale(fit) or "", f"yardstick {fit.yardstick.reference}"
+        parts.append((fit.model, fit.link, fit.method, scale, *own, yardstick))
     differing = [
         place for place, column in enumerate(zip(*parts, strict=True)) if not place or len(set(column)) > 1
     ]

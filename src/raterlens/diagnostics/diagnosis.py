@@ -13,33 +13,10 @@ from raterlens.base.errors import OptionError, choose
 from raterlens.base.notebook import Point, intervals, lines, shown
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.base.threads import in_background
+from raterlens.diagnostics import fit_statistics, flags
 from raterlens.diagnostics.agreement import agreement, closeness, rater_pairs
 from raterlens.diagnostics.drift import Periods, change
-from raterlens.diagnostics.fit_statistics import (
-    category_shares,
-    category_statistics,
-    curves,
-    fair_items,
-    fair_raters,
-    fair_shares,
-    item_fit,
-    rater_fit,
-    reliability,
-    student_fit,
-    sums_of_contexts,
-    unexpected,
-    with_fair,
-)
-from raterlens.diagnostics.flags import (
-    DRIFT,
-    MATTERS,
-    SINGLE_FAULTS,
-    TOO_ALIKE,
-    flags,
-    item_flags,
-    shared,
-    too_alike,
-)
+from raterlens.diagnostics.flags import DRIFT, MATTERS, SINGLE_FAULTS, TOO_ALIKE
 from raterlens.diagnostics.rater_effects import effects, interaction, unit_of
 from raterlens.diagnostics.residuals import Residuals, residuals
 from raterlens.estimation.scoring import places_of
@@ -63,8 +40,6 @@ class Diagnosis:
 
     tables: Mapping[str, pl.DataFrame]
     n_raters: int
-    groups: tuple[str, ...] = ()
-    """Groupings whose bias is tested"""
     periods: Periods | None = None
     """Data of `drift`, if a time was given"""
     backend: Backend = "polars"
@@ -150,16 +125,12 @@ class Diagnosis:
             f"item {shortened(row['item'])} is {row['effect']}: {row['evidence']}. Next: {row['next_step']}"
             for row in self.tables["item flags"].iter_rows(named=True)
         ]
-        flags = self.tables["flags"].filter(
-            (pl.col("effect") != DRIFT) | ~pl.col("rater").is_in(list(alarmed))
-        )
-        for (effect,), rows in flags.group_by("effect", maintain_order=True):
-            first = rows.row(0, named=True)
-            others = rows["rater"].unique(maintain_order=True)[1:]
-            also = f" (also {listed(others, 6)})" if len(others) else ""
-            found.append(
-                f"{effect}: {shortened(first['rater'])}{also}: {first['evidence']}. Next: {first['next_step']}"
-            )
+        said_already = (pl.col("effect") == DRIFT) & pl.col("rater").is_in(list(alarmed))
+        left = self.tables["flags"].filter(~said_already)
+        for (effect,), rows in left.group_by("effect", maintain_order=True):
+            rater, *others = rows["rater"].unique(maintain_order=True)
+            who = f"{shortened(rater)} (also {listed(others, 6)})" if others else shortened(rater)
+            found.append(f"{effect}: {who}: {rows['evidence'][0]}. Next: {rows['next_step'][0]}")
         return tuple(found)
 
     def summary(self) -> str:
@@ -184,8 +155,8 @@ class Diagnosis:
         columns = ("rater", "infit", "infit_z")
         points: list[Point] = []
         for label, infit, z in self.tables["raters"].select(columns).iter_rows():
-            error = abs((infit - 1) / z) if z else float("nan")
-            points.append((str(label), infit, infit - NORMAL_95 * error, infit + NORMAL_95 * error))
+            reach = NORMAL_95 * abs((infit - 1) / z) if z else float("nan")
+            points.append((str(label), infit, infit - reach, infit + reach))
         points.sort(key=lambda point: -abs(point[1] - 1))
         return shown(heading, lines(rest[:_LISTED]), intervals(points, (0.5, 1.5), "infit"))
 
@@ -232,26 +203,30 @@ def diagnose(
             periods = Periods(fit, ratings, period, names)
         tables |= {f"bias {name}": table for name, table in interactions.items()}
         tables |= _flags(fit, found, tables, interactions)
-        tables["item flags"] = item_flags(tables["items"], fit.table("items"))
+        tables["item flags"] = flags.item_flags(tables["items"], fit.table("items"))
     later = TablesOnDemand({**_later(fit, ratings, found, of_students), **tables})
-    return Diagnosis(later, ratings.n_raters, tuple(levels), periods, fit.backend)
+    return Diagnosis(later, ratings.n_raters, periods, fit.backend)
 
 
 def _statistics(
     fit: "Fit", found: Residuals, ratings: Ratings, results: FairResults | None
 ) -> tuple[dict[str, pl.DataFrame], tuple[np.ndarray, np.ndarray]]:
     """Raters, items and unexpected ratings; and the fair averages of the students with their errors."""
-    known, raters, sums = fit.calibration, fit.table("raters"), sums_of_contexts(found)
-    of_raters, of_items = rater_fit(found, sums), item_fit(found, sums)
+    known, raters, sums = fit.calibration, fit.table("raters"), fit_statistics.sums_of_contexts(found)
+    of_raters, of_items = fit_statistics.rater_fit(found, sums), fit_statistics.item_fit(found, sums)
     if known is None:
-        shares, of_students = fair_shares(found, raters)
-        of_raters = with_fair(of_raters, shares, np.full_like(shares, np.nan))
+        shares, of_students = fit_statistics.fair_shares(found, raters)
+        of_raters = fit_statistics.with_fair(of_raters, shares, np.full_like(shares, np.nan))
     else:
         results = results or fair_results(fit, ratings)
         of_students = results.fair, results.fair_se
-        of_raters = with_fair(of_raters, *fair_raters(known, raters, ratings.raters))
-        of_items = with_fair(of_items, *fair_items(known, fit.table("items"), ratings.items))
-    unlikely = _in_file(unexpected(found), known)
+        of_raters = fit_statistics.with_fair(
+            of_raters, *fit_statistics.fair_raters(known, raters, ratings.raters)
+        )
+        of_items = fit_statistics.with_fair(
+            of_items, *fit_statistics.fair_items(known, fit.table("items"), ratings.items)
+        )
+    unlikely = _in_file(fit_statistics.unexpected(found), known)
     return {"raters": of_raters, "items": of_items, "unexpected": unlikely}, of_students
 
 
@@ -264,15 +239,15 @@ def _flags(
     if known is not None:
         of_fit = uses_of_scale(known)
         use = [of_fit[place] for place in places_of(found.ratings.raters, known.labels["rater"], "raters")]
-    every = flags(
+    every = flags.flags(
         *(tables["raters"], tables["effects"], interactions, tables.get("change"), unit_of(fit.link)),
         marks=1.0 if known is None else known.unit,
         allowed_for=halo,
         use=use,
     )
-    own, common = shared(every, found.ratings.n_raters, allowed_for=halo)
+    own, common = flags.shared(every, found.ratings.n_raters, allowed_for=halo)
     grave = own.filter(pl.col("effect").is_in(SINGLE_FAULTS))["rater"].to_list()
-    pairs, panel = too_alike(closeness(found.ratings, found.paired, MATTERS[TOO_ALIKE]), grave)
+    pairs, panel = flags.too_alike(closeness(found.ratings, found.paired, MATTERS[TOO_ALIKE]), grave)
     return {"flags": pl.concat([own, pairs]), "shared flags": pl.concat([panel, common])}
 
 
@@ -281,9 +256,9 @@ def _later(
 ) -> dict[str, Callable[[], pl.DataFrame]]:
     """Tables that take time, and that a report does without."""
     later = {
-        "students": lambda: with_fair(student_fit(found), *of_students),
-        "curves": lambda: _in_file(curves(found), fit.calibration),
-        "reliability": lambda: reliability(
+        "students": lambda: fit_statistics.with_fair(fit_statistics.student_fit(found), *of_students),
+        "curves": lambda: _in_file(fit_statistics.curves(found), fit.calibration),
+        "reliability": lambda: fit_statistics.reliability(
             *(fit.table(name) for name in ("students", "raters", "items")),
             drawn=fit.calibration is not None and fit.calibration.spread is not None,
         ),
@@ -291,8 +266,10 @@ def _later(
     }
     known, model = fit.calibration, found.model
     if known is not None and "thresholds" in fit.tables:
-        later["categories"] = lambda: category_statistics(known, model, fit.table("thresholds"))
-        later["category use"] = lambda: category_shares(known, model)
+        later["categories"] = lambda: fit_statistics.category_statistics(
+            known, model, fit.table("thresholds")
+        )
+        later["category use"] = lambda: fit_statistics.category_shares(known, model)
     if (units := found.units) is not None:
         later["agreement"] = lambda: agreement(ratings, units, found.paired)
     return later

@@ -74,14 +74,13 @@ class Differences:
     def clear(self) -> tuple[str, ...]:
         """Respects in which raters differ: by Holm's rule, so that equal raters are said to differ in about 5 % of
         panels."""
-        by_p = sorted(
-            (test for test in self.tests if test.of in _BETWEEN and np.isfinite(test.p)),
-            key=lambda one: one.p,
-        )
-        kept = 0
-        while kept < len(by_p) and by_p[kept].p * (len(by_p) - kept) < LEVEL:
-            kept += 1
-        return tuple(test.of for test in by_p[:kept])
+        known = [(test.p, test.of) for test in self.tests if test.of in _BETWEEN and np.isfinite(test.p)]
+        kept: list[str] = []
+        for p, of in sorted(known):
+            if p * (len(known) - len(kept)) >= LEVEL:
+                break
+            kept.append(of)
+        return tuple(kept)
 
     def words(self) -> list[str]:
         """ "Raters differ in severity (p < 0.001), but not clearly in sharpness (p = 0.12)."."""

@@ -279,25 +279,16 @@ class Periods:
 
 
 def _with_interval(name: str) -> tuple[pl.Expr, ...]:
-    value, reach = pl.col(name), NORMAL_95 * pl.col(f"{name}_se")
-    return (
-        value,
-        pl.col(f"{name}_se"),
-        (value - reach).alias(f"{name}_low"),
-        (value + reach).alias(f"{name}_high"),
-    )
+    value, se = pl.col(name), pl.col(f"{name}_se")
+    ends = (("low", -NORMAL_95), ("high", NORMAL_95))
+    return value, se, *((value + times * se).alias(f"{name}_{end}") for end, times in ends)
 
 
 # --------------------------------------------------------------------------------------------------- earlier fit
 
 
-COMPARED = {
-    "sharpness": "sharpness",
-    "standard": "passes",
-    "kappa": "kappa",
-    "severity": "eta",
-    "discrimination": "rho",
-}
+COMPARED = {"sharpness": "sharpness", "standard": "passes", "kappa": "kappa"}
+COMPARED |= {"severity": "eta", "discrimination": "rho"}
 """Measures in which two runs are compared, with their columns."""
 
 _SAME = 1e-6

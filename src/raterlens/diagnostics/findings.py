@@ -66,31 +66,20 @@ MOST, FEWEST_OF_A_PANEL = 0.5, 4
 """Where more than half of at least four raters share a fault, it is the panel's."""
 
 StandardVerdict = Literal["too severe", "severe", "typical", "lenient", "too lenient", "unclear"]
-SharpnessVerdict = Literal[
-    "sharp",
-    "fair or sharp",
-    "fair",
-    "probably fair",
-    "probably blunt",
-    "blunt",
-    "cannot tell students apart",
-    "reversed",
-    "unclear",
-]
+_Clear = Literal["sharp", "fair or sharp", "fair", "blunt", "cannot tell students apart", "reversed"]
+SharpnessVerdict = _Clear | Literal["probably fair", "probably blunt", "unclear"]
 """By the limits of its interval: above 0.7; above 0.5; between the two; with 0.5 inside, by the estimate; below 0.5;
 below 0.5 and not clearly above 0; below 0; unclear where 0.5 lies in an interval wider than `WIDE`."""
 HaloVerdict = Literal["none", "some", "strong", ""]
 """Empty where halo was not estimated for each rater."""
 Fault = Literal["severity", "discrimination", "halo"]
-Cause = Literal["severity", "discrimination", "halo", "nothing"]
+Cause = Fault | Literal["nothing"]
 Link = Literal["linked", "unlinked", "alone"]
 """Whether a rater shares students, directly or through others, with the rest of the panel; with some of it; nobody."""
 Status = Literal["attention", "unclear", "borderline", "flagged", "fine"]
 """Whether somebody should look at a rater: yes; nobody can tell yet; perhaps, it may be chance; at another pattern in
 their ratings; no."""
-Reason = Literal[
-    "flag", "alarm", "severity", "discrimination", "halo", "unlinked", "too few", "borderline", "nothing"
-]
+Reason = Cause | Literal["flag", "alarm", "unlinked", "too few", "borderline"]
 """The one thing that the sentence and the next step are about."""
 
 FAULTS: tuple[Fault, ...] = get_args(Fault)

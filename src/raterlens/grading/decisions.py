@@ -47,13 +47,8 @@ if TYPE_CHECKING:
 SAFE = 0.9
 """A decision is safe if its grade is at least this probable."""
 
-_QUALITY = {
-    "result": pl.String,
-    "method": pl.String,
-    "accuracy": pl.Float64,
-    "consistency": pl.Float64,
-    "students": pl.Int64,
-}
+_QUALITY = {"result": pl.String, "method": pl.String, "accuracy": pl.Float64, "consistency": pl.Float64}
+_QUALITY |= {"students": pl.Int64}
 
 
 class Basis(NamedTuple):
