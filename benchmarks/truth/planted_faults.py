@@ -39,9 +39,19 @@ class Bench:
         self.base = truth.alpha - truth.difficulty[self.item]
         self.tau = truth.thresholds
         self.half = np.arange(len(self.rows)) >= len(self.rows) / 2
+        self.colleague = np.full((STUDENTS, ITEMS), np.nan)
+        """(students, items): scores by the second rater"""
+        theirs = ratings.rater == 1
+        self.colleague[ratings.student[theirs], ratings.item[theirs]] = ratings.score[theirs]
 
     def passes(self, s: Array) -> Array:
         return np.asarray(self.random.random(len(s)) < 1 / (1 + np.exp(-s)), np.float64)
+
+    def copied(self, share: float) -> Array:
+        """Scores by the colleague of this share of the students whom both have."""
+        own, seen = self.ordered(self.base + self.reach, 0.0), self.colleague[self.student, self.item]
+        copied = (self.random.random(STUDENTS) < share)[self.student] & np.isfinite(seen)
+        return np.where(copied, seen, own)
 
     def ordered(self, s: Array, middle: float) -> Array:
         """Adjacent categories with `middle` logits added to the inner scores."""
@@ -93,12 +103,17 @@ FAULTS: dict[str, tuple[str, str, Callable[[Bench], Array]]] = {
         "severe on item",
         lambda b: b.passes(b.base + b.reach - 2.0 * (b.item == 0)),
     ),
+    "copied": (
+        "takes over 80 % of the second rater's scores, four scores, 27 students in common",
+        "too alike",
+        lambda b: b.copied(0.8),
+    ),
 }
 
 
 def panel(seed: int, fault: str | None = None, ordered: bool = False) -> rl.Ratings:
     """Ratings of a panel whose first rater has a fault, or of a clean one."""
-    ordered = ordered or fault == "central"
+    ordered = ordered or fault in ("central", "copied")
     draws = default_rng([seed, 1])
     slope, severity = draws.uniform(0.5, 2.0, RATERS), draws.normal(0.0, 0.7, RATERS)
     slope[0], severity[0] = 1.5, severity[1:].mean()
@@ -145,7 +160,8 @@ def found(fault: str, seed: int, model: str = "gmf") -> Outcome:
     row, of = diagnosis.table("change").row(0, named=True), "slope_" * (fault == "discrimination")
     rows = np.flatnonzero(ratings.rater == 0)
     dated = row[f"{of}since_low"] <= rows[len(rows) // 2] <= row[f"{of}since_high"]
-    others = flags.filter(flags["rater"] != first)["rater"].n_unique()
+    at_fault = ratings.raters.cast(pl.String)[: 2 if fault == "copied" else 1]
+    others = flags.filter(~flags["rater"].is_in(at_fault.implode()))["rater"].n_unique()
     return Outcome(FAULTS[fault][1] in mine, others, dated)
 
 
