@@ -30,7 +30,7 @@ from raterlens.diagnostics.findings import (
     standard_verdict,
 )
 from raterlens.diagnostics.flags import Flag
-from raterlens.diagnostics.what_if import levers
+from raterlens.diagnostics.what_if import Levers
 from raterlens.diagnostics.wording import advice, label, on_results, rater_table, with_verdicts
 from raterlens.estimation import scoring
 from raterlens.fitting.checks import Run
@@ -148,7 +148,7 @@ def test_losses_are_differences_of_the_what_if(ratings):
     at_best = rl.capability.gmf(rho=row["rho"], eta=0.0, sigma=fit.sigma)
     assert severe.losses["severity"] == pytest.approx(at_best - row["kappa"], abs=1e-9)
     # A rater of slope a is just fair where sharpness(a) = 0.5.
-    fair = levers(fit).slope_of_sharpness(FAIR)[3]
+    fair = Levers(fit).slope_of_sharpness(FAIR)[3]
     eta = fit.raters.filter(rater="R4")["eta"].item()
     assert rl.capability.sharpness(slope=fair, severity=eta) == pytest.approx(FAIR, abs=1e-6)
     just = rl.capability.gmf(rho=fair / fit.sigma, eta=eta, sigma=fit.sigma)
@@ -166,7 +166,7 @@ def test_the_loss_to_halo_is_capability_without_it():
     normal = np.exp(-(theta**2) / 2) / np.exp(-(theta**2) / 2).sum()
 
     def rate(tau: float) -> float:
-        p = 1 / (1 + np.exp(-(levers(fit).slope[0] * theta[:, None] - row["eta"] + tau * theta)))
+        p = 1 / (1 + np.exp(-(Levers(fit).slope[0] * theta[:, None] - row["eta"] + tau * theta)))
         return float(normal @ (p * (1 - p)) @ normal)
 
     gained = it.kappa.value * (rate(0.0) / rate(row["halo"]) - 1)

@@ -58,29 +58,6 @@ def paired_ratings(ratings: Ratings, units: Groups) -> PairedRatings | None:
     return PairedRatings(first, second, ratings.student[first].astype(np.int64), np.empty(0))
 
 
-class _Meetings(NamedTuple):
-    """Pairs of ratings by two raters: the first by the first of them."""
-
-    pair: Groups
-    """Those of the same two raters"""
-    one: Indices
-    two: Indices
-    expected: Array | None
-    """How likely they were to be the same, where that is known"""
-
-
-def _meetings(ratings: Ratings, paired: PairedRatings | None) -> _Meetings:
-    if paired is None:
-        nobody = np.empty(0, np.int64)
-        return _Meetings(grouped(nobody, 1, nobody, 1), nobody, nobody, None)
-    apart = np.flatnonzero(ratings.rater[paired.first] != ratings.rater[paired.second])
-    first, second = paired.first[apart], paired.second[apart]
-    swap = ratings.rater[first] > ratings.rater[second]
-    one, two = np.where(swap, second, first), np.where(swap, first, second)
-    met = grouped(ratings.rater[one], ratings.n_raters, ratings.rater[two], ratings.n_raters)
-    return _Meetings(met, one, two, paired.expected[apart] if len(paired.expected) else None)
-
-
 def rater_pairs(ratings: Ratings, paired: PairedRatings | None) -> pl.DataFrame:
     """Every two raters with common work: rater, other, n, agreement and Cohen's kappa with 95 % intervals.
 
@@ -89,16 +66,23 @@ def rater_pairs(ratings: Ratings, paired: PairedRatings | None) -> pl.DataFrame:
     many marks `rater` is above `other` (`difference`), and how far apart their marks are on average (`apart`), instead
     of agreement and Cohen's kappa. An empty table where there are too many pairs.
     """
-    met, one, two, expected = _meetings(ratings, paired)
-    n, size, k = met.size, len(met), ratings.n_categories
+    rater, k, nobody = ratings.rater, ratings.n_categories, np.empty(0, np.int64)
+    first, second = (nobody, nobody) if paired is None else (paired.first, paired.second)
+    apart = np.flatnonzero(rater[first] != rater[second])
+    swap = rater[first[apart]] > rater[second[apart]]
+    one, two = (
+        np.where(swap, *(some[apart] for some in both)) for both in ((second, first), (first, second))
+    )
+    met = grouped(rater[one], ratings.n_raters, rater[two], ratings.n_raters)
+    n, size = met.size, len(met)
     x, y = (ratings.score[some].astype(float) for some in (one, two))
 
     def mean(values: Array) -> Array:
         return np.bincount(met.of_row, values, size) / n
 
     columns: dict[str, object] = {
-        "rater": ratings.raters.gather(ratings.rater[one[met.example]]),
-        "other": ratings.raters.gather(ratings.rater[two[met.example]]),
+        "rater": ratings.raters.gather(rater[one[met.example]]),
+        "other": ratings.raters.gather(rater[two[met.example]]),
         "n": n,
     }
     if ratings.on_fine_scale:
@@ -113,8 +97,8 @@ def rater_pairs(ratings: Ratings, paired: PairedRatings | None) -> pl.DataFrame:
         centre = (share + z2 / (2 * n)) / (1 + z2 / n)
         half = NORMAL_95 * np.sqrt(share * (1 - share) / n + z2 / (4 * n**2)) / (1 + z2 / n)
         columns |= {"agreement": share, "agreement_low": centre - half, "agreement_high": centre + half}
-        if expected is not None:
-            columns["agreement_expected"] = mean(expected)
+        if paired is not None and len(paired.expected):
+            columns["agreement_expected"] = mean(paired.expected[apart])
         columns |= _with_interval("kappa", *_cohen(table, n))
     if k > 2:
         # By the moments of both raters' scores: 1 - E(x - y)^2 / E(x - y')^2, y' of another student.

@@ -25,7 +25,7 @@ from raterlens.diagnostics.differences import Consequences, Differences, consequ
 from raterlens.diagnostics.drift import Monitoring, monitor
 from raterlens.diagnostics.flags import DRIFT, Flag
 from raterlens.diagnostics.residuals import residuals
-from raterlens.diagnostics.what_if import Levers, levers
+from raterlens.diagnostics.what_if import Levers
 from raterlens.estimation.scoring import Placed
 from raterlens.inference.expected_scores import fair_results, marks_less
 from raterlens.inference.result import Result
@@ -268,7 +268,7 @@ def rater_findings(
     monitoring: Monitoring | None = None,
 ) -> tuple[RaterFindings, ...]:
     """Findings in the order of the fit's table; from the estimates alone where nothing else is given."""
-    table, at, single = fit.table("raters"), levers(fit), fit.n_raters == 1
+    table, at, single = fit.table("raters"), Levers(fit), fit.n_raters == 1
     kappa, sharpness, passes = (_intervals(table, name) for name in ("kappa", "sharpness", "passes"))
     halo: Sequence[Interval | None] = [None] * table.height
     if "halo" in table.columns and table["halo"].n_unique() > 1:  # one that is common to all is the panel's

@@ -149,14 +149,14 @@ def effects(found: Residuals) -> pl.DataFrame:
         # The sampling variance of the score is also its information.
         top = (k - 1) // 2 * (k // 2) / np.where(moment.sd > 0, moment.sd**2, np.nan)
         centrality = top * moment.sum, top * moment.sd
-    return pl.DataFrame(
-        {
-            "rater": found.ratings.raters,
-            **dict(zip(("responsiveness", "responsiveness_se"), responsiveness, strict=True)),
-            **dict(zip(("alternation", "alternation_z"), alternation, strict=True)),
-            **dict(zip(("centrality", "centrality_se"), centrality, strict=True)),
-            **dict(zip(("halo", "halo_se"), halo, strict=True)),
-        }
+    names = [
+        f"{name}{end}"
+        for name in ("responsiveness", "alternation", "centrality", "halo")
+        for end in ("", "_se")
+    ]
+    columns = dict(zip(names, (*responsiveness, *alternation, *centrality, *halo), strict=True))
+    return pl.DataFrame({"rater": found.ratings.raters, **columns}).rename(
+        {"alternation_se": "alternation_z"}
     )
 
 

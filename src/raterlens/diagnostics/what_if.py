@@ -51,28 +51,39 @@ _HALF = 0.5
 _STEEPEST, _HALVINGS = 10.0, 40
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Levers:
     """The raters of a fit by what they could change, each (raters,)."""
 
-    slope: Array
-    severity: Array
-    halo: Array
-    """Variances of the reading effect"""
-    kappa: Array
-    best_severity: Array
-    best_kappa: Array
-    """At the best severity, all else being equal"""
-    measurement: Measurement | None
-    """None for latent classes, whose raters see a true category: slope is then rho"""
-    link: str
+    def __init__(self, fit: Result) -> None:
+        self.link = fit.link
+        self.measurement: Measurement | None = None
+        if fit.calibration is None:
+            # Raters see a true category. The best criterion is halfway between the categories.
+            self.slope, self.severity = (
+                fit.table("raters")[name].cast(pl.Float64).to_numpy() for name in ("rho", "eta")
+            )
+            self.halo = self.best_severity = np.zeros_like(self.slope)
+        else:
+            self.measurement = measured_fit(fit, fit.yardstick)
+            on = self.measurement.on
+            self.slope, self.severity = on.a, on.eta
+            self.halo = np.zeros_like(on.a) if on.halo is None else on.halo
+            """Variances of the reading effect"""
+            self.best_severity = _best_severities(self.measurement.index, self.slope, self.halo)
+        self.kappa = self.kappa_at(self.slope, self.severity, self.halo)
+        self.best_kappa = np.maximum(self.kappa_at(self.slope, self.best_severity, self.halo), self.kappa)
+        """At the best severity, all else being equal"""
 
     def kappa_at(self, slope: Array, severity: Array, halo: Array, rater: int | None = None) -> Array:
         """Mean capability of such raters, each as it uses the scale; or of such a rater as this one."""
         where = self.measurement
-        if where is not None and rater is not None:
+        if where is None:
+            return capability_of_categories(self.link, slope, severity)
+        if rater is not None:
             where = where.only(np.array([rater]))
-        return _kappa(where, self.link, slope, severity, halo)
+        return np.asarray(
+            where.index.kappa(slope, severity, np.full(np.shape(severity), where.on.sigmas[0]), halo)
+        )
 
     def slope_of_sharpness(self, wanted: float) -> Array:
         """The slope at which each rater, all else being equal, would be this sharp."""
@@ -99,31 +110,6 @@ class Levers:
         low = np.where(flat, np.nan, _ABILITIES[inside.argmax(axis=1)])
         high = np.where(flat, np.nan, _ABILITIES[len(_ABILITIES) - 1 - inside[:, ::-1].argmax(axis=1)])
         return low, high
-
-
-def levers(fit: Result) -> Levers:
-    """Levers of each rater of a fit."""
-    if fit.calibration is None:
-        rho, eta = (fit.table("raters")[name].cast(pl.Float64).to_numpy() for name in ("rho", "eta"))
-        nothing = np.zeros_like(rho)
-        # The best criterion is halfway between the categories.
-        now, best = (capability_of_categories(fit.link, rho, severity) for severity in (eta, nothing))
-        return Levers(rho, eta, nothing, now, nothing, best, None, fit.link)
-    where = measured_fit(fit, fit.yardstick)
-    a, eta = where.on.a, where.on.eta
-    halo = np.zeros_like(a) if where.on.halo is None else where.on.halo
-    now = _kappa(where, fit.link, a, eta, halo)
-    best_severity = _best_severities(where.index, a, halo)
-    best = np.maximum(_kappa(where, fit.link, a, best_severity, halo), now)
-    return Levers(a, eta, halo, now, best_severity, best, where, fit.link)
-
-
-def _kappa(where: Measurement | None, link: str, slope: Array, severity: Array, halo: Array) -> Array:
-    if where is None:
-        return capability_of_categories(link, slope, severity)
-    return np.asarray(
-        where.index.kappa(slope, severity, np.full(np.shape(severity), where.on.sigmas[0]), halo)
-    )
 
 
 def _best_severities(index: Index, slope: Array, halo: Array) -> Array:
@@ -180,7 +166,7 @@ def what_if(
     >>> found.curve.height, found.gain >= 0
     (2, True)
     """
-    where, found = _measurement(fit), levers(fit)
+    where, found = _measurement(fit), Levers(fit)
     labels = fit.table("raters")["rater"].cast(pl.String).to_list()
     r = labels.index(choose("rater", str(rater), labels))
     wanted = np.linspace(-4, 4, 81) if severity is None else np.atleast_1d(np.asarray(severity, np.float64))

@@ -18,7 +18,7 @@ from raterlens.diagnostics.findings import (
     rater_findings,
 )
 from raterlens.diagnostics.flags import TOO_ALIKE
-from raterlens.diagnostics.what_if import levers
+from raterlens.diagnostics.what_if import Levers
 from raterlens.inference.result import Result
 from raterlens.models.terms.shared_bias import BIAS
 from raterlens.models.terms.students import GROUP_MEAN
@@ -449,7 +449,7 @@ def advice(fit: Result, raters: Sequence[RaterFindings] | None = None) -> pl.Dat
     costs most (a halo that is common to all is no rater's own), the best severity and kappa there, the abilities
     judged best (`from` - `to`: where sensitivity is at least half of the rater's highest), and `feedback`, a paragraph
     to send. Under latent classes a rater sees a true category and no ability, so there is no range."""
-    found, at = rater_findings(fit) if raters is None else raters, levers(fit)
+    found, at = rater_findings(fit) if raters is None else raters, Levers(fit)
     low, high = at.ability_range()
     of_use = [] if found[0].lost_to_categories is None else ["category_use", *_OF_CATEGORIES]
     losses = [f"lost_to_{fault}" for fault in found[0].losses]

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from raterlens.base.arrays import NORMAL_95
-from raterlens.diagnostics.what_if import Levers, levers
+from raterlens.diagnostics.what_if import Levers
 from raterlens.diagnostics.wording import letter
 from raterlens.inference.measurement import Measurement
 from raterlens.output.report import english as words
@@ -124,7 +124,7 @@ def rater_data(fit: "Result", found: "PanelFindings", raters: pl.DataFrame) -> d
     """Columns with one value per rater in the order of `raters`, the curves, and what belongs to single raters."""
     texts = {name: coded(raters[name]) for name in _TEXTS}
     places = {name: place for place, name in enumerate(fit.table("raters")["rater"].cast(pl.String))}
-    order, at = np.array([places[name] for name in raters["rater"]], np.int64), levers(fit)
+    order, at = np.array([places[name] for name in raters["rater"]], np.int64), Levers(fit)
     low, high = at.ability_range()
     of_categories = [name for name in ("sensitivity", "specificity") if name in raters.columns]
     return {
