@@ -11,7 +11,7 @@ from typing import Any
 from raterlens.base.text import Option, listed, shortened
 from raterlens.config import BESIDES, COLUMN_ROLES, ReadConfig
 from raterlens.reading.formats.table import Table
-from raterlens.reading.profiles import MOST_SCORES, ROLES, ColumnSample
+from raterlens.reading.profiles import MOST_SCORES, ROLES, ROWS, ColumnSample
 from raterlens.reading.read_plan import Finding
 from raterlens.reading.vocabulary import (
     has_rater_word,
@@ -348,7 +348,7 @@ class Search:
         n, met = look.rows(*student, *rater), look.cells(*student, *rater)
         n_students, n_raters = look.cells(*student), look.cells(*rater)
         spoken = self.config.rater is not None or name_evidence(rater[0], "rater") >= NAMED
-        if met == n_students and not spoken:
+        if met == n_students and not spoken and n < ROWS:
             return NEVER
         if n < FEWEST_ROWS:
             spoken |= self.config.student is not None or name_evidence(student[0], "student") >= NAMED

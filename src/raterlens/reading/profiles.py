@@ -30,8 +30,6 @@ LOWEST = -5
 """Scores may be around zero: from -3 to 3, say."""
 MOST_POINTS, LEAST_STEP = 1000, 5
 """Highest mark, and least step between marks above 100, that a column of scores can have."""
-FEWEST_TWINS = 5
-"""Students of whom each has an item of its own by chance in no larger table."""
 LONG = 40
 """Characters, on average, from which on a column holds prose."""
 
@@ -82,16 +80,15 @@ class Profile:
 
 
 def sampled(table: Table, rows: int = ROWS) -> pl.DataFrame:
-    """Rows from all over a table."""
-    if table.query is not None:
-        height = table.query.select(pl.len()).collect().item()
-        if height > rows:
-            pieces = 8
-            starts = [part * (height - rows // pieces) // (pieces - 1) for part in range(pieces)]
-            query = table.query.select(table.columns)
-            return pl.concat([query.slice(start, rows // pieces).collect() for start in starts])
-    frame = table.take(table.columns).frame
-    return frame if frame.height <= rows else frame.gather_every(-(-frame.height // rows))
+    """Stretches of rows from all over a table: those of one student often stand together."""
+    query = (
+        table.take(table.columns).frame.lazy() if table.query is None else table.query.select(table.columns)
+    )
+    height, pieces = query.select(pl.len()).collect().item(), 8
+    if height <= rows:
+        return query.collect()
+    starts = [part * (height - rows // pieces) // (pieces - 1) for part in range(pieces)]
+    return pl.concat([query.slice(start, rows // pieces).collect() for start in starts])
 
 
 def profile(column: pl.Series) -> Profile:

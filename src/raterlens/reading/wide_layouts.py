@@ -19,15 +19,12 @@ from raterlens.reading.read_plan import Finding
 from raterlens.reading.vocabulary import (
     is_final,
     is_gold,
-    is_identifier,
     is_other,
     is_score_word,
     is_total,
     known,
-    last_part,
     like_item,
     like_rater,
-    mentions,
     names_of,
     of_arbiter,
     plain,
@@ -384,16 +381,6 @@ def one_per_student(columns: Sequence[str], look: ColumnSample, raters: Sequence
     answered: the names of score columns say who is rated."""
     chosen = score_columns(columns, look, raters=True)
     scores, findings = chosen.names, chosen.findings
-    if not raters:
-        spoken = [re.findall(r"[^\W\d_]+", name)[-2:] for name in scores]
-        works = [
-            name
-            for name, words in zip(scores, spoken, strict=True)
-            if any(plain(w) in works_named() for w in words)
-        ]
-        senders = [name for name in columns if name not in scores and look[name].unique]
-        raters = [name for name in senders if _says_who_answered(name)][:1]
-        scores = scores if 2 * len(works) > len(scores) else []
     if (
         len(scores) < 3
         or len(raters) != 1
@@ -416,14 +403,6 @@ def one_per_student(columns: Sequence[str], look: ColumnSample, raters: Sequence
 
 def works_named() -> frozenset[str]:
     return names_of("student") | known("works")
-
-
-def _says_who_answered(name: str) -> bool:
-    """Whether a column names or numbers those who filled in a form."""
-    part = last_part(name) or name
-    return bool({plain(part), *stems(part)} & known("form senders", "respondents", "people")) or (
-        is_identifier(name) and mentions(name, "student")
-    )
 
 
 def one_per_rater(columns: Sequence[str], look: ColumnSample, two_headers: bool = False) -> Spread:
