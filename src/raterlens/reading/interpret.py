@@ -199,7 +199,13 @@ class Search:
         found.sort(key=lambda one: -one.evidence)
         if not found:
             return None
-        return found[0], next((one for one in found[1:] if not self.same(found[0], one)), None)
+        rival = next((one for one in found[1:] if not self.same(found[0], one)), None)
+        # Of columns that say the same, the one with names instead of addresses.
+        alike = (one for one in found if self.same(found[0], one) and not self.has_addresses(one.rater))
+        return next(alike, found[0]), rival
+
+    def has_addresses(self, names: Names) -> bool:
+        return any("@" in str(label) for name in names for label in self.look.frame[name].head(FEWEST_ROWS))
 
     def same(self, one: Reading, other: Reading) -> bool:
         """Whether two readings differ only in which of several names of one thing they take."""
@@ -364,7 +370,7 @@ class Search:
         """Evidence that these columns tell all rows apart, and that the item is one that several students have."""
         look, owners = self.look, (*student, *rater)
         if not student:
-            return 0.0
+            return -8.0 * (item != self.config.names("item"))
         n = max(look.rows(*owners, *item), 1)
         few = n < FEWEST_ROWS
         visits = self.occasions(owners, item)

@@ -469,6 +469,7 @@ def _raters_only(
     if not all(map(like_rater, scores)) and pattern == RATER:
         pattern, scored = _shared_pattern(scores, paths=False)
         certain &= scored and not any(map(like_item, scores)) and _comparable(scores, look)
+        certain &= pattern != RATER or all(map(_like_name, scores))
         numbers = [name for name in scores if pattern == RATER and look[name].consecutive]
         certain &= not numbers
     called = [label for (label,) in split_names(pattern, (RATER,), scores).values()]
@@ -479,6 +480,11 @@ def _raters_only(
     options = (Option("wide", pattern), Option("items", tuple(scores)))
     findings.append(Finding(seen, "read as one rater each", options, certain=certain))
     return Spread(tuple(scores), pattern, findings)
+
+
+def _like_name(label: str) -> bool:
+    """Whether a label may be a person's: "Ann", "BE", "Mgr. Fiala", but not "col3"."""
+    return label[:1].isalpha() and not label[:1].islower() and not re.search(r"\d", label)
 
 
 def _sides_by_content(split: Split, look: ColumnSample) -> bool | None:
