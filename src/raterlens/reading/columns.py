@@ -1,10 +1,10 @@
 """Which column plays which role: as the user says, else as the file does, else as names and content suggest."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import product
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -78,7 +78,7 @@ def resolve_layout(opened: Table, plan: ReadPlan) -> tuple[Table, Roles, ReadPla
     table = as_long(table, config)
     if config.wide is not None or config.markers is not None:
         config, _ = with_roles_from_file(table.roles, config.changed(items=None))
-    roles = assign_roles(table.columns, config, given)
+    roles = assign_roles(config, given)
     plan = plan.set_options(_role_options(roles, plan.config))
     if plan.config.known is None:
         plan = plan.add(_unused_answers(opened, roles, look))
@@ -240,15 +240,10 @@ def _role_options(roles: Roles, config: ReadConfig) -> Iterator[Option]:
             yield Option(role, names[0] if len(names) == 1 else names)
 
 
-def assign_roles(columns: Sequence[str], config: ReadConfig, given: ReadConfig) -> Roles:
+def assign_roles(config: ReadConfig, given: ReadConfig) -> Roles:
     """Give each role its columns: those that the user or the file names, and those that were recognised."""
     wide = config.items is not None
-    taken = {
-        role: _present(columns, role, config.names(role))
-        for role in COLUMN_ROLES
-        if getattr(config, role) is not None
-    }
-    _refuse_shared(taken)
+    taken = {role: config.names(role) for role in COLUMN_ROLES if getattr(config, role) is not None}
     notes = []
     for role in ("student", "rater") if wide else ROLES:
         if role not in taken:
@@ -338,14 +333,12 @@ def _refuse_shared(taken: dict[str, tuple[str, ...]]) -> None:
 
 def check_named(columns: Sequence[str], config: ReadConfig) -> None:
     """Raise where the request names a column that there is not, or one for two roles."""
-    if config.wide is None and config.markers is None:
-        _refuse_shared(
-            {
-                role: _present(columns, role, config.names(role))
-                for role in COLUMN_ROLES
-                if getattr(config, role) is not None
-            }
-        )
+    spread = config.wide is not None or config.markers is not None
+    roles = [role for role in COLUMN_ROLES if getattr(config, role) is not None]
+    taken = {
+        role: _present(columns, role, config.names(role)) for role in roles if role != "items" or not spread
+    }
+    _refuse_shared(taken)
 
 
 def refuse_open(search: Search) -> NoReturn:
@@ -404,21 +397,12 @@ def refuse_preferences(columns: Sequence[str], look: ColumnSample) -> None:
     names = {plain(name): name for name in columns}
     if {"chosen", "rejected"} <= names.keys():
         raise _preferences([names["chosen"], names["rejected"]])
-    for one, other in _SIDES:
-        for short, name in names.items():
-            stem = re.sub(rf"(^|_){one}($|_)", "", short, count=1)
-            partner = next(
-                (
-                    names[full]
-                    for full in names
-                    if full != short and re.fullmatch(re.escape(short[: -len(one)]) + other, full)
-                ),
-                None,
-            )
-            if partner is None or not short.endswith(one) or (stem and stem not in known("compared")):
-                continue
-            if (winner := _winner([name, partner], names, look)) is not None:
-                raise _preferences([name, partner, winner])
+    for short, (one, other) in product(names, _SIDES):
+        stem = short.removesuffix(one)
+        pair = [names[short], names.get(stem + other, "")]
+        compared = stem != short and pair[1] and (not stem.strip("_") or stem.strip("_") in known("compared"))
+        if compared and (winner := _winner(pair, names, look)) is not None:
+            raise _preferences([*pair, winner])
 
 
 def _winner(pair: Sequence[str], names: dict[str, str], look: ColumnSample) -> str | None:

@@ -8,6 +8,8 @@ from math import inf
 from string import ascii_uppercase
 from typing import Any
 
+import polars as pl
+
 from raterlens.base.text import Option, listed, shortened
 from raterlens.config import BESIDES, COLUMN_ROLES, ReadConfig
 from raterlens.reading.formats.table import Table
@@ -141,8 +143,9 @@ def content_evidence(name: str, role: str, look: ColumnSample) -> float:
         return 0.0 if column.kind == "numbers" or words else NEVER
     unspoken = all(tier(name, other) is None for other in ROLES[:3]) and not is_identifier(name)
     if unspoken and column.scored and not column.consecutive:
-        others = (look[other] for other in look.columns if other and other != name and not is_other(other))
-        if sum(other.scored and column.like(other) for other in others) > 1:
+        free = [other for other in look.columns if other and other != name and not is_other(other)]
+        alike = [other for other in free if look[other].scored and column.like(look[other])]
+        if len(alike) > 1 or (mentions(name, role) and any(mentions(other, role) for other in alike)):
             return NEVER  # one of several columns of scores
     if column.kind == "text":
         return -2.0 if role == "student" else NEVER
@@ -179,7 +182,6 @@ class Search:
     fixed: Spread | None = None
     """The columns of scores that the user names, or that stand beside those of markers."""
     spreads: dict[tuple[Any, ...], Spread] = field(default_factory=dict)
-    texts: dict[Names, Finding | None] = field(default_factory=dict)
     weights: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def evidence(self, name: str, role: str) -> float:
@@ -337,13 +339,8 @@ class Search:
                     Spread((name,)),
                     self.evidence(name, "score") - min(len(others), 3) - 3.0 * (summed or alike),
                 )
-        if not whole.items and (finding := self.verdicts(tuple(free))) is not None:
-            yield Spread((finding.options[0].value,), None, [finding]), BY_NAME[1]
-
-    def verdicts(self, free: Names) -> Finding | None:
-        if free not in self.texts:
-            self.texts[free] = verdict_in_text(free, self.look)
-        return self.texts[free]
+        if not whole.items and {*(texts := self.spread(verdict_in_text, ())).items} & {*free}:
+            yield texts, BY_NAME[1]
 
     def pair(self, student: Names, rater: Names) -> float:
         """Evidence for a student and a rater: several raters have each student, each rater has several."""
@@ -458,9 +455,8 @@ VERDICTS_FIT, MOST_VERDICTS = 0.8, 30
 _VERDICT_NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
-def verdict_in_text(columns: Sequence[str], look: ColumnSample) -> Finding | None:
+def verdict_in_text(columns: Sequence[str], look: ColumnSample) -> Spread:
     """The column and pattern to propose, where texts hold a verdict each."""
-    import polars as pl
 
     for name in columns:
         if look[name].kind not in ("text", "labels"):
@@ -474,13 +470,12 @@ def verdict_in_text(columns: Sequence[str], look: ColumnSample) -> Finding | Non
             if not all(_VERDICT_NUMBER.fullmatch(word) or is_score_word(word) for word in said):
                 continue
             shown = shortened(str(texts[0]), 60)
-            return Finding(
-                f"{shortened(name)} holds texts with a verdict in each, such as {shown}",
-                f"{shortened(found[0])} read from it",
-                (Option("score", name), Option("pattern", pattern)),
-                certain=False,
+            seen = f"{shortened(name)} holds texts with a verdict in each, such as {shown}"
+            options = (Option("score", name), Option("pattern", pattern))
+            return Spread(
+                (name,), None, [Finding(seen, f"{shortened(found[0])} read from it", options, certain=False)]
             )
-    return None
+    return Spread()
 
 
 def interpret(search: Search) -> tuple[Reading, list[Finding]] | None:

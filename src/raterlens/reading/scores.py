@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, plain_number, shortened
-from raterlens.base.threads import in_threads
 from raterlens.config import ReadConfig
 from raterlens.config.limits import SCORE_CATEGORIES
 from raterlens.config.read_config import OPEN, map_text
@@ -82,8 +80,7 @@ def parse_scores(column: pl.Series, coding: ScoreCoding, place: Place) -> NDArra
     highest = MOST_MARKS if coding.marks else HIGHEST
     if simple and column.dtype.is_integer() and (cut is not None or column.is_between(0, highest).all()):
         # Nothing to refuse, which takes a dozen passes over the column to see otherwise.
-        values = column if cut is None else column >= cut
-        return values.cast(pl.Int16).fill_null(-1).to_numpy() if column.null_count() else _shorts(values)
+        return (column if cut is None else column >= cut).cast(pl.Int16).fill_null(-1).to_numpy()
     values = _numbers(column, coding, place)
     _refuse(column, values.is_infinite(), "is infinite", f"{NEED}: correct it, or leave it blank", place)
     large = values.abs() > LARGEST
@@ -104,18 +101,6 @@ def parse_scores(column: pl.Series, coding: ScoreCoding, place: Place) -> NDArra
     _refuse(column, values != values.floor(), "is a fraction", Message(f"{NEED}; ", CUT), place)
     _refuse(column, values > highest, f"is above {highest}, too many categories to model", CUT, place)
     return values.cast(pl.Int16).fill_null(-1).to_numpy()
-
-
-def _shorts(column: pl.Series) -> NDArray[np.int16]:
-    """Whole numbers, none of them missing, without a copy of them all in between."""
-    found, chunks = np.empty(len(column), dtype=np.int16), column.get_chunks()
-
-    def fill(part: tuple[int, pl.Series]) -> None:
-        at, chunk = part
-        found[at : at + len(chunk)] = chunk.to_numpy()
-
-    in_threads(fill, list(zip(accumulate(map(len, chunks), initial=0), chunks, strict=False)))
-    return found
 
 
 def _numbers(column: pl.Series, coding: ScoreCoding, place: Place) -> pl.Series:
