@@ -382,6 +382,7 @@ class Search:
             n_items, n_students = look.cells(*item), look.cells(*student)
             if look.cells(*student, *item) == n_students >= max(n_items, 5):
                 found -= 8.0
+            found -= 3.0 * (n_items > 4 * n_students)
             if tier(item[0], "item") is None:
                 found -= 0.5 * (n_items > n_students)
                 crossed = 2 * look.cells(*student, *item) >= n_items * n_students and n_items <= MOST_SCORES
@@ -554,7 +555,7 @@ def _together(search: Search, best: Reading) -> Iterator[Finding]:
         f"each {shortened(first)} occurs with several {shortened(other)}",
         f"taken as one piece of work for each pair of {shortened(first)} and {shortened(other)}",
         (option,),
-        alternative=Option("student", first),
+        alternative=Option("student", other if stems(other) & known("variants") else first),
         certain=False,
     )
 

@@ -205,6 +205,10 @@ _MODELS = re.compile(rf"({_either('models')})([_\d].*|[a-z]?)")
 _ITEMS = re.compile(
     rf"[qitck]_?\d{{1,2}}[a-z]?|({_either('item, first', 'item', 'numbered items')})_?(\d+[a-z]?|[ivx]+)"
 )
+_QUALITIES = re.compile(
+    r"\w{3}(tion|sion|cion|cao|zione|ita|idad|dade|itat|keit|heit|ness|ency|encia|osc|nost|ite|logy|graphy|ity)$"
+)
+"""Ends of words for qualities, which few people are called by."""
 _SIGNS = ("ø", "Ø", "Σ", "∑", "μ", "x̄")
 
 
@@ -234,7 +238,7 @@ def like_item(label: str) -> bool:
     [True, True, True, False]
     """
     text = plain(label)
-    return bool(_ITEMS.fullmatch(text)) or text in known("criteria")
+    return bool(_ITEMS.fullmatch(text) or _QUALITIES.search(text)) or text in known("criteria")
 
 
 def is_total(label: str) -> bool:

@@ -531,8 +531,8 @@ def _grid(
     return None
 
 
-_CODE = re.compile(r"[A-Za-z]{0,3}\d+")
-"""A short name with a number: of a rater, rather than of a criterion."""
+_CODE = re.compile(r"[A-Za-z]{0,3}\d+|[A-Z]")
+"""A short name with a number, or a letter: of a rater, rather than of a criterion."""
 
 
 _INITIALS, _SIGNED_BY = re.compile(r"[A-Z]{2}"), re.compile(r"[A-Z]{2}[ _.-]?\d")
