@@ -192,6 +192,17 @@ def test_scores_within_json_text(suffix: str, tmp_path: Path) -> None:
     assert found == {(f"e{n}", r): judged(n, k) for n in range(8) for k, r in enumerate(("gpt", "opus"))}
 
 
+def test_json_text_of_a_judge_that_talked_is_missing(tmp_path: Path) -> None:
+    outputs = [json.dumps({"score": n % 4}) if n % 7 else "I cannot rate this." for n in range(300)]
+    rows = [
+        {"essay": f"e{n // 2}", "judge": "AB"[n % 2], "output": output} for n, output in enumerate(outputs)
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "x.csv")
+    ratings = read(tmp_path / "x.csv")
+    assert ratings.n_ratings == sum(n % 7 > 0 for n in range(300))
+    assert "43 texts under 'output' not JSON as the others: missing" in ratings.notes
+
+
 def test_json_text_beside_a_score_of_its_own_is_left_alone(tmp_path: Path) -> None:
     frame = pl.DataFrame(
         {"student": ["a", "b"], "rater": ["x", "y"], "score": [0, 1], "log": ['{"score": 9}'] * 2}

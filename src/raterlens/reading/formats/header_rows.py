@@ -57,14 +57,10 @@ def column_names(rows: Sequence[Cells], config: ReadConfig) -> Header:
 def _is_row(top: Sequence[Sequence[str]]) -> bool:
     """Whether the first row has numbers that do not count columns, and no name that says anything."""
     numbers = [cell for cell in top[0] if re.fullmatch(r"[+-]?\d+([.,]\d+)?", cell)]
-    spoken = any(usual_role(cell) or is_identifier(cell) or is_other(cell) for cell in top[0])
-    return bool(numbers) and not spoken and (len(numbers) == 1 or not _count_up(numbers))
-
-
-def _count_up(numbers: Sequence[str]) -> bool:
-    return all(cell.isdigit() for cell in numbers) and [int(cell) for cell in numbers] == list(
-        range(int(numbers[0]), int(numbers[0]) + len(numbers))
-    )
+    if not numbers or any(usual_role(cell) or is_identifier(cell) or is_other(cell) for cell in top[0]):
+        return False
+    start = int(numbers[0]) if numbers[0].isdigit() else 0
+    return len(numbers) == 1 or numbers != [str(start + place) for place in range(len(numbers))]
 
 
 def header_row(rows: Sequence[Cells]) -> int:

@@ -10,7 +10,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from raterlens.base.errors import InputError
-from raterlens.base.text import Option, listed
+from raterlens.base.text import Option, counted, listed
 from raterlens.reading.formats.table import Table, table_of
 from raterlens.reading.profiles import profile
 from raterlens.reading.read_plan import Finding
@@ -32,6 +32,8 @@ DEEPEST = 6
 """Records within records that are flattened, and lists within lists that are read one by one."""
 SAMPLE = 200
 """Records that show what lists hold."""
+MOSTLY = 0.8
+"""Share of texts that are JSON where they are to be: judges are cut short, or talk."""
 
 
 def flattened(
@@ -75,7 +77,7 @@ def _elements(held: Any, path: str, whole: Sequence[str]) -> Iterator[dict[str, 
 
 def plain_table(records: Sequence[Record], name: str) -> Table:
     """Records with the judgements that are nested in them spread out."""
-    records = [*_parsed(records)]
+    records, findings = _parsed(records)
     people = _records_of_raters(records[:SAMPLE])
     try:
         rows = [flattened(_first_named(_listed_by_rater(record, people))) for record in records]
@@ -85,10 +87,9 @@ def plain_table(records: Sequence[Record], name: str) -> Table:
             rows = [flattened(one) for row in rows for one in opened(row)]
     except (AttributeError, TypeError, ValueError) as error:
         raise InputError(f"{name!r} has records of several kinds ({error})", NEED) from error
-    findings: tuple[Finding, ...] = ()
     if len(rows) != len(records):
         seen = f"{len(records):,} records with {len(rows):,} judgements in them"
-        findings = (Finding(seen, "read one by one"),)
+        findings.append(Finding(seen, "read one by one"))
     rows, found, roles = _by_place(rows, name)
     frame = frame_of(rows, name)
     # Where some records have a record and others nothing: "audit" beside "audit.label".
@@ -152,7 +153,8 @@ def json_columns(records: Sequence[Record]) -> list[str]:
     names = dict.fromkeys(name for record in records for name in record)
     for name in names:
         values = [_from_json(record[name]) for record in records if record.get(name) not in (None, "")]
-        if values and None not in values and any(_holds_scores(name, value) for value in values):
+        parsed = [value for value in values if value is not None]
+        if parsed and len(parsed) >= MOSTLY * len(values) and any(_holds_scores(name, one) for one in parsed):
             found.append(name)
     return [] if SCORE in roles_named(set(names) - set(found)) else found
 
@@ -178,10 +180,20 @@ def _holds_scores(name: str, value: Any) -> bool:
     return isinstance(value, int | float) and mentions(name, SCORE)
 
 
-def _parsed(records: Sequence[Record]) -> Iterator[Record]:
+def _parsed(records: Sequence[Record]) -> tuple[list[Record], list[Finding]]:
+    """Records with the content of JSON texts, and how many texts are not JSON."""
     columns = json_columns(records[:SAMPLE])
-    for record in records:
-        yield {**record, **{name: _from_json(record.get(name)) for name in columns}} if columns else record
+    parsed: list[Record] = [
+        {**record, **{name: _from_json(record.get(name)) for name in columns}} for record in records
+    ]
+    findings = []
+    for name in columns:
+        pairs = zip(records, parsed, strict=True)
+        if lost := sum(after[name] is None and before.get(name) not in (None, "") for before, after in pairs):
+            findings.append(
+                Finding(f"{counted(lost, 'text')} under {name!r} not JSON as the others", "missing")
+            )
+    return parsed, findings
 
 
 def _opened(sample: Sequence[Record]) -> Callable[[Record], Iterable[Record]] | None:
