@@ -40,8 +40,7 @@ from raterlens.inference.measurement import (
     likely_largest,
     measured_fit,
 )
-from raterlens.models.calibration import MOST_RATERS
-from raterlens.models.panel import Panel, SlopeLimits
+from raterlens.models.calibration import MOST_RATERS, Panel, SlopeLimits
 
 # ----------------------------------------------------------------------------------------------------
 # Intervals of kappa from draws: known coverage in a normal world, and fairness to the rater with the highest estimate.

@@ -27,7 +27,7 @@ from raterlens.inference.rater_comparison import (
     ranks,
     ratings_needed,
 )
-from raterlens.models.panel import Panel
+from raterlens.models.calibration import Panel
 
 # ----------------------------------------------------------------------------------------------------
 # Comparisons of raters on fits: what the tables promise, and plain words.

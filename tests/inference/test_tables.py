@@ -15,7 +15,7 @@ from raterlens.inference import tables as halo_interval
 from raterlens.inference.rater_comparison import own_error
 from raterlens.inference.tables import spreads_of
 from raterlens.models.build import build
-from raterlens.models.panel import Panel
+from raterlens.models.calibration import Panel
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options
 from tests.support.repeated_verdicts import verdicts

@@ -11,8 +11,7 @@ from scipy import sparse
 import raterlens as rl
 from raterlens.base.errors import OptionError
 from raterlens.inference.result import encoded
-from raterlens.models.calibration import Calibration
-from raterlens.models.panel import Panel
+from raterlens.models.calibration import Calibration, Panel
 from raterlens.models.registry import MODELS, Spec
 from raterlens.models.term import Effect
 from tests.support.facets_models import FITS, ordered

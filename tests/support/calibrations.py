@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import polars as pl
 
-from raterlens.models.calibration import Calibration
-from raterlens.models.panel import Rows
+from raterlens.models.calibration import Calibration, Rows
 
 SLOPES, SEVERITIES, DIFFICULTIES = (1.2, 0.8, 1.6), (0.3, -0.5, 0.1), (-0.4, 0.2, 0.6)
 

@@ -17,8 +17,8 @@ from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.likelihood.priors import PanelPrior, Spread
+from raterlens.models.calibration import PanelSpread
 from raterlens.models.facets import FacetsModel, centre
-from raterlens.models.panel import PanelSpread
 from raterlens.models.responses import Response
 from raterlens.models.term import RATING_INFORMATION, START_SLOPE, Beginning
 from raterlens.ratings.coded import Ratings

@@ -383,19 +383,8 @@ class HaloTest:
     rater: float
     spread: float
     """Spread of the common effect."""
-    n_raters: int
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """test, statistic, df, p"""
-        common, own = 2 * (self.common - self.loglik), 2 * (self.rater - self.loglik)
-        more, df = max(own - common, 0.0), self.n_raters - 1
-        rows = [
-            ("common against none", common, 1, p_of_ratio(common, 1, variance=True)),
-            ("rater against none", own, self.n_raters, p_of_variances(own, self.n_raters)),
-            ("rater against common", more, df, p_of_ratio(more, df)),
-        ]
-        return pl.DataFrame(rows, schema=["test", "statistic", "df", "p"], orient="row")
+    table: pl.DataFrame
+    """test, statistic, df, p"""
 
 
 def p_of_variances(ratio: float, n: int) -> float:
@@ -418,7 +407,14 @@ def halo_test(fit: "Fit", ratings: Ratings) -> HaloTest:
     found = {kind: _refitted(fit, ratings, halo=kind) for kind in ("none", "common", "rater")}
     spread = float(found["common"].table("raters")["halo"][0])
     none, common, rater = (found[kind].loglik for kind in ("none", "common", "rater"))
-    return HaloTest(none, common, rater, spread, fit.n_raters)
+    n, one, own, more = fit.n_raters, 2 * (common - none), 2 * (rater - none), max(2 * (rater - common), 0.0)
+    rows = [
+        ("common against none", one, 1, p_of_ratio(one, 1, variance=True)),
+        ("rater against none", own, n, p_of_variances(own, n)),
+        ("rater against common", more, n - 1, p_of_ratio(more, n - 1)),
+    ]
+    table = pl.DataFrame(rows, schema=["test", "statistic", "df", "p"], orient="row")
+    return HaloTest(none, common, rater, spread, table)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,8 @@ from raterlens.estimation.scoring import Placed, places_of
 from raterlens.inference.expected_scores import MOST_RATERS, average_scores, fitted_levels, spread_over
 from raterlens.likelihood.cells import reading_columns
 from raterlens.likelihood.nodes import Moments, Nodes
-from raterlens.models.calibration import Calibration
+from raterlens.models.calibration import Calibration, Rows
 from raterlens.models.marks import Marks
-from raterlens.models.panel import Rows
 from raterlens.models.term import Contexts
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.groupings import grouped

@@ -23,7 +23,7 @@ from raterlens.base.threads import in_threads, one_thread
 from raterlens.capability.index import Gradient, Index
 from raterlens.capability.integrals import peaks
 from raterlens.capability.yardstick import LARGEST_SLOPE, Measure
-from raterlens.models.panel import Panel, SlopeLimits
+from raterlens.models.calibration import Panel, SlopeLimits
 
 _LEVEL = 0.95
 _TAIL = (1 - _LEVEL) / 2

@@ -34,8 +34,7 @@ from raterlens.inference.intervals import (
     rater_estimates,
 )
 from raterlens.likelihood.engines.contract import Matrix
-from raterlens.models.calibration import MOST_RATERS, Calibration
-from raterlens.models.panel import Panel
+from raterlens.models.calibration import MOST_RATERS, Calibration, Panel
 
 if TYPE_CHECKING:
     from raterlens.inference.result import Result

@@ -25,8 +25,8 @@ from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPrior
+from raterlens.models.calibration import PanelSpread
 from raterlens.models.facets import Redundancy, centre, redundancy
-from raterlens.models.panel import PanelSpread
 from raterlens.models.terms.students import GROUP_MEAN
 
 # Steps of log s, in its own standard deviations and by themselves.

@@ -21,8 +21,7 @@ from raterlens.base.text import Message, Option, counted, listed
 from raterlens.inference.covariance import dense
 from raterlens.inference.intervals import within_limits
 from raterlens.inference.measurement import Measurement, measured_fit, symmetric_root
-from raterlens.models.calibration import MOST_RATERS
-from raterlens.models.panel import Panel
+from raterlens.models.calibration import MOST_RATERS, Panel
 from raterlens.ratings.coded import Backend, to_backend
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from raterlens.base.text import counted, shortened
 from raterlens.capability.yardstick import Yardstick
 from raterlens.config import FitConfig
 from raterlens.estimation.optimiser import Optimiser
-from raterlens.models.calibration import Calibration
-from raterlens.models.panel import PanelSpread
+from raterlens.models.calibration import Calibration, PanelSpread
 from raterlens.ratings.coded import Backend, to_backend
 
 _FORMAT, _VERSION = "raterlens fit", 2

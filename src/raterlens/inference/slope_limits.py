@@ -24,8 +24,8 @@ from raterlens.estimation.optimiser import Curvature, OnProgress, Optimum, Searc
 from raterlens.inference.intervals import AT_LIMIT, AT_ZERO, even, uneven
 from raterlens.likelihood.marginal import FacetsMarginal, Value
 from raterlens.likelihood.nodes import Nodes
+from raterlens.models.calibration import SlopeLimits
 from raterlens.models.facets import redundancy
-from raterlens.models.panel import SlopeLimits
 
 # Of the root of the deviance, at an end of an interval.
 CLOSE, _MOST_LOOKS = 0.1, 7

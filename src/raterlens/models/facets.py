@@ -7,7 +7,7 @@ Every predictor on the right is a sum of what the model's terms add to it (`term
 map and its derivatives.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, cast, get_args
@@ -313,7 +313,7 @@ class FacetsModel:
             rows.append(sparse.csr_array((length, size)) if design is None else design)
             offsets.append(np.sum(fixed, axis=0) if fixed else np.zeros(length))
         design = sparse.csr_array(sparse.vstack(rows, format="csr"))
-        return _Map(design, design.T, np.concatenate(offsets), places)
+        return _Map(design, np.concatenate(offsets), places)
 
     def _among_steps(self, design: sparse.csr_array, steps: slice) -> sparse.csr_array:
         """Rows of some steps of each context, among those of all."""
@@ -381,7 +381,7 @@ class FacetsModel:
         }
         if "steps" in rows.places:
             of_each["steps"] = -d_intercepts.ravel()
-        return np.asarray(rows.back @ np.concatenate([of_each[name] for name in rows.places]))
+        return np.asarray(rows.design.T @ np.concatenate([of_each[name] for name in rows.places]))
 
     def jacobian(self, parameters: Array) -> sparse.csr_array:
         """(contexts + contexts x intercepts, parameters): rows of slopes, then of intercepts.
@@ -482,11 +482,6 @@ class FacetsModel:
         """Whether no rater's slope is above 0, or above the least that a common one may be."""
         return self.slopes.nobody(parameters[self.blocks[SLOPE]])
 
-    def redundancies(self, parameters: Array) -> Iterator[tuple[Array, Array]]:
-        """Directions that change no probability, each with what centring holds at zero: (constraint, direction)."""
-        for term in self.terms:
-            yield from term.redundancies(self, parameters)
-
     def vector(self, **parts: Array) -> Array:
         """A vector of parameters with these blocks; 0 elsewhere."""
         filled = np.zeros(self.blocks.size)
@@ -510,8 +505,6 @@ class _Map(NamedTuple):
     """predictors = design @ parameters + offset"""
 
     design: sparse.csr_array
-    back: sparse.csc_array
-    """The design, transposed."""
     offset: Array
     places: dict[str, slice]
     """Rows of each predictor, as far as the model has them."""
@@ -559,7 +552,7 @@ class Redundancy:
 
 def redundancy(model: FacetsModel, parameters: Array, held: NDArray[np.bool_] | None = None) -> Redundancy:
     """The redundant directions at `parameters` that move no parameter which is held fixed."""
-    rows = list(model.redundancies(parameters))
+    rows = [row for term in model.terms for row in term.redundancies(model, parameters)]
     if held is not None:
         still = [row for row in rows if not row[1][held].any()]
         rows = still + _together([row for row in rows if row[1][held].any()], held)
