@@ -89,7 +89,7 @@ SPOKEN: tuple[tuple[Names, Mapping[str, float]], ...] = (
     (("respondents",), {"rater": 1.0}),
     (("ranks", "classes"), {"score": 2.0}),
     (("turns",), {"item": 1.0}),
-    (("variants",), {"student": -3.0, "item": -3.0}),
+    (("variants",), {"student": -3.0, "item": -3.0, "score": -4.0}),
 )
 """Evidence of names that are usual beside others."""
 

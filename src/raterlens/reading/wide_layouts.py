@@ -234,7 +234,11 @@ def score_columns(columns: Sequence[str], look: ColumnSample, *, raters: bool) -
         signed if 2 * sum(map(is_other, signed)) < len(signed) else []
     )  # "TS_1" of Tom Sand, beside "GA_1"
     free = [name for name in free if name in signed or not is_other(name) or stems(name) & known("criteria")]
-    free = [name for name in free if not (stems(name) & known("draws") or _NUMBERS.search(plain(name)))]
+    free = [
+        name
+        for name in free
+        if not (stems(name) & known("draws", "variants") or _NUMBERS.search(plain(name)))
+    ]
     free = _under_one_heading(free)
     free += [name for name in _as_judges(columns, free, look) if name not in free]
     counted_rows = [name for name in free if look[name].consecutive]
@@ -556,6 +560,7 @@ def _shared_pattern(names: Sequence[str], *, paths: bool) -> tuple[str, bool]:
     """The pattern of names that are the same but for one part ("scores.gpt-4", "gpt-4/value", or, not only paths, "Mark
     Ann"), and whether what they share says that they are scores, or nothing is shared."""
     start, end = _shared_start(names), _shared_start([name[::-1] for name in names])[::-1]
+    end = end if ")" not in end or "(" in end else ""
     words = {*plain(f"{start} {end}").split("_")}
     scored = bool(words & names_of("score")) or tier(start.strip(" _-:."), "rater") is not None
     if paths:
