@@ -16,7 +16,10 @@ import pytest
 import raterlens as rl
 from raterlens.app.cli.main import AT_FAULT, main
 from raterlens.base.errors import InputError, OptionError
+from raterlens.diagnostics.findings import panel_findings
 from raterlens.output import excel as workbook
+from raterlens.output.report.english import heading
+from raterlens.output.result_tables import result_tables
 from tests.support.facets_files import anchored
 
 # ---------------------------------------------------------- `rl.check`: what the command `check` says, from Python
@@ -103,6 +106,20 @@ def test_labels_are_text_whatever_they_look_like(book):
                 assert cell.hyperlink is None
     assert {cell.value for cell in book["Raters"]["A"][1:]} == {*HOSTILE[:-1], "a·b"}
     assert book["Warnings"]["B2"].value == "=1+1 is no formula"
+
+
+def test_the_workbook_has_the_tables_of_the_folder(tmp_path):
+    """Fair results beside the students, and the tables that only some models have."""
+    drawn = rl.simulate(students=60, raters=5, items=2, seed=4).ratings
+    table = drawn.table().with_columns(school=pl.col("student").str.slice(-1))
+    ratings = rl.read(table, group="school")
+    fit = rl.fit(ratings, model="gmf")
+    book = openpyxl.load_workbook(fit.to_excel(tmp_path / "results.xlsx", ratings))
+    assert "Groups" in book.sheetnames
+    tables = result_tables(fit, panel_findings(fit, ratings))
+    heads = [cell.value for cell in book["Students"][1]]
+    assert heads == [heading(name) for name in tables["students"].columns]
+    assert {"fair", "infit"} <= set(tables["students"].columns)
 
 
 def test_headings_stay_and_capability_is_coloured(book):
