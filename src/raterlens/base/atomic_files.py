@@ -87,12 +87,9 @@ def lock_folder(out: Path) -> Iterator[None]:
         return
     with open(os.open(lock, os.O_RDWR | os.O_CREAT, 0o666), "r+", encoding="utf-8") as file:
         if not _lock(file.fileno()):
-            raise OptionError(
-                f"cannot write results to '{out}': process {file.read().strip() or '(starting)'} is writing there",
-                "wait until it is done, or give another folder",
-                value=str(out),
-                option="out",
-            )
+            what = f"cannot write results to '{out}': process {file.read().strip() or '(starting)'} is writing there"
+            remedy = "wait until it is done, or give another folder"
+            raise OptionError(what, remedy, value=str(out), option="out")
         try:
             file.write(str(os.getpid()))
             file.flush()
@@ -238,12 +235,11 @@ def atomic_write(out: Path, write: Callable[[Path], object], option: str = "out"
     except Exception as error:
         if not isinstance(error, OSError) and RUST_OS_ERROR not in str(error):
             raise
-        raise OptionError(
+        what, remedy = (
             f"cannot write {str(out)!r}: {reason(error)}",
             "give a file you may write to, on a disk with room",
-            value=str(out),
-            option=option,
-        ) from error
+        )
+        raise OptionError(what, remedy, value=str(out), option=option) from error
 
 
 def write_text(out: Path, text: str, option: str = "out") -> None:

@@ -57,9 +57,8 @@ def map_in_processes(
     if client is not None:
         check_client(client)
         if workers is not None:
-            raise OptionError(
-                Message("both ", Option("workers", workers), " and client are given"), "leave one of them out"
-            )
+            both = Message("both ", Option("workers", workers), " and client are given")
+            raise OptionError(both, "leave one of them out")
         return on_cluster(work, shared, tasks, client)
     if workers == 1:
         return ((task, _alone(work, shared, task)) for task in tasks)
@@ -164,24 +163,17 @@ def cluster_at(
     try:
         from distributed import Client  # an optional package
     except ImportError as error:
-        raise OptionError(
-            "a cluster needs the package distributed",
-            "run: pip install 'raterlens[cluster]'",
-            value=address,
-            option="cluster",
-        ) from error
+        what, remedy = "a cluster needs the package distributed", "run: pip install 'raterlens[cluster]'"
+        raise OptionError(what, remedy, value=address, option="cluster") from error
     try:
         with warnings.catch_warnings():
             # Told as an error below, in one line, where it matters.
             warnings.filterwarnings("ignore", message="Mismatched versions")
             client = Client(address, timeout=scheduler_timeout)
     except (OSError, ValueError) as error:
-        raise InputError(
-            f"no Dask scheduler answers at {address!r} ({error})",
-            "start one with: dask scheduler, and workers with: dask worker ADDRESS",
-            value=address,
-            option="cluster",
-        ) from error
+        what = f"no Dask scheduler answers at {address!r} ({error})"
+        remedy = "start one with: dask scheduler, and workers with: dask worker ADDRESS"
+        raise InputError(what, remedy, value=address, option="cluster") from error
     with client:
         if not client.scheduler_info(n_workers=-1)["workers"]:
             start = f"start some with: dask worker {address}"
@@ -201,12 +193,8 @@ def cluster_at(
 def check_client(client: object) -> None:
     """Raise unless this is a client of a Dask cluster."""
     if not hasattr(client, "submit") or not hasattr(client, "scatter"):
-        raise OptionError(
-            f"client is a {type(client).__name__}",
-            "give a distributed.Client, which pip install 'raterlens[cluster]' brings",
-            value=client,
-            option="client",
-        )
+        remedy = "give a distributed.Client, which pip install 'raterlens[cluster]' brings"
+        raise OptionError(f"client is a {type(client).__name__}", remedy, value=client, option="client")
 
 
 def check_versions(client: "Client") -> None:
@@ -224,13 +212,10 @@ def check_versions(client: "Client") -> None:
         for name, wanted in here.items():
             if there.get(name) != wanted:
                 seen = f"no {name}" if there.get(name) is None else f"{name} {there[name]}"
-                raise InputError(
-                    f"{who} has {seen}, but this machine has {wanted}",
-                    "install the same everywhere, for example with: "
-                    f"pip install 'raterlens[cluster]=={here['raterlens']}'",
-                    value=there.get(name),
-                    option="cluster",
-                )
+                what = f"{who} has {seen}, but this machine has {wanted}"
+                same = f"pip install 'raterlens[cluster]=={here['raterlens']}'"
+                remedy = f"install the same everywhere, for example with: {same}"
+                raise InputError(what, remedy, value=there.get(name), option="cluster")
 
 
 def on_cluster(

@@ -205,12 +205,8 @@ class FitConfig(Request):
             object.__setattr__(self, "shared", "yes" if self.shared else "no")
         check_options(self)
         if self.anchors is not None and not isinstance(self.anchors, Anchors):
-            raise OptionError(
-                f"anchors is a {type(self.anchors).__name__}",
-                "give a fit, or rl.Anchors(...)",
-                value=self.anchors,
-                option="anchors",
-            )
+            what = f"anchors is a {type(self.anchors).__name__}"
+            raise OptionError(what, "give a fit, or rl.Anchors(...)", value=self.anchors, option="anchors")
         object.__setattr__(self, "interactions", interaction_terms(self.interactions))
         object.__setattr__(self, "trusted", _names("trusted", self.trusted))
         object.__setattr__(self, "known_slope", float(self.known_slope))
@@ -310,10 +306,8 @@ def _names(name: str, given: Any) -> tuple[str, ...] | None:
     if given is None or isinstance(given, str):
         return None if given is None else (given,)
     if not isinstance(given, Iterable):
-        raise OptionError(
-            Message(Option(name, given)),
-            Message("name the raters, for example ", Option(name, ["Ann", "Bob"])),
-        )
+        remedy = Message("name the raters, for example ", Option(name, ["Ann", "Bob"]))
+        raise OptionError(Message(Option(name, given)), remedy)
     return tuple(map(str, given)) or None
 
 
@@ -360,7 +354,8 @@ def _facet(term: Any) -> str:
 
 
 def _refused(term: Any) -> OptionError:
+    what = Message(Option("interactions", term), " is not a rater interaction")
     return OptionError(
-        Message(Option("interactions", term), " is not a rater interaction"),
+        what,
         Message("use ", Option("interactions", "rater:item"), ", or rater:NAME with the name of a facet"),
     )

@@ -46,17 +46,15 @@ def kind_of(out: Path, to: str | None = None) -> str:
     """Return the kind of file to write, by its name or as asked; raise if it cannot be written."""
     kind = to or SUFFIXES.get(out.suffix.lower(), "")
     if not kind:
-        raise OptionError(
+        what, remedy = (
             f"{out.name!r} does not say what kind of file to write",
-            f"add --to {', --to '.join(SUFFIXES.values())}",
-            value=out.name,
-            option="to",
+            ", --to ".join(SUFFIXES.values()),
         )
+        raise OptionError(what, f"add --to {remedy}", value=out.name, option="to")
     choose("kind of file", kind, SUFFIXES.values())
     if out.is_dir() or not out.absolute().parent.is_dir():
-        raise OptionError(
-            f"cannot write {str(out)!r}", "give a file in an existing folder", value=str(out), option="out"
-        )
+        remedy = "give a file in an existing folder"
+        raise OptionError(f"cannot write {str(out)!r}", remedy, value=str(out), option="out")
     return kind
 
 

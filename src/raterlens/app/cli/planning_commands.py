@@ -74,11 +74,8 @@ def simulate(
     """Simulate ratings with known truth, to try out a design or a method."""
     kind = kind_of(out, to)
     if truth is not None and (kind_of(truth) != "csv" or truth.absolute() == out.absolute()):
-        raise OptionError(
-            f"the truth cannot go to {str(truth)!r}",
-            Message("give it a csv file of its own: ", Option("truth", "NAME.csv")),
-            value=str(truth),
-        )
+        remedy = Message("give it a csv file of its own: ", Option("truth", "NAME.csv"))
+        raise OptionError(f"the truth cannot go to {str(truth)!r}", remedy, value=str(truth))
     _check_categories(categories, design)
     import numpy as np
     import polars as pl
@@ -104,15 +101,15 @@ def _check_categories(categories: int, design: SimulatedDesign) -> None:
             Message(Option("categories", categories)), f"give 2 (pass or fail) to {HIGHEST + 1}"
         )
     if categories > 2 and design.scale == "continuous":
-        raise OptionError(
-            Message(Option("categories", categories), " with marks out of 100, which have no categories"),
-            Message("leave out ", Option("categories")),
-        )
+        what = Message(Option("categories", categories), " with marks out of 100, which have no categories")
+        raise OptionError(what, Message("leave out ", Option("categories")))
     model = design.model
     if categories > 2 and model in MODELS and not MODELS[model].ordered:
+        what = Message(
+            Option("categories", categories), f" with model {model!r}, which has pass or fail only"
+        )
         raise OptionError(
-            Message(Option("categories", categories), f" with model {model!r}, which has pass or fail only"),
-            Message("leave out ", Option("categories"), ", or use ", Option("model", "gmf")),
+            what, Message("leave out ", Option("categories"), ", or use ", Option("model", "gmf"))
         )
 
 

@@ -60,11 +60,8 @@ def check_runs(runs: Runs) -> None:
     """Raise before any work if an option is wrong or the folder cannot be written."""
     check_options(runs)
     if runs.workers is not None and runs.cluster is not None:
-        raise OptionError(
-            Message("both ", Option("workers", runs.workers), " and ", Option("cluster", runs.cluster)),
-            "leave out one of them",
-            option="cluster",
-        )
+        both = Message("both ", Option("workers", runs.workers), " and ", Option("cluster", runs.cluster))
+        raise OptionError(both, "leave out one of them", option="cluster")
     check_folder(runs.out)
 
 
@@ -78,11 +75,11 @@ def run_study(chosen: "Study", runs: Runs, client: "Client | None") -> None:
     elif runs.data is not None:
         raise OptionError(f"the study {name!r} simulates its ratings", Message("leave out ", Option("data")))
     if chosen.replications == 1 and runs.replications not in (None, 1):
-        raise OptionError(
+        what, remedy = (
             f"the study {name!r} has one replication",
             Message("leave out ", Option("replications")),
-            value=runs.replications,
         )
+        raise OptionError(what, remedy, value=runs.replications)
     out = runs.out
     try:
         with parts_bar(name) as on_done:

@@ -230,11 +230,10 @@ def _effects(fit: "Result") -> dict[str, str]:
     found: dict[str, str] = {}
     raters, apart = fit.table("raters"), "piece effect" in fit.tables
     if "halo" in raters.columns:
-        spreads = raters["halo"].to_numpy()
-        low, high = number(float(spreads.min()), 2), number(float(spreads.max()), 2)
+        halo = raters["halo"].to_numpy()
+        low, high = number(float(halo.min())), number(float(halo.max()))
         spread = low if low == high else f"{low}-{high}"
-        found |= {"halo": words.HALO.format(spread=spread)} if apart else {}
-        found |= {} if apart else {"reading": words.READING.format(spread=spread)}
+        found["halo" if apart else "reading"] = (words.HALO if apart else words.READING).format(spread=spread)
     if apart:
         own = fit.table("piece effect").row(0, named=True)
         spread, speaks = number(own["spread"], 2), number(own["speaks"], 2)
