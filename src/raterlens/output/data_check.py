@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from raterlens.base.errors import OptionError
-from raterlens.base.text import Message, Option, counted, sentence
+from raterlens.base.text import Message, Option, sentence
 from raterlens.config import ReadConfig
 from raterlens.config.read_config import ReadOptions
 from raterlens.output.report.reproduce import Request
-from raterlens.ratings.coded import Ratings
+from raterlens.ratings.coded import Ratings, size_words
 from raterlens.ratings.design import check_design, examine_links, pairing_warnings
 from raterlens.reading.read import checked, read_with_plan
 
@@ -41,10 +41,7 @@ class DataCheck:
         return Request(file=self.file or "", more=self.more, read=self.read)
 
     def __str__(self) -> str:
-        sizes = (("rating", self.ratings.n_ratings), ("student", self.ratings.n_students))
-        of = (("rater", self.ratings.n_raters), ("item", self.ratings.n_items))
-        (n, m), (k, j) = ([counted(number, name) for name, number in pair] for pair in (sizes, of))
-        lines = [f"{n} of {m} by {k} on {j}", *_items(self.notes)]
+        lines = [size_words(self.ratings), *_items(self.notes)]
         lines += ["", "Please confirm or change", *_items(self.questions)] if self.questions else []
         lines += (
             ["", "Cautions", *_items(self.warnings)] if self.warnings else ["All raters can be compared."]
