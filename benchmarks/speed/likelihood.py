@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from raterlens.capability.links import get_link
 from raterlens.estimation.facets_estimate import starting_values
-from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal, marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import build

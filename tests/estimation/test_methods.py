@@ -21,7 +21,7 @@ from raterlens.estimation.facets_estimate import (
 from raterlens.estimation.latent_estimate import estimate_latent_class
 from raterlens.estimation.methods import Conditional, Laplace, corner_step, estimate, ratings_given_abilities
 from raterlens.estimation.optimiser import Estimate
-from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import marginal
 from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import build
 from raterlens.models.registry import MODELS

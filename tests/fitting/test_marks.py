@@ -15,7 +15,7 @@ from raterlens.capability.links import get_link
 from raterlens.capability.population import Histogram, Normal
 from raterlens.inference.covariance import Inverse, covariance, in_full
 from raterlens.inference.spreads import _Curve
-from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import DrawnPrior, Pseudo
 from raterlens.models.build import build

@@ -20,7 +20,7 @@ from raterlens.inference.covariance import (
     sandwich,
     stretch_of_abilities,
 )
-from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import build

@@ -12,7 +12,7 @@ from scipy import integrate, special
 import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
 from raterlens.likelihood.readings import LEAST_SPREAD, rule
@@ -56,7 +56,7 @@ def test_the_rule_is_as_fine_as_the_spread_asks():
     for variances in ((0.0, 1.0, 9.0), (1e6, 1e6, 1e6)):
         x[problem.model.blocks["halo"]] = variances
         up: Any = problem.up(x, NODES)
-        for some in sorted(up.raters, key=lambda some: some.contexts[0]):
+        for some in sorted((some for some, _ in up.raters), key=lambda some: some.contexts[0]):
             sizes.append(len(some.u))
             assert np.exp(some.log_weights) @ some.u**2 == pytest.approx(1.0, abs=1e-7)
     assert sizes == sorted(sizes)

@@ -17,8 +17,7 @@ from raterlens.estimation.methods import estimate
 from raterlens.estimation.optimiser import Space, maximise
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.density import Cells, Essays
-from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.marginal import bound
+from raterlens.likelihood.marginal import bound, marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo, pseudo_ratings
 from raterlens.likelihood.readings import Readings

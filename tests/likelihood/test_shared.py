@@ -11,9 +11,9 @@ from raterlens.estimation.optimiser import Search, Space
 from raterlens.estimation.shared_estimate import fit_shared
 from raterlens.inference.covariance import in_full
 from raterlens.likelihood.latent import Crossed, Fallible
+from raterlens.likelihood.marginal import ACCURACY
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import Ridge
-from raterlens.likelihood.shared import ACCURACY
 from raterlens.models.responses import Adjacent, Graded, Linked, Predictor
 from raterlens.models.term import Effect
 from raterlens.models.terms.shared_bias import BIAS, SharedBias

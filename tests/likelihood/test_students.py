@@ -12,8 +12,7 @@ from raterlens.base.errors import RaterlensError
 from raterlens.capability.links import get_link
 from raterlens.estimation.scoring import place
 from raterlens.inference.covariance import covariance, in_full
-from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal, marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PanelPrior, pseudo_ratings
 from raterlens.models.build import build

@@ -9,7 +9,7 @@ import raterlens as rl
 from raterlens.base.errors import InputError, OptionError
 from raterlens.capability.links import LINKS, get_link
 from raterlens.estimation.methods import estimate
-from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.models.build import build
 from raterlens.models.registry import MODELS

@@ -16,7 +16,7 @@ from scipy import sparse
 from raterlens import read, simulate
 from raterlens.capability.links import get_link
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood.forms import marginal
+from raterlens.likelihood.marginal import marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import pseudo_ratings
 from raterlens.models.build import build

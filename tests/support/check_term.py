@@ -4,8 +4,7 @@ import numpy as np
 from scipy import special
 
 from raterlens.inference.covariance import in_full
-from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal, marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
 from raterlens.models.facets import FacetsModel, centre, redundancy

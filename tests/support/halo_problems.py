@@ -4,8 +4,7 @@ import numpy as np
 
 import raterlens as rl
 from raterlens.capability.links import get_link
-from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal, marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo
 from raterlens.models.build import build

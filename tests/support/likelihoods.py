@@ -11,8 +11,7 @@ import raterlens as rl
 from raterlens.base.arrays import Array
 from raterlens.capability.links import get_link
 from raterlens.capability.population import AbilityShape
-from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal, marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import Pseudo, pseudo_ratings
 from raterlens.models.build import build

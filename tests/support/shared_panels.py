@@ -1,6 +1,6 @@
 """Panels in which some raters follow something besides the truth, with some known answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -8,8 +8,8 @@ from scipy import special
 
 import raterlens as rl
 from raterlens import Ratings
+from raterlens.likelihood.marginal import marginal
 from raterlens.likelihood.priors import Ridge, pseudo_ratings
-from raterlens.likelihood.shared import shared_marginal
 from raterlens.models.build import build
 from raterlens.models.registry import MODELS
 from raterlens.models.requested import Options
@@ -62,9 +62,8 @@ def problem_on(ratings: Ratings, link, scale: str = "rating scale", model: str =
     free[1] = False
     shared = known.plus(SharedBias(Effect.of_some(free)))
     pseudo = pseudo_ratings(shared, response.n_categories)
-    problem = shared_marginal(
-        ratings, shared, response, pseudo, Ridge(shared, 0.7, own_slopes=model == "gmf")
-    )
+    ridge = Ridge(shared, 0.7, own_slopes=model == "gmf")
+    problem = replace(marginal(ratings, shared, response, pseudo), ridge=ridge)
     x = np.random.default_rng(5).normal(scale=0.4, size=shared.blocks.size)
     x[shared.blocks["slope"]] = 0.5 + np.abs(x[shared.blocks["slope"]])
     x[shared.blocks[BIAS]] += 0.5

@@ -14,6 +14,7 @@ from raterlens.base.text import counted
 from raterlens.config.limits import AGREEING_STARTS, COMPARED_RATINGS, FEW_RATINGS, LATENT_PARAMETERS
 from raterlens.estimation.optimiser import USUAL, Estimate, Optimum, Search, Space, maximise, newton
 from raterlens.estimation.quadrature import Grid
+from raterlens.likelihood.engines.contract import Tables
 from raterlens.likelihood.nodes import ROUGH_ACCURACY, Moments, Nodes, finer, first_nodes
 from raterlens.likelihood.true_category import (
     NO_ABILITY,
@@ -271,14 +272,15 @@ def _refine(climb: _Climb, parameters: Array) -> tuple[Optimum, Nodes, Moments]:
 
 def posterior_truth(problem: LatentClassMarginal, parameters: Array, nodes: Nodes) -> Array:
     """(student-items,): probability that the true category is 1, given all ratings of the student."""
-    units, mixture = problem.units, problem.up(parameters, nodes)
+    units, cells = problem.units, problem.up(parameters, nodes)
+    truth = cells.share[:, 1]
     if not problem.model.rasch:
-        return np.asarray(mixture.truth[units.cell, 0])
+        return np.asarray(truth[units.cell, 0])
     probability = np.empty(len(units.item))
-    for rows, posterior, _ in problem.engine.posteriors(mixture.tables, nodes):
+    for rows, posterior, _ in problem.engine.posteriors(Tables(cells.value), nodes):
         there = slice(*np.searchsorted(units.student, [rows.start, rows.start + len(posterior)]))
         own = posterior[units.student[there] - rows.start]
-        probability[there] = np.einsum("uq,uq->u", mixture.truth[units.cell[there]], own)
+        probability[there] = np.einsum("uq,uq->u", truth[units.cell[there]], own)
     return probability
 
 

@@ -35,8 +35,7 @@ from raterlens.estimation.several_starts import (
 )
 from raterlens.likelihood.cells import rating_cells
 from raterlens.likelihood.engines.contract import Tables
-from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.marginal import FacetsMarginal, Value
+from raterlens.likelihood.marginal import FacetsMarginal, Value, marginal
 from raterlens.likelihood.nodes import Moments, Nodes, nodes_for, reached, step_for
 from raterlens.likelihood.priors import Pseudo, pseudo_ratings
 from raterlens.models.facets import FacetsModel

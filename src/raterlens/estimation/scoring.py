@@ -10,8 +10,7 @@ from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, listed
 from raterlens.estimation.facets_estimate import starting_widths
 from raterlens.estimation.methods import sharp_moments, sharp_nodes
-from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal, marginal
 from raterlens.likelihood.nodes import Moments, Nodes, first_nodes, nested, nodes_for
 from raterlens.likelihood.priors import Pseudo
 from raterlens.models.build import KINDS, build

@@ -9,9 +9,9 @@ from raterlens.base.arrays import Array, Mask
 from raterlens.estimation.facets_estimate import FacetsEstimate, information_scale
 from raterlens.estimation.optimiser import TOLERANCE, Optimum, Search, Space, maximise
 from raterlens.estimation.quadrature import Quadrature
+from raterlens.likelihood.marginal import ACCURACY, MOST_ROUNDS, FacetsMarginal, marginal
 from raterlens.likelihood.nodes import ProductNodes
 from raterlens.likelihood.priors import Ridge, pseudo_ratings
-from raterlens.likelihood.shared import ACCURACY, MOST_ROUNDS, SharedMarginal, shared_marginal
 from raterlens.models.term import Effect
 from raterlens.models.terms.shared_bias import BIAS, SharedBias
 from raterlens.ratings.coded import Ratings
@@ -27,7 +27,7 @@ _FIRST_LOOK = 12
 
 
 def fit_shared(
-    problem: SharedMarginal, starts: list[Array], space: Space, search: Search, tolerance: float = TOLERANCE
+    problem: FacetsMarginal, starts: list[Array], space: Space, search: Search, tolerance: float = TOLERANCE
 ) -> Quadrature:
     """Maximise from the most promising start, refining the grid until a finer one changes nothing."""
     nodes, short = problem.rough_nodes(), Search(_FIRST_LOOK)
@@ -77,7 +77,8 @@ def shared_estimate(
     model, response = one.model.plus(SharedBias(Effect.of_some(free))), one.problem.response
     own = model.slope.own
     ridge = Ridge(model, _RATERS if own else _BIASES, own)
-    problem = shared_marginal(ratings, model, response, pseudo_ratings(model, response.n_categories), ridge)
+    pseudo = pseudo_ratings(model, response.n_categories)
+    problem = replace(marginal(ratings, model, response, pseudo), ridge=ridge)
     given = _INFORMATION * ratings.tally("rater").n[free]
     information = np.append(information_scale(one.model, one.parameters), given)
     # Who follows what is shared and little else may well be opposed to the truth.

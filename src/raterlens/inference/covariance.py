@@ -20,8 +20,7 @@ from raterlens.inference.resampling import redrawn
 from raterlens.likelihood.derivatives import context_curvature
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.engines.contract import in_full as in_full
-from raterlens.likelihood.forms import marginal
-from raterlens.likelihood.marginal import FacetsMarginal
+from raterlens.likelihood.marginal import FacetsMarginal, marginal
 from raterlens.likelihood.nodes import Nodes
 from raterlens.likelihood.priors import PSEUDO_NODES, Pseudo
 from raterlens.models.facets import FacetsModel, Redundancy

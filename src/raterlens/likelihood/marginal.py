@@ -21,16 +21,20 @@ from scipy import sparse
 
 from raterlens.base.arrays import Array
 from raterlens.likelihood.cells import Grouping, Kinds, grouped_by, rating_cells
-from raterlens.likelihood.density import Cells, Density, Derivatives, Up, above_zero, large_fit
+from raterlens.likelihood.density import Cells, Density, Derivatives, Essays, Up, above_zero, large_fit
 from raterlens.likelihood.derivatives import placed_at
 from raterlens.likelihood.engines.by_piece import PieceEngine, fine_enough, points_of
 from raterlens.likelihood.engines.contract import CellScores, Engine, Matrix, Tables, Weighting
 from raterlens.likelihood.engines.numpy import NumpyEngine
-from raterlens.likelihood.nodes import Moments, Nodes
+from raterlens.likelihood.latent import Crossed, Fallible
+from raterlens.likelihood.nodes import Moments, Nodes, ProductNodes, nodes_for
 from raterlens.likelihood.priors import DrawnPrior, PanelPrior, Prior, Pseudo, Ridge
+from raterlens.likelihood.readings import Readings
+from raterlens.models.build import as_modelled
 from raterlens.models.facets import FacetsModel
-from raterlens.models.responses import Response
+from raterlens.models.responses import Adjacent, Response
 from raterlens.models.term import Contexts
+from raterlens.models.terms.draws import with_outcomes
 from raterlens.ratings.coded import Ratings
 from raterlens.ratings.packed import StoredRatings
 
@@ -56,6 +60,12 @@ class Journal(Protocol):
     def value(self, parameters: Array, nodes: Nodes, otherwise: Callable[[Array, Nodes], Value]) -> Value: ...
 
 
+# Grids of two abilities: the first one, a step in units of 1 / slope, and how far the final one goes.
+_ROUGH, _ROUGH_REACH, _STEEP, _REACH = 0.6, 4.5, 2.0, 6.0
+# A posterior's width does not tell how steep its flanks are.
+_WIDEST = 0.5
+ACCURACY, MOST_ROUNDS = 1e-6, 5
+"""Relative error of the log-likelihood, and how often the grid of two abilities is made finer."""
 # Sum of weights about a mean, but for rounding.
 _NO_WEIGHT = 1e-12
 
@@ -107,11 +117,41 @@ class FacetsMarginal:
     @property
     def nests(self) -> bool:
         """Whether students with narrow posteriors may have nodes between the nodes: tables are smooth there."""
-        return not self.model.nested
+        return not self.model.nested and not self.model.enters("loading")
 
     def own_nodes(self, parameters: Array) -> Nodes | None:
-        """The grid that this likelihood asks for; None where it follows from the posteriors of one ability."""
-        return None
+        """The grid that two abilities ask for, of which a finer one changes nothing; None for one ability, where it
+        follows from the posteriors."""
+        if not self.model.enters("loading"):
+            return None
+        nodes = self.nodes_at(parameters, self.rough_nodes())
+        loglik = self.loglik(parameters, nodes)
+        for _ in range(MOST_ROUNDS):
+            finer = nodes.finer()
+            before, loglik = loglik, self.loglik(parameters, finer)
+            if abs(loglik - before) <= ACCURACY * abs(loglik):
+                break
+            nodes = finer
+        return nodes
+
+    def rough_nodes(self) -> ProductNodes:
+        """The first grid of two abilities; narrower where known answers make curves steep."""
+        return ProductNodes.of((min(_ROUGH, self._steep), _ROUGH), _ROUGH_REACH)
+
+    def nodes_at(self, parameters: Array, nodes: ProductNodes) -> ProductNodes:
+        """A grid that follows the posteriors of two abilities as they are seen on another one."""
+        wanted, steps = ACCURACY * max(1.0, float(self.n_students)), []
+        both = self.moments(parameters, nodes), self.shared_moments(parameters, nodes)
+        for moments, step in zip(both, nodes.steps, strict=True):
+            seen = Moments(moments.mean, np.maximum(moments.sd, step / 4))
+            steps.append(min(nodes_for(seen, wanted).step, _WIDEST))
+        return ProductNodes.of((min(steps[0], self._steep), steps[1]), _REACH)
+
+    @property
+    def _steep(self) -> float:
+        """The widest step that known answers allow."""
+        known = self.model.known_slope
+        return np.inf if known is None else _STEEP / known
 
     def inner(self, parameters: Array, nodes: Nodes) -> Nodes:
         """Where tables are wanted: at the nodes, or where pieces differ at what they may be worth."""
@@ -288,6 +328,30 @@ def _without(second: sparse.csr_array, missing: Matrix) -> Matrix:
     row = np.repeat(np.arange(len(missing)), np.diff(second.indptr))
     missing[row, second.indices] -= second.data
     return missing
+
+
+def marginal(
+    ratings: Ratings,
+    model: FacetsModel,
+    response: Response,
+    pseudo: Pseudo,
+    client: "Client | None" = None,
+) -> FacetsMarginal:
+    """A model on data, by the cheapest density that the model and the response allow."""
+    ratings = as_modelled(ratings, model)
+    if model.enters("loading"):
+        model = model.widened("loading")
+        both = Crossed(Fallible(response, model.n_rated), np.empty(0), np.empty(0))
+        engine = NumpyEngine(rating_cells(ratings, model.contexts, both.n_categories), finite=True)
+        return FacetsMarginal(ratings, model, pseudo, Cells(both, model), engine)
+    if model.enters("draw"):
+        ratings, model, response = with_outcomes(ratings, model, response)
+    density: Density[Any]
+    if model.enters("halo"):
+        density = Readings(response, model)
+    else:
+        density = Essays(response, model) if isinstance(response, Adjacent) else Cells(response, model)
+    return bound(ratings, model, density, pseudo, client)
 
 
 # ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ The parameters are the variances tau^2: by symmetry the likelihood is level at t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,7 @@ from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Predictor, Response
 
 if TYPE_CHECKING:
-    from raterlens.kernels.reading_effect import Products
+    from raterlens.kernels.reading_effect import Products, SetsOfItems
 
 # The smallest spread that is told from 0: its likelihood differs by less than rounding of the grid does.
 LEAST_SPREAD = 1e-4
@@ -73,9 +73,9 @@ class _Raters:
 class Averaged(Up):
     """Log-probabilities of the kinds of readings, averaged over u."""
 
-    raters: list[_Raters]
-    kept: list[Integral] = field(default_factory=list)
-    """Integrals of the first of them, as far as there is room."""
+    spread_of_rater: Array
+    raters: list[tuple[_Raters, Integral | None]]
+    """Raters with their integrals, as far as there is room; none where products take their place."""
     products: "Products | None" = None
     """From compiled code, where it pays."""
 
@@ -111,13 +111,18 @@ class Readings(Density[Averaged]):
         """(kinds,): one of its contexts."""
         self.rater = self.contexts.rater[self.example]
         n = self.contexts.n_raters
-        self._set_of_kind = distinct_rows(kinds.members)[1]
+        shown_by, self._set_of_kind = distinct_rows(kinds.members)
         self._longest = np.zeros(n)
         np.maximum.at(self._longest, self.rater, members.sum(axis=1))
         self._rows_of_rater = np.bincount(self.rater, minlength=n) + k * np.bincount(
             self.contexts.rater, minlength=n
         )
-        self.compiled = self.sums and compiled_code_pays(len(self.rater) * k * _PASSES)
+        self._compiled = None
+        if self.sums and compiled_code_pays(len(self.rater) * k * _PASSES):
+            from raterlens.kernels.reading_effect import SetsOfItems  # may be missing
+
+            self._sets = sparse.csr_array(kinds.members[shown_by])
+            self._compiled = SetsOfItems.of(self._sets, self._set_of_kind, self.rater, kinds.total)
 
     # -- up ---------------------------------------------------------------------------------------------------
 
@@ -127,25 +132,26 @@ class Readings(Density[Averaged]):
         predictor.intercepts[:, -1] = np.sqrt(np.maximum(variance, LEAST_SPREAD**2))
         spread = np.zeros(self.contexts.n_raters)
         spread[self.contexts.rater] = predictor.intercepts[:, -1]
-        found = None if not self.compiled else self._by_products(predictor, spread, nodes)
-        if found is not None:
-            return found
-        raters, table, kept = list(self._alike(predictor, spread, t)), np.empty((len(self.rater), len(t))), []
-        left = _KEPT
-        for some in raters:
+        if self._compiled is not None:
+            found = self._by_products(self._compiled, predictor, spread, nodes)
+            if found is not None:
+                return found
+        table, left = np.empty((len(self.rater), len(t))), _KEPT
+        raters: list[tuple[_Raters, Integral | None]] = []
+        for some in self._alike(predictor, spread, t):
             integral = self._integrated(some, t)
             table[some.kinds] = integral.value
             left -= integral.share.size
-            if left >= 0:
-                kept.append(integral)
-        return Averaged(predictor, nodes, Tables(np.maximum(table, IMPOSSIBLE, out=table)), raters, kept)
+            raters.append((some, integral if left >= 0 else None))
+        return Averaged(predictor, nodes, Tables(np.maximum(table, IMPOSSIBLE, out=table)), spread, raters)
 
-    def _by_products(self, predictor: Predictor, spread: Array, nodes: Nodes) -> Averaged | None:
+    def _by_products(
+        self, sets: "SetsOfItems", predictor: Predictor, spread: Array, nodes: Nodes
+    ) -> Averaged | None:
         """By compiled code; None where numbers could be too large for it."""
-        from raterlens.kernels.reading_effect import Products, Rule, SetsOfItems  # may be missing
+        from raterlens.kernels.reading_effect import Products, Rule  # may be missing
 
-        t, (shown_by, set_of_kind) = nodes.points, distinct_rows(self.kinds.members)
-        sets = sparse.csr_array(self.kinds.members[shown_by])
+        t = nodes.points
         u, log_weights = rule(float(self._steps(spread).min()))
         largest = (self.response.n_categories - 1) * int(self._longest.max())
         if float(spread.max() * u.max()) * largest > _LARGEST_EXPONENT:
@@ -153,16 +159,11 @@ class Readings(Density[Averaged]):
         alike = spread if np.ptp(spread) else spread[:1]
         plain = Predictor(predictor.slope, predictor.intercepts[:, :-1])
         log_prob = self.response.log_prob(plain, t)
-        products = Products.of(
-            SetsOfItems.of(sets, set_of_kind, self.rater, self.kinds.total),
-            np.exp(log_prob),
-            Rule.of(u, np.exp(log_weights), alike, largest),
-        )
+        products = Products.of(sets, np.exp(log_prob), Rule.of(u, np.exp(log_weights), alike, largest))
         table = np.multiply.outer(predictor.slope[self.example] * self.kinds.total, t)
-        table += (sets @ log_prob[:, 0])[set_of_kind]
+        table += (self._sets @ log_prob[:, 0])[self._set_of_kind]
         table += np.log(products.averages)
-        raters = list(self._alike(predictor, spread, t))
-        return Averaged(predictor, nodes, Tables(np.maximum(table, IMPOSSIBLE)), raters, products=products)
+        return Averaged(predictor, nodes, Tables(np.maximum(table, IMPOSSIBLE)), spread, [], products)
 
     def _alike(self, predictor: Predictor, spread: Array, t: Array) -> Iterator[_Raters]:
         """Raters by the rule that they need, so many together as memory is spared for."""
@@ -245,9 +246,10 @@ class Readings(Density[Averaged]):
         return Derivatives(loglik, d_slope, d_intercepts, seen, counts)
 
     def _every(self, at: Averaged) -> Iterator[tuple[_Raters, Integral]]:
-        for place, some in enumerate(at.raters):
-            known = at.kept[place] if place < len(at.kept) else self._integrated(some, at.nodes.points)
-            yield some, known
+        t = at.nodes.points
+        raters = at.raters or ((some, None) for some in self._alike(at.predictor, at.spread_of_rater, t))
+        for some, integral in raters:
+            yield some, self._integrated(some, t) if integral is None else integral
 
     def second(
         self, at: Averaged, found: Derivatives, through: sparse.csr_array

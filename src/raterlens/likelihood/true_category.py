@@ -24,6 +24,7 @@ from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Tables, in_full
 from raterlens.likelihood.engines.numpy import NumpyEngine
+from raterlens.likelihood.latent import Integral, covariances
 from raterlens.likelihood.marginal import Value, engine_for
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
@@ -127,20 +128,6 @@ def _weighted(members: sparse.csr_array, correlation: Array | float) -> sparse.c
 
 
 @dataclass(frozen=True, slots=True)
-class Mixture:
-    """The cells at some parameters."""
-
-    log_prob: Array
-    """(cells, nodes): log-probability of the cell's ratings."""
-    truth: Array
-    """(cells, nodes): probability that the true category is 1, given these ratings."""
-
-    @property
-    def tables(self) -> Tables:
-        return Tables(self.log_prob)
-
-
-@dataclass(frozen=True, slots=True)
 class Complete:
     """Expected data with the true categories known, the half ratings of extreme raters and items among them."""
 
@@ -191,18 +178,11 @@ class LatentClassMarginal:
             _other_kind(ratings.item, ratings.score, ratings.n_items).T,
         )
 
-    def up(self, parameters: Array, nodes: Nodes) -> Mixture:
-        """Mix the cells' log-probabilities over the true category."""
+    def up(self, parameters: Array, nodes: Nodes) -> Integral:
+        """The cells, integrated over the true category."""
         log_given, top = self._given(parameters)
-        fail, succeed = self.model.prevalence(parameters, nodes.points)
-        given, item = np.exp(log_given - top), self.units.item_of_cell
-        truth = succeed[item] * given[:, 1:]
-        total = fail[item] * given[:, :1]
-        total += truth
-        truth /= total
-        log_prob = np.log(total, out=total)
-        log_prob += top
-        return Mixture(log_prob, truth)
+        prevalence = self.model.prevalence(parameters, nodes.points).swapaxes(0, 1)
+        return Integral.of(np.exp(log_given - top)[..., None] * prevalence[self.units.item_of_cell], top)
 
     def _given(self, parameters: Array) -> tuple[Array, Array]:
         """(cells, categories): log-probability of a cell's ratings given the true category, and the larger of both."""
@@ -223,12 +203,12 @@ class LatentClassMarginal:
         return Nodes.equally_spaced(nodes.low, nodes.high, min(nodes.step, _STEEPEST_STEP / sigma))
 
     def moments(self, parameters: Array, nodes: Nodes) -> Moments:
-        return self.engine.moments(self.up(parameters, nodes).tables, nodes)
+        return self.engine.moments(Tables(self.up(parameters, nodes).value), nodes)
 
     def complete(self, parameters: Array, nodes: Nodes) -> Complete:
         if not (self.model.rasch and compiled_code_pays(len(self.units.student) * _PASSES)):
-            mixture = self.up(parameters, nodes)
-            return self._completed(mixture, self.engine.evaluate(mixture.tables, nodes), nodes)
+            cells = self.up(parameters, nodes)
+            return self._completed(cells, self.engine.evaluate(Tables(cells.value), nodes), nodes)
         from raterlens.kernels.posterior_pass import expected_truths  # may be missing
 
         units, n_cells = self.units, len(self.units.item_of_cell)
@@ -241,13 +221,11 @@ class LatentClassMarginal:
         truths = self.pseudo_truths(nodes) + found.at_nodes
         return Complete(found.loglik, self._answers(np.asarray(both, np.float64)), truths)
 
-    def _completed(self, mixture: Mixture, expected: Expected, nodes: Nodes) -> Complete:
-        of_one = expected.counts * mixture.truth
-        of_zero, item = expected.counts - of_one, self.units.item_of_cell
+    def _completed(self, cells: Integral, expected: Expected, nodes: Nodes) -> Complete:
+        both, item = expected.counts[:, None] * cells.share, self.units.item_of_cell
         of_item = sparse.csr_array((np.ones(len(item)), (item, np.arange(len(item)))))
-        truths = self.pseudo_truths(nodes) + np.stack([of_item @ of_zero, of_item @ of_one])
-        both = np.stack([of_zero.sum(axis=1), of_one.sum(axis=1)], axis=1)
-        return Complete(expected.loglik, self._answers(both), truths)
+        truths = self.pseudo_truths(nodes) + np.stack([of_item @ both[:, 0], of_item @ both[:, 1]])
+        return Complete(expected.loglik, self._answers(both.sum(axis=2)), truths)
 
     def _answers(self, both: Array) -> Array:
         """(raters, scores, categories), from how many student-items of each cell are of either category."""
@@ -275,13 +253,14 @@ class LatentClassMarginal:
         extra
             (raters, scores, categories): further ratings with known true category.
         """
-        mixture, t, raters = self.up(parameters, nodes), nodes.points, self._by_raters(parameters)
-        expected = self.engine.evaluate(mixture.tables, nodes)
-        information = self._known_truth(parameters, nodes, self._completed(mixture, expected, nodes), extra)
-        information -= self._within_cells(raters, expected.counts * mixture.truth * (1 - mixture.truth), t)
+        cells, t, raters = self.up(parameters, nodes), nodes.points, self._by_raters(parameters)
+        tables = Tables(cells.value)
+        expected = self.engine.evaluate(tables, nodes)
+        information = self._known_truth(parameters, nodes, self._completed(cells, expected, nodes), extra)
+        information -= self._within_cells(raters, cells, expected.counts, t)
         if self.model.rasch:
-            scores = self._scores(raters, mixture, self.model.prevalence(parameters, t)[1], t)
-            information -= in_full(self.engine.covariance(mixture.tables, nodes, scores))
+            scores = self._scores(raters, cells.share[:, 1], self.model.prevalence(parameters, t)[1], t)
+            information -= in_full(self.engine.covariance(tables, nodes, scores))
         return np.asarray((information + information.T) / 2)
 
     def _known_truth(
@@ -322,26 +301,30 @@ class LatentClassMarginal:
         of_answers = sparse.csr_array((values, places), shape=(len(answer), blocks.size))
         return sparse.csr_array(self.units.members @ of_answers)
 
-    def _within_cells(self, raters: sparse.csr_array, unsure: Array, t: Array) -> Array:
-        """(parameters, parameters): weights p (1 - p) times u u', summed over cells and nodes."""
+    def _within_cells(self, raters: sparse.csr_array, cells: Integral, counts: Array, t: Array) -> Array:
+        """(parameters, parameters): covariances of the scores xi u and xi t, by u and sigma, over the category xi."""
         blocks, item = self.model.blocks, self.units.item_of_cell
         n, places = len(item), (np.arange(len(item)), blocks["difficulty"].start + item)
         u = raters - sparse.csr_array((np.ones(n), places), shape=raters.shape)
-        found = (u.T @ sparse.diags_array(unsure.sum(axis=1)) @ u).toarray()
+        own = np.stack([np.ones_like(t), t], axis=1)
+        scores = np.concatenate([np.zeros_like(own), own])[None]
+        share = (counts[:, None] * cells.share).reshape(n, -1)
+        left = covariances(scores, share, cells.share[:, 1, :, None] * own, counts)
+        found = (u.T @ sparse.diags_array(left[:, 0, 0]) @ u).toarray()
         if self.model.rasch:
             sigma = blocks["sigma"].start
-            found[sigma] += u.T @ (unsure @ t)
+            found[sigma] += u.T @ left[:, 0, 1]
             found[:, sigma] = found[sigma]
-            found[sigma, sigma] = np.sum(unsure @ t**2)
+            found[sigma, sigma] = left[:, 1, 1].sum()
         return np.asarray(found)
 
-    def _scores(self, raters: sparse.csr_array, mixture: Mixture, prevalence: Array, t: Array) -> CellScores:
+    def _scores(self, raters: sparse.csr_array, truth: Array, prevalence: Array, t: Array) -> CellScores:
         """Entries of each cell: its raters', its item's, and that of sigma."""
         item, blocks = self.units.item_of_cell, self.model.blocks
         n, ends = len(item), raters.indptr[1:]
         table = np.empty((3, n, len(t)))
-        table[0] = mixture.truth
-        np.subtract(mixture.truth, prevalence[item], out=table[1])
+        table[0] = truth
+        np.subtract(truth, prevalence[item], out=table[1])
         np.multiply(table[1], t, out=table[2])
         cell, last = np.arange(n), np.repeat(ends, 2)
         both = np.stack(

@@ -30,6 +30,7 @@ from raterlens.likelihood.engines.contract import (
     in_full,
 )
 from raterlens.likelihood.engines.numpy import NumpyEngine, alike, rows_of_students
+from raterlens.likelihood.latent import covariances
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.ratings.coded import Codes
 
@@ -291,13 +292,11 @@ class _Within:
         corner = np.sum(expected * (self._d_square - d**2 - 2 * d / known.variance - self._variance), axis=1)
         begins = np.searchsorted(self._of_pattern, np.arange(len(expected) + 1))
         for some, rows in alike(begins, len(known.points)):
-            score, mean = self._score[rows], self._mean[rows]
+            score, mean = (each[rows].swapaxes(1, 2) for each in (self._score, self._mean))
             found = np.zeros((len(some), rows.shape[1] + 1, rows.shape[1] + 1))
-            found[:, :-1, :-1] = (score * share[some][:, None]) @ score.transpose(0, 2, 1)
-            weighed = mean * expected[some][:, None]
-            found[:, :-1, :-1] -= weighed @ mean.transpose(0, 2, 1)
+            found[:, :-1, :-1] = covariances(score, share[some], mean, expected[some])
             beside = np.einsum("nq,nrq->nr", expected[some], self._with_d[rows])
-            beside -= np.einsum("nrq,nq->nr", weighed, d[some])
+            beside -= np.einsum("nq,nqr->nr", expected[some] * d[some], mean)
             found[:, -1, :-1] = found[:, :-1, -1] = beside
             found[:, -1, -1] = corner[some]
             yield np.pad(self._column[rows], [(0, 0), (0, 1)], constant_values=self._column[-1]), found
