@@ -50,7 +50,7 @@ def test_many_kinds_are_gone_over_twice_instead_of_kept(monkeypatch):
 
 
 def test_the_rule_is_as_fine_as_the_spread_asks():
-    _, problem, x = problem_of(*KINDS[1])
+    _, problem, x = problem_of(*KINDS[2])
     assert len(x[problem.model.blocks["halo"]]) == 3
     sizes = []
     for variances in ((0.0, 1.0, 9.0), (1e6, 1e6, 1e6)):

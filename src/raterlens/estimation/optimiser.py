@@ -155,31 +155,35 @@ class News:
     """Roughly, by the parameters: better than what the steps have taught, which is forgotten."""
 
 
-def climb(
+OnIteration = Callable[[Array, float], News]
+
+
+def maximise(
     objective: Callable[[Array], Value],
     start: Array,
-    scale: Array,
-    bounds: tuple[Array, Array],
-    arrived: Callable[[Point], bool],
-    news: Callable[[Point], News],
-    most_iterations: int,
+    space: Space,
+    search: Search = USUAL,
+    *,
+    stage: str,
+    tolerance: float = TOLERANCE,
+    on_iteration: OnIteration | None = None,
     inverse_curvature: Curvature | None = None,
-) -> tuple[Point, int]:
-    """Climb from `start` until `arrived`, or until no step improves; the point, and the iterations.
+) -> Optimum:
+    """Maximise `objective` within bounds, until the gradient is small enough or no step improves.
 
     Parameters
     ----------
-    scale
-        Coordinates are parameters times this.
-    news
-        Asked after each iteration.
+    on_iteration
+        Called with the parameters and the largest scaled gradient; may have news for the optimiser.
     inverse_curvature
         Roughly, by the parameters, where it is known from the start.
     """
-    lower, upper = bounds
-    box = lower * scale, upper * scale
+    scale, (lower, upper) = np.sqrt(space.information), space.bounds
+    box, iterations, evaluations = (lower * scale, upper * scale), 0, 0
 
     def at(x: Array) -> Point:
+        nonlocal evaluations
+        evaluations += 1
         # Multiplied and divided, a bound might not be itself: who is not quite there would push against it for ever.
         parameters = np.where(x <= box[0], lower, np.where(x >= box[1], upper, x / scale))
         value = objective(parameters)
@@ -187,8 +191,8 @@ def climb(
         gradient = value.gradient / scale
         return Point(x, parameters, value, gradient, np.where(held, 0.0, gradient))
 
-    here, memory, iterations = at(np.clip(start * scale, *box)), _Memory(inverse_curvature, scale), 0
-    while not arrived(here) and iterations < most_iterations:
+    here, memory = at(np.clip(start * scale, *box)), _Memory(inverse_curvature, scale)
+    while _left(here) > _enough(here, tolerance) and iterations < search.max_iterations:
         direction = memory.applied(here.uphill)
         direction *= min(1.0, _FURTHEST / max(float(np.abs(direction / scale).max()), 1e-300))
         there = _step(at, here, direction, box)
@@ -199,12 +203,17 @@ def climb(
             continue
         iterations += 1
         memory.take(there.x - here.x, here.gradient - there.gradient)
-        here, told = there, news(there)
+        here = there
+        if search.on_progress is not None:
+            search.on_progress(Progress(stage, iterations, here.value.loglik, _left(here)))
+        told = News() if on_iteration is None else on_iteration(here.parameters, _left(here))
         if told.objective_changed:
             here = at(here.x)
         if told.inverse_curvature is not None:
             memory = _Memory(told.inverse_curvature, scale)
-    return here, iterations
+    enough = _enough(here, tolerance)
+    record = _record("projected L-BFGS", enough, search.max_iterations, iterations, evaluations, _left(here))
+    return Optimum(here.parameters, here.value, record)
 
 
 def _step(
@@ -272,54 +281,6 @@ class _Memory:
         for step, fall in pairs:
             direction += (weights.pop() - (fall @ direction) / (step @ fall)) * step
         return direction
-
-
-OnIteration = Callable[[Array, float], News]
-
-
-def maximise(
-    objective: Callable[[Array], Value],
-    start: Array,
-    space: Space,
-    search: Search = USUAL,
-    *,
-    stage: str,
-    tolerance: float = TOLERANCE,
-    on_iteration: OnIteration | None = None,
-    inverse_curvature: Curvature | None = None,
-) -> Optimum:
-    """Maximise `objective` within bounds.
-
-    Parameters
-    ----------
-    on_iteration
-        Called with the parameters and the largest scaled gradient; may have news for the optimiser.
-    inverse_curvature
-        Of a place nearby, where it is known.
-    """
-    scale, bounds, max_iterations = np.sqrt(space.information), space.bounds, search.max_iterations
-    iteration = evaluations = 0
-
-    def counted(parameters: Array) -> Value:
-        nonlocal evaluations
-        evaluations += 1
-        return objective(parameters)
-
-    def arrived(point: Point) -> bool:
-        return _left(point) <= _enough(point, tolerance)
-
-    def news(point: Point) -> News:
-        nonlocal iteration
-        iteration += 1
-        if search.on_progress is not None:
-            search.on_progress(Progress(stage, iteration, point.value.loglik, _left(point)))
-        return News() if on_iteration is None else on_iteration(point.parameters, _left(point))
-
-    end, iterations = climb(counted, start, scale, bounds, arrived, news, max_iterations, inverse_curvature)
-    record = _record(
-        "projected L-BFGS", _enough(end, tolerance), max_iterations, iterations, evaluations, _left(end)
-    )
-    return Optimum(end.parameters, end.value, record)
 
 
 def _record(

@@ -85,14 +85,9 @@ def chebyshev_sums(
     in_threads(part, spans(rows, _LEAST_ROWS))
 
 
-_mean_density, _mean_tail = (
+_mean_density, _mean_tail, _mean_tail_and_density = (
     kernel(name, Integer, Integer, *[Doubles] * 4, Integer, *[Doubles] * 3)
-    for name in ("mean_density", "mean_tail")
-)
-
-
-_mean_tail_and_density = kernel(
-    "mean_tail_and_density", Integer, Integer, *[Doubles] * 4, Integer, *[Doubles] * 3
+    for name in ("mean_density", "mean_tail", "mean_tail_and_density")
 )
 # Raters or places that are worth a thread of their own.
 _LEAST = 200
@@ -100,41 +95,37 @@ _LEAST = 200
 
 def mean_density(slope: Array, severity: Array, variances: Array, weights: Array) -> Array:
     """sum_k w_k exp(-severity^2 / (2 (v_k + slope^2))) / sqrt(v_k + slope^2), for every rater."""
-    return _over_raters(_mean_density, slope, severity, variances, weights)
+    (density,) = _over_raters(_mean_density, (1, 1), 1, slope, severity, variances, weights)
+    return density
 
 
 def mean_tail(slope: Array, distance: Array, variances: Array, weights: Array) -> Array:
     """sum_k w_k Phi(-distance / sqrt(v_k + slope^2)), for every rater; distances are at least 0."""
-    return _over_raters(_mean_tail, slope, distance, variances, weights)
+    (tail,) = _over_raters(_mean_tail, (1, 1), 1, slope, distance, variances, weights)
+    return tail
 
 
 def mean_tail_and_density(
     slope: Array, distance: Array, variances: Array, weights: Array
 ) -> tuple[Array, Array]:
     """`mean_tail` and `mean_density`, in little more time than the first of them."""
-    known = [Doubles.of(values) for values in (slope, distance, variances, weights)]
-    tail, density = np.empty((2, len(slope)))
-
-    def part(span: tuple[int, int]) -> None:
-        _mean_tail_and_density(*span, *known, len(variances), np.empty((3, len(variances))), tail, density)
-
-    in_threads(part, spans(len(slope), _LEAST))
+    tail, density = _over_raters(_mean_tail_and_density, (3,), 2, slope, distance, variances, weights)
     return tail, density
 
 
 def _over_raters(
-    sums: Callable[..., None], slope: Array, place: Array, variances: Array, weights: Array
-) -> Array:
-    known = [Doubles.of(values) for values in (slope, place, variances, weights)]
-    fitting = same(len(slope), len(place)) and same(len(variances), len(weights))
-    refuse_unless(fitting, "raters or components")
-    out = np.empty(len(slope))
+    sums: Callable[..., None], scratch: tuple[int, ...], n_sums: int, slope: Array, place: Array, *of: Array
+) -> list[Array]:
+    """(sums, raters), over components of these variances and weights; `scratch`: numbers per component."""
+    known, n = [Doubles.of(values) for values in (slope, place, *of)], len(of[0])
+    refuse_unless(same(len(slope), len(place)) and same(n, len(of[1])), "raters or components")
+    out = np.empty((n_sums, len(slope)))
 
     def part(span: tuple[int, int]) -> None:
-        sums(*span, *known, len(variances), *np.empty((2, len(variances))), out)
+        sums(*span, *known, n, *(np.empty(rows * n) for rows in scratch), *out)
 
     in_threads(part, spans(len(slope), _LEAST))
-    return out
+    return list(out)
 
 
 _normal_averages = kernel(

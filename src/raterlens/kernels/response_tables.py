@@ -38,15 +38,9 @@ _adjacent_sums = kernel("adjacent_sums", *_of_adjacent, *[Doubles] * 3)
 def graded_log_prob(slope: Array, intercepts: Array, apart: Array, points: Array, far: float) -> Array:
     """(contexts, categories, nodes): log P(y = k); `apart`, (contexts, steps - 1): log(1 - exp(l - u)). Beyond `far`
     from 0 of a predictor, the smaller of the two probabilities is taken for that at `far`."""
-    known, (n, steps) = _plain(slope, intercepts, apart), intercepts.shape
-    _check(slope, intercepts, apart)
-    out = np.empty((n, steps + 1, len(points)))
-
-    def part(span: tuple[int, int]) -> None:
-        scratch = np.empty((3, len(points)))
-        _graded_log_prob(*span, *known, steps, points, len(points), far, scratch, out)
-
-    _over_contexts(part, n)
+    (n, steps), q = intercepts.shape, len(points)
+    out = np.empty((n, steps + 1, q))
+    _over_contexts(_graded_log_prob, (slope, intercepts, apart), points, (far,), 3 * q, out)
     return out
 
 
@@ -55,15 +49,9 @@ def graded_ratios(
 ) -> tuple[Array, Array]:
     """(contexts, categories, nodes) twice: the density at a score's own step, and at the next, over its probability;
     `apart`: 1 / (1 - exp(l - u)). Predictors count as at most `far` from 0."""
-    known, (n, steps) = _plain(slope, intercepts, apart), intercepts.shape
-    _check(slope, intercepts, apart)
-    up, down = np.empty((2, n, steps + 1, len(points)))
-
-    def part(span: tuple[int, int]) -> None:
-        scratch = np.empty((2 * steps + 2, len(points)))
-        _graded_ratios(*span, *known, steps, points, len(points), far, scratch, up, down)
-
-    _over_contexts(part, n)
+    (n, steps), q = intercepts.shape, len(points)
+    up, down = np.empty((2, n, steps + 1, q))
+    _over_contexts(_graded_ratios, (slope, intercepts, apart), points, (far,), (2 * steps + 2) * q, up, down)
     return up, down
 
 
@@ -79,18 +67,11 @@ def graded_sums(
     counts
         (contexts, categories, nodes)
     """
-    known, (n, steps) = _plain(*predicted), predicted[1].shape
-    _check(*predicted)
-    refuse_unless(counts.shape == (n, steps + 1, len(points)), "counts of the contexts")
-    counts, by_slope, by_intercept = Doubles.of(counts), np.empty(n), np.empty((n, steps))
-
-    def part(span: tuple[int, int]) -> None:
-        scratch = np.empty((4 * steps + 4, len(points)))
-        sizes = steps, points, len(points)
-        _graded_sums(*span, *known, *sizes, far, scratch, counts, by_slope, by_intercept)
-
-    _over_contexts(part, n)
-    return by_slope, by_intercept
+    (n, steps), q = predicted[1].shape, len(points)
+    refuse_unless(counts.shape == (n, steps + 1, q), "counts of the contexts")
+    out = np.empty(n), np.empty((n, steps))
+    _over_contexts(_graded_sums, predicted, points, (far,), (4 * steps + 4) * q, Doubles.of(counts), *out)
+    return out
 
 
 def graded_bends(
@@ -98,69 +79,59 @@ def graded_bends(
 ) -> tuple[Array, Array, Array, Array]:
     """Second derivatives of the same: (contexts,) in slopes, (contexts, steps) in both, in an intercept twice, and
     (contexts, steps - 1) in it and the next."""
-    known, (n, steps) = _plain(*predicted), predicted[1].shape
-    _check(*predicted)
-    refuse_unless(counts.shape == (n, steps + 1, len(points)), "counts of the contexts")
-    counts, by_slope, (mixed, twice) = Doubles.of(counts), np.empty(n), np.empty((2, n, steps))
-    beside = np.empty((n, steps - 1))
-
-    def part(span: tuple[int, int]) -> None:
-        scratch = np.empty((4 * steps + 4, len(points)))
-        sizes = steps, points, len(points)
-        _graded_bends(*span, *known, *sizes, far, scratch, counts, by_slope, mixed, twice, beside)
-
-    _over_contexts(part, n)
-    return by_slope, mixed, twice, beside
+    (n, steps), q = predicted[1].shape, len(points)
+    refuse_unless(counts.shape == (n, steps + 1, q), "counts of the contexts")
+    out = np.empty(n), np.empty((n, steps)), np.empty((n, steps)), np.empty((n, steps - 1))
+    _over_contexts(_graded_bends, predicted, points, (far,), (4 * steps + 4) * q, Doubles.of(counts), *out)
+    return out
 
 
 def adjacent(
     slope: Array, intercepts: Array, points: Array, *, probabilities: bool
 ) -> tuple[Array | None, Array]:
     """(contexts, steps, nodes) P(y = k), if asked for, and (contexts, nodes) log(1 + sum_k exp(k a t + e_k))."""
-    known, (n, steps) = _plain(slope, intercepts), intercepts.shape
-    _check(slope, intercepts)
-    found = np.empty((n, steps, len(points))) if probabilities else None
-    partition = np.empty((n, len(points)))
-
-    def part(span: tuple[int, int]) -> None:
-        _adjacent(*span, *known, steps, points, len(points), _scratch(steps, points), found, partition)
-
-    _over_contexts(part, n)
-    return found, partition
+    (n, steps), q = intercepts.shape, len(points)
+    out = np.empty((n, steps, q)) if probabilities else None, np.empty((n, q))
+    _over_contexts(_adjacent, (slope, intercepts), points, (), (steps + 3) * q + steps, *out)
+    return out
 
 
 def adjacent_sums(slope: Array, intercepts: Array, points: Array, counts: Array) -> tuple[Array, Array]:
     """Expectations of ratings that are counted at nodes (contexts, nodes): (contexts,) the sum of scores times
     ability, and (contexts, steps) how often each score above 0 is given."""
-    known, (n, steps) = _plain(slope, intercepts), intercepts.shape
-    _check(slope, intercepts)
-    refuse_unless(counts.shape == (n, len(points)), "counts of the contexts")
-    counts, by_ability, given = Doubles.of(counts), np.empty(n), np.empty((n, steps))
+    (n, steps), q = intercepts.shape, len(points)
+    refuse_unless(counts.shape == (n, q), "counts of the contexts")
+    out, scratch = (np.empty(n), np.empty((n, steps))), (steps + 3) * q + steps
+    _over_contexts(_adjacent_sums, (slope, intercepts), points, (), scratch, Doubles.of(counts), *out)
+    return out
+
+
+def _over_contexts(
+    function: Callable[..., None],
+    predicted: tuple[Array, ...],
+    points: Array,
+    far: tuple[float, ...],
+    scratch: int,
+    *arrays: Array | None,
+) -> None:
+    """Call a function for all contexts, shared out over threads, each with scratch of its own.
+
+    Parameters
+    ----------
+    predicted
+        Slopes, intercepts, and where steps are `apart`.
+    arrays
+        Counts, where there are some, and what is to be filled.
+    """
+    slope, intercepts, *apart = predicted
+    n, steps = intercepts.shape
+    fitting = slope.shape == (n,) and steps > 0 and all(each.shape == (n, steps - 1) for each in apart)
+    refuse_unless(fitting, "steps of the contexts")
+    known = [Doubles.of(each) for each in predicted]
 
     def part(span: tuple[int, int]) -> None:
-        scratch = _scratch(steps, points)
-        _adjacent_sums(*span, *known, steps, points, len(points), scratch, counts, by_ability, given)
+        function(*span, *known, steps, points, len(points), *far, np.empty(scratch), *arrays)
 
-    _over_contexts(part, n)
-    return by_ability, given
-
-
-def _scratch(steps: int, points: Array) -> Array:
-    """Scratch for adjacent categories: a row of nodes for each step and three more, and a number per step."""
-    return np.empty((steps + 3) * len(points) + steps)
-
-
-def _plain(*values: Array) -> list[Array]:
-    return [Doubles.of(each) for each in values]
-
-
-def _check(slope: Array, intercepts: Array, apart: Array | None = None) -> None:
-    n, steps = intercepts.shape
-    fitting = slope.shape == (n,) and steps > 0 and (apart is None or apart.shape == (n, steps - 1))
-    refuse_unless(fitting, "steps of the contexts")
-
-
-def _over_contexts(part: Callable[[tuple[int, int]], None], n: int) -> None:
     in_threads(part, spans(n))
 
 

@@ -41,31 +41,11 @@ SMALL = 0.15
 _HERMITE, _HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 _LEAST_VARIANCE = 1e-8
 MOST_IN_MATRIX = 1_000
-"""Nodes by nodes."""
-# What rounding leaves of a convolution, relative to its largest value.
-_ROUNDING = 1e-15
+"""Nodes by nodes; of more, those within so many omegas."""
+_NEAR = 9.0
 
 
-class Toeplitz:
-    """A symmetric matrix whose entries depend on how far they are from its diagonal, too large to be written out:
-    multiplied by Fourier transforms."""
-
-    __array_ufunc__ = None  # so that an array times this asks here
-
-    def __init__(self, values: Array) -> None:
-        """`values` of 0, 1, 2, ... steps."""
-        self._values, self.T = values, self
-
-    def __rmatmul__(self, given: Array) -> Array:
-        found = linalg.matmul_toeplitz((self._values, self._values), given.T).T
-        return np.asarray(np.maximum(found, _ROUNDING * found.max(axis=1, keepdims=True)))
-
-    def sum(self, axis: int) -> Array:
-        up_to = np.cumsum(self._values)
-        return np.asarray(up_to + up_to[::-1] - self._values[0])
-
-
-Weights: TypeAlias = Array | sparse.csr_array | Toeplitz
+Weights: TypeAlias = Array | sparse.csr_array
 """(points, nodes): weight of each point at each node."""
 
 
@@ -125,15 +105,22 @@ def points_of(nodes: Nodes, variance: float) -> Array:
 def kernel(nodes: Nodes, variance: float) -> Kernel:
     """For the pieces of students at these nodes."""
     points, variance = points_of(nodes, variance), max(variance, _LEAST_VARIANCE)
+    omega = float(np.sqrt(variance))
     if len(points) > len(nodes.points):
         rise = (_HERMITE**2 - 1) / (2 * variance)
         around = sparse.eye_array(len(nodes.points))
         each = (_HERMITE_WEIGHTS * rise**power for power in (0, 1, 2))
         return Kernel.of(points, variance, (sparse.kron(around, own[:, None], "csr") for own in each))
-    z = (points - points[0]) ** 2 / variance
+    n, step = len(points), nodes.step
+    near = n - 1 if n <= MOST_IN_MATRIX else min(n - 1, int(_NEAR * omega / step))
+    away = np.arange(-near, near + 1)
+    z = (away * step) ** 2 / variance
     density, rise = np.exp(-0.5 * z), z / (2 * variance)
-    weights = linalg.toeplitz if len(points) <= MOST_IN_MATRIX else Toeplitz
-    return Kernel.of(points, variance, (weights(density * rise**power) for power in (0, 1, 2)))
+    each = (density * rise**power for power in (0, 1, 2))
+    if n <= MOST_IN_MATRIX:
+        return Kernel.of(points, variance, (linalg.toeplitz(own[near:]) for own in each))
+    bands = (sparse.diags_array(own, offsets=away, shape=(n, n), format="csr") for own in each)
+    return Kernel.of(points, variance, bands)
 
 
 def fine_enough(nodes: Nodes, variance: float) -> Nodes:
@@ -257,9 +244,6 @@ class _Within:
     def __init__(self, up: _Up, of_pattern: Indices, column: Indices, score: Array) -> None:
         """`score`: (rows, points), each of a pattern and one parameter, pattern after pattern; `column`: these
         parameters, and last the variance of pieces."""
-        # A convolution wants numbers above 0.
-        least = score.min(axis=1, keepdims=True)
-        score = score - least
         self._up, self._score, self._of_pattern, self._column = up, score, of_pattern, column
         known, given, averaged = up.kernel, up.given, up.averaged
         mean, self._variance = known.usual
@@ -270,7 +254,6 @@ class _Within:
         self._d_square = squares - 2 * mean * off + mean**2
         weighed = given[of_pattern] * score
         self._mean = known.averaged(weighed) / averaged[of_pattern]
-        self._expected = self._mean + least
         """(rows, nodes): expected scores."""
         self._with_d = known.off(weighed, averaged[of_pattern]) - mean * self._mean
 
@@ -281,7 +264,7 @@ class _Within:
         order = np.argsort(own, kind="stable")
         column = np.concatenate([self._column, np.full(n - 1, scores.piece)])
         first, none = np.append(0, np.cumsum(np.bincount(own))), sparse.csr_array((1, scores.n_parameters))
-        table = np.concatenate([self._expected, self._d])[order]
+        table = np.concatenate([self._mean, self._d])[order]
         return CellScores(first, column[order], table, none, np.full(n, np.inf))
 
     def covariances(self, expected: Array) -> Iterator[tuple[Indices, Array]]:

@@ -1,6 +1,6 @@
 """The readable engine: NumPy and SciPy-sparse, students in blocks that stay in cache."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,12 @@ from raterlens.likelihood.nodes import Moments, Nodes
 _BLOCK = 2**18
 # Share of cells that a student has from which on counts are kept in full, up to so many numbers: 512 MB.
 _DENSE, _LARGEST = 0.05, 2**26
+# Numbers gathered at a time: 32 MB.
+_GATHERED = 2**22
+# Numbers that stay in the cache.
+_NEAR = 2**16
+# Numbers of a matrix of all parameters that is added up in full: 32 MB.
+_FULL = 2**22
 
 
 class NumpyEngine:
@@ -77,76 +83,45 @@ class NumpyEngine:
             yield rows, joint, top + np.log(total)
 
     def covariance(self, tables: Tables, nodes: Nodes, scores: CellScores) -> Matrix:
-        posteriors, scores = self._on_fine(tables, nodes), replace(scores, table=nodes.refined(scores.table))
-        return summed_covariances(self._counts, self._sums, posteriors, nodes.fine(), scores)
+        """Student by student, node by node."""
+        fine, scores = nodes.fine(), replace(scores, table=nodes.refined(scores.table))
+        cells, table, parameter = rows_of_students(self._counts, self._sums, fine, scores)
+        size = scores.n_parameters
+        total: Matrix = np.zeros((size, size)) if size**2 <= _FULL else sparse.csr_array((size, size))
+        for rows, posterior, _ in self._on_fine(tables, nodes):
+            block = cells[rows]
+            for some, place in alike(block.indptr, len(fine.points)):
+                row, times, weight = block.indices[place], block.data[place], posterior[some]
+                off = table[row]
+                if (times != 1).any():
+                    off *= times[..., None]
+                off -= off @ weight[..., None]
+                off *= np.sqrt(weight)[:, None]
+                found = off @ off.transpose(0, 2, 1)
+                down, across = np.broadcast_arrays(parameter[row][:, :, None], parameter[row][:, None, :])
+                if isinstance(total, np.ndarray):
+                    at = (down.astype(np.int64) * size + across).ravel()
+                    total += np.bincount(at, found.ravel(), size**2).reshape(size, size)
+                else:
+                    at = down.ravel(), across.ravel()
+                    total = total + sparse.csr_array((found.ravel(), at), shape=(size, size))
+        return total
 
     def scores(self, tables: Tables, nodes: Nodes, scores: CellScores, weights: Weighting) -> Summed:
-        posteriors = self.posteriors(tables, nodes)
-        return summed_scores(self._counts, self._sums, posteriors, nodes, scores, weights)
-
-
-# Numbers gathered at a time: 32 MB.
-_GATHERED = 2**22
-# Numbers that stay in the cache.
-_NEAR = 2**16
-# Numbers of a matrix of all parameters that is added up in full: 32 MB.
-_FULL = 2**22
-
-
-def summed_covariances(
-    counts: sparse.csr_array,
-    sums: sparse.csr_array | None,
-    posteriors: Iterable[tuple[slice, Array, Array]],
-    nodes: Nodes,
-    scores: CellScores,
-) -> Matrix:
-    """(parameters, parameters): student by student, node by node."""
-    cells, table, parameter = rows_of_students(counts, sums, nodes, scores)
-    size = scores.n_parameters
-    total: Matrix = np.zeros((size, size)) if size**2 <= _FULL else sparse.csr_array((size, size))
-    for rows, posterior, _ in posteriors:
-        block = cells[rows]
-        for some, place in alike(block.indptr, len(nodes.points)):
-            row, times, weight = block.indices[place], block.data[place], posterior[some]
-            off = table[row]
-            if (times != 1).any():
-                off *= times[..., None]
-            off -= off @ weight[..., None]
-            off *= np.sqrt(weight)[:, None]
-            found = off @ off.transpose(0, 2, 1)
-            down, across = np.broadcast_arrays(parameter[row][:, :, None], parameter[row][:, None, :])
-            if isinstance(total, np.ndarray):
-                at = (down.astype(np.int64) * size + across).ravel()
-                total += np.bincount(at, found.ravel(), size**2).reshape(size, size)
-            else:
-                at = down.ravel(), across.ravel()
-                total = total + sparse.csr_array((found.ravel(), at), shape=(size, size))
-    return total
-
-
-def summed_scores(
-    counts: sparse.csr_array,
-    sums: sparse.csr_array | None,
-    posteriors: Iterable[tuple[slice, Array, Array]],
-    nodes: Nodes,
-    scores: CellScores,
-    weights: Weighting,
-) -> Summed:
-    """Over nodes, with weights that are made of the posteriors."""
-    cells, table, parameter = rows_of_students(counts, sums, nodes, scores)
-    shape = len(parameter), scores.n_parameters
-    through = sparse.csr_array((np.ones(shape[0]), parameter, np.arange(shape[0] + 1)), shape=shape)
-    size, found = max(1, _NEAR // len(nodes.points)), []
-    for rows, posterior, _ in posteriors:
-        block, weight = cells[rows], weights(posterior)
-        student, value = np.repeat(np.arange(len(weight)), np.diff(block.indptr)), np.empty(block.nnz)
-        for first in range(0, block.nnz, size):
-            some = slice(first, first + size)
-            value[some] = np.einsum("eq,eq->e", weight[student[some]], table[block.indices[some]])
-        value *= block.data
-        own = sparse.csr_array((value, block.indices, block.indptr), shape=block.shape) @ through
-        found.append(Summed(own, weight.sum(axis=1)))
-    return Summed.joined(found)
+        cells, table, parameter = rows_of_students(self._counts, self._sums, nodes, scores)
+        shape = len(parameter), scores.n_parameters
+        through = sparse.csr_array((np.ones(shape[0]), parameter, np.arange(shape[0] + 1)), shape=shape)
+        size, found = max(1, _NEAR // len(nodes.points)), []
+        for rows, posterior, _ in self.posteriors(tables, nodes):
+            block, weight = cells[rows], weights(posterior)
+            student, value = np.repeat(np.arange(len(weight)), np.diff(block.indptr)), np.empty(block.nnz)
+            for first in range(0, block.nnz, size):
+                some = slice(first, first + size)
+                value[some] = np.einsum("eq,eq->e", weight[student[some]], table[block.indices[some]])
+            value *= block.data
+            own = sparse.csr_array((value, block.indices, block.indptr), shape=block.shape) @ through
+            found.append(Summed(own, weight.sum(axis=1)))
+        return Summed.joined(found)
 
 
 def rows_of_students(
