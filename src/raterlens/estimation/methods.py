@@ -154,22 +154,13 @@ def _laplace(task: Task) -> FacetsEstimate:
 
 
 def _hierarchical(task: Task) -> FacetsEstimate:
-    model = task.problem.model
-    found = fit_hierarchical(
-        Conditional(task.ratings, model, task.link),
-        model,
-        task.problem.pseudo,
-        task.start,
-        task.space,
-        task.search,
-    )
-    nodes = nodes_for(found.moments)
+    found, moments = fit_hierarchical(task)
+    nodes = nodes_for(moments)
     # The marginal log-likelihood at these estimates: the h-likelihood itself could not be compared with other fits.
     value = task.problem.value(found.parameters, nodes)
     if found.record.converged:
         _refuse_chance(task, found.parameters, value, nodes)
-    optimum = Optimum(found.parameters, value, found.record)
-    return FacetsEstimate.at(task.problem, optimum, nodes, found.moments, task.held)
+    return FacetsEstimate.at(task.problem, replace(found, value=value), nodes, moments, task.held)
 
 
 def _refuse_chance(task: Task, parameters: Array, value: Value, nodes: Nodes) -> None:
@@ -198,11 +189,7 @@ def _refuse_chance(task: Task, parameters: Array, value: Value, nodes: Nodes) ->
         )
 
 
-METHODS: dict[str, Method] = {
-    "mml": _mml,
-    "laplace": _laplace,
-    "hl": _hierarchical,
-}
+METHODS: dict[str, Method] = {"mml": _mml, "laplace": _laplace, "hl": _hierarchical}
 
 
 # ----------------------------------------------------------------------------------------------------
@@ -409,15 +396,6 @@ ALTERNATION = "alternation with projected L-BFGS"
 _SETTLED = 1e-4
 
 
-@dataclass(frozen=True, slots=True)
-class Hierarchical:
-    """Parameters on the scale of N(0, 1) abilities, and the standardised abilities."""
-
-    parameters: Array
-    moments: Moments
-    record: Optimiser
-
-
 def ratings_given_abilities(
     conditional: Conditional, model: FacetsModel, pseudo: Pseudo, theta: Array, parameters: Array
 ) -> Value:
@@ -434,16 +412,11 @@ def ratings_given_abilities(
     return Value(loglik, loglik + extra, gradient + extra_gradient)
 
 
-def fit_hierarchical(
-    conditional: Conditional,
-    model: FacetsModel,
-    pseudo: Pseudo,
-    start: Array,
-    space: Space,
-    search: Search,
-) -> Hierarchical:
-    parameters = start
-    theta = np.zeros(int(conditional.student[-1]) + 1)
+def fit_hierarchical(task: Task) -> tuple[Optimum, Moments]:
+    """Parameters on the scale of N(0, 1) abilities, with the last round's value, and the standardised abilities."""
+    model, search, parameters = task.problem.model, task.search, task.start
+    conditional, pseudo = Conditional(task.ratings, model, task.link), task.problem.pseudo
+    theta = np.zeros(task.ratings.n_students)
     evaluations, change, rounds, spread = 0, np.inf, 0, 1.0
     while rounds < search.max_iterations and change > _SETTLED:
         rounds += 1
@@ -454,26 +427,22 @@ def fit_hierarchical(
         optimum = maximise(
             partial(ratings_given_abilities, conditional, model, pseudo, standard),
             parameters,
-            space,
+            task.space,
             stage="ratings given abilities",
             # No need to place parameters better than the last round moved them.
             tolerance=max(_SETTLED / 10, min(change / 100, 0.1)),
         )
         evaluations += optimum.record.evaluations
-        change = float(np.abs((optimum.parameters - parameters) * np.sqrt(space.information)).max())
+        change = float(np.abs((optimum.parameters - parameters) * np.sqrt(task.space.information)).max())
         parameters = optimum.parameters
         if search.on_progress is not None:
             search.on_progress(Progress("hierarchical likelihood", rounds, optimum.value.loglik, change))
     converged = change <= _SETTLED
+    stopped = (
+        "nothing moved any more" if converged else f"it reached the limit of {search.max_iterations} rounds"
+    )
     record = Optimiser(
-        ALTERNATION,
-        _SETTLED,
-        search.max_iterations,
-        rounds,
-        evaluations,
-        change,
-        converged,
-        "nothing moved any more" if converged else f"it reached the limit of {search.max_iterations} rounds",
+        ALTERNATION, _SETTLED, search.max_iterations, rounds, evaluations, change, converged, stopped
     )
     # theta* = (theta - mean) / s has coefficient a; abilities of N(0, 1) have s a.
     scaled = parameters.copy()
@@ -482,4 +451,4 @@ def fit_hierarchical(
     second = conditional.per_student(
         a**2 * conditional.derivatives(model.predictor(parameters), standard).second
     )
-    return Hierarchical(scaled, Moments(standard, 1 / np.sqrt(1 - second)), record)
+    return Optimum(scaled, optimum.value, record), Moments(standard, 1 / np.sqrt(1 - second))

@@ -282,21 +282,17 @@ class PanelPrior:
         in_units_of_slopes = (self.n_raters + 1) * np.log(at.usual)
         return float(self._t_density(at.z) - in_units_of_slopes - max(of_gamma, -50.0) / 2)
 
-    def _parts(self, parameters: Array) -> list[tuple[slice, Array]]:
-        """Blocks of parameters, and minus the second derivative in each."""
-        parts = [(self.severities, self.severity_curvature() / self.severity_spread**2)]
-        if self.slopes is not None:
-            parts.append((self.slopes, self.slope_curvature(parameters)))
-        return parts
-
     def information(self, parameters: Array) -> sparse.csr_array:
         """(parameters, parameters): minus the second derivative, among what centring allows."""
         size = len(parameters)
         total = sparse.csr_array((size, size))
-        for block, part in self._parts(parameters):
-            rows, columns, values = _entries(part)
-            places = (rows + block.start, columns + block.start)
-            total = total + sparse.csr_array((values, places), shape=(size, size))
+        parts = [(self.severities, self.severity_curvature() / self.severity_spread**2)]
+        if self.slopes is not None:
+            parts.append((self.slopes, self.slope_curvature(parameters)))
+        for block, part in parts:
+            own = sparse.coo_array(sparse.diags_array(part) if part.ndim == 1 else part)
+            places = (own.row + block.start, own.col + block.start)
+            total = total + sparse.csr_array((own.data, places), shape=(size, size))
         return total
 
     def usual_slope(self, parameters: Array) -> float:
@@ -389,15 +385,6 @@ class PanelPrior:
     @cached_property
     def _severity_fit(self) -> Array:
         return np.asarray(np.linalg.pinv(self.severity_means), np.float64)
-
-
-def _entries(part: Array) -> tuple[Indices, Indices, Array]:
-    """Entries of a matrix, or of a diagonal one by its diagonal."""
-    n = len(part)
-    if part.ndim == 1:
-        return np.arange(n), np.arange(n), part
-    rows, columns = np.divmod(np.arange(n * n), n)
-    return rows, columns, part.ravel()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

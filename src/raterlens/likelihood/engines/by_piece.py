@@ -105,22 +105,26 @@ def points_of(nodes: Nodes, variance: float) -> Array:
 def kernel(nodes: Nodes, variance: float) -> Kernel:
     """For the pieces of students at these nodes."""
     points, variance = points_of(nodes, variance), max(variance, _LEAST_VARIANCE)
-    omega = float(np.sqrt(variance))
     if len(points) > len(nodes.points):
         rise = (_HERMITE**2 - 1) / (2 * variance)
         around = sparse.eye_array(len(nodes.points))
         each = (_HERMITE_WEIGHTS * rise**power for power in (0, 1, 2))
         return Kernel.of(points, variance, (sparse.kron(around, own[:, None], "csr") for own in each))
-    n, step = len(points), nodes.step
-    near = n - 1 if n <= MOST_IN_MATRIX else min(n - 1, int(_NEAR * omega / step))
+    n, near = len(points), len(points) - 1
+    if n > MOST_IN_MATRIX:
+        near = min(near, int(_NEAR * np.sqrt(variance) / nodes.step))
     away = np.arange(-near, near + 1)
-    z = (away * step) ** 2 / variance
-    density, rise = np.exp(-0.5 * z), z / (2 * variance)
-    each = (density * rise**power for power in (0, 1, 2))
-    if n <= MOST_IN_MATRIX:
-        return Kernel.of(points, variance, (linalg.toeplitz(own[near:]) for own in each))
-    bands = (sparse.diags_array(own, offsets=away, shape=(n, n), format="csr") for own in each)
-    return Kernel.of(points, variance, bands)
+    z = (away * nodes.step) ** 2 / variance
+    density = np.exp(-0.5 * z)
+
+    def matrix(values: Array) -> Weights:
+        if n <= MOST_IN_MATRIX:
+            return np.asarray(linalg.toeplitz(values[near:]))
+        return sparse.csr_array(sparse.diags_array(values, offsets=away, shape=(n, n)))
+
+    return Kernel.of(
+        points, variance, (matrix(density * (z / (2 * variance)) ** power) for power in (0, 1, 2))
+    )
 
 
 def fine_enough(nodes: Nodes, variance: float) -> Nodes:
