@@ -27,7 +27,7 @@ from raterlens.kernels.posterior_pass import (
     go_over,
 )
 from raterlens.kernels.reading_effect import Products, Rule, SetsOfItems
-from raterlens.kernels.score_covariance import Covariances, Scores, grids, quadratic_forms
+from raterlens.kernels.score_covariance import Covariances, Scores, quadratic_forms
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
 
@@ -114,7 +114,7 @@ RATED = student_groups.Rated(
 KEYS = np.arange(4, dtype=np.uint64)
 SCORES = Scores(
     counts=MATRIX, sums=SUMS, weight=ones(2), first=longs(0, 2, 4, 6), parameter=longs(0, 1, 0, 1, 0, 1),
-    row=None, factor=None, steepest=ones(3), slopes=(longs(0, 1), longs(1), ones(1)), grids=grids(ones(6, 5), POINTS),
+    row=None, factor=None, steepest=ones(3), slopes=(longs(0, 1), longs(1), ones(1)), table=ones(6, 5),
     points=POINTS, step=1.0, furthest=0.5, pattern=None, n_parameters=2,
 )  # fmt: skip
 APART = SparseRows.of(sparse.csr_array(np.eye(2)))
@@ -323,7 +323,8 @@ WRONG: list[tuple[str, str, Any]] = [
     ("covariances", "scores", replace(SCORES, weight=ones(1))),
     ("covariances", "scores", replace(SCORES, slopes=(longs(0, 1), longs(2), ones(1)))),
     ("covariances", "scores", replace(SCORES, slopes=(longs(0), longs(1), ones(1)))),
-    ("covariances", "scores", replace(SCORES, grids=grids(ones(5, 5), POINTS))),
+    ("covariances", "scores", replace(SCORES, table=ones(5, 5))),
+    ("covariances", "scores", replace(SCORES, table=ones(6, 4))),
     ("covariances", "scores", replace(SCORES, pattern=MATRIX)),
     ("covariances", "scores", replace(SCORES, row=longs(0, 1, 2, 3, 4, 6))),
     ("covariances", "scores", replace(SCORES, row=longs(0, 1, 2, 3, 4))),

@@ -53,8 +53,8 @@ class Scores:
     """(cells,)"""
     slopes: tuple[Indices, Indices, Array]
     """(sums, parameters), by rows: what a sum times ability adds to the score of a parameter."""
-    grids: tuple[tuple[Array, Array], ...]
-    """The table and the nodes at every stride."""
+    table: Array
+    """(rows, nodes)"""
     points: Array
     step: float
     furthest: float
@@ -74,18 +74,16 @@ class Scores:
             and (self.factor is None or len(self.factor) == len(self.parameter))
             and (
                 self.row is None
-                or (same(len(self.row), len(self.parameter)) and inside(self.row, len(self.grids[0][0])))
+                or (same(len(self.row), len(self.parameter)) and inside(self.row, len(self.table)))
             )
+            and (self.row is not None or same(len(self.table), len(self.parameter)))
+            and same(self.table.shape[1], len(self.points))
             and self.sums.shape[1] <= len(indptr) - 1
             and begin_within(indptr, min(len(indices), len(data)))
             and inside(indices, n)
             and (self.pattern is None or self.pattern.shape == (n, n))
         )
         refuse_unless(fitting, "cells and parameters")
-        rows = len(self.parameter) if self.row is None else len(self.grids[0][0])
-        for stride, (table, points) in zip(_STRIDES, self.grids, strict=True):
-            width = -(-len(self.points) // stride) + LANE
-            refuse_unless(table.shape == (rows, width) and len(points) == width, "nodes of scores")
 
     @property
     def most(self) -> int:
@@ -128,14 +126,6 @@ def quadratic_forms(rows: sparse.csr_array, matrix: Array) -> Array:
     return out
 
 
-def grids(table: Array, points: Array) -> tuple[tuple[Array, Array], ...]:
-    """The table and the nodes at every stride, padded so that a posterior at the very end fills whole vectors."""
-    return tuple(
-        (np.pad(table[:, ::stride], [(0, 0), (0, LANE)]), np.pad(points[::stride], (0, LANE)))
-        for stride in _STRIDES
-    )
-
-
 class Covariances:
     """Adds up the covariances of stretches of students, each thread in a total of its own."""
 
@@ -144,22 +134,28 @@ class Covariances:
         scores.refuse_unless_fitting()
         # Four rows at a time are multiplied with two.
         self._most, self._width = -(-scores.most // 4) * 4, padded(len(scores.points))
-        (indptr, indices, data), pattern = scores.slopes, scores.pattern
-        row, factor = (
-            None if each is None else kind.of(each)
-            for kind, each in ((Longs, scores.row), (Doubles, scores.factor))
+        pattern = scores.pattern
+        # The table and the nodes at every stride, padded so that a posterior at the very end fills whole vectors.
+        grids = [
+            (
+                np.pad(scores.table[:, ::stride], [(0, 0), (0, LANE)]),
+                np.pad(scores.points[::stride], (0, LANE)),
+            )
+            for stride in _STRIDES
+        ]
+        self._first = Longs.of(scores.first)
+        given = (
+            (Longs, scores.parameter),
+            (Longs, scores.row),
+            (Doubles, scores.factor),
+            (Doubles, scores.steepest),
         )
-        self._kept = (
-            Longs.of(scores.first),
-            Longs.of(scores.parameter),
-            row,
-            factor,
-            Doubles.of(scores.steepest),
-        )
-        self._slopes = Longs.of(indptr), Longs.of(indices), Doubles.of(data)
+        of_cells = [None if each is None else kind.of(each) for kind, each in given]
+        slopes = [kind.of(each) for kind, each in zip((Longs, Longs, Doubles), scores.slopes, strict=True)]
+        self._kept = of_cells, slopes, grids  # which the record has the addresses of
         self._record = _Scores.filled(
-            *(*scores.counts.arrays, *scores.sums.arrays, scores.weight, *self._kept, *self._slopes),
-            *(field for table, points in scores.grids for field in (table, points, table.shape[1])),
+            *(*scores.counts.arrays, *scores.sums.arrays, scores.weight, self._first, *of_cells, *slopes),
+            *(field for table, points in grids for field in (table, points, table.shape[1])),
             *(scores.points, len(scores.points), scores.step, scores.furthest),
             *((None, None) if pattern is None else pattern.arrays[:2]),
             scores.n_parameters,
@@ -196,7 +192,7 @@ class Covariances:
         known, n = self._scores, self._scores.n_parameters
         refuse_unless(self._fitting(weights, first, span), "weights of students")
         cells = known.counts.indices[known.counts.indptr[span[0]] : known.counts.indptr[span[1]]]
-        most = min(int(np.diff(self._kept[0])[cells].sum()), (span[1] - span[0]) * n)
+        most = min(int(np.diff(self._first)[cells].sum()), (span[1] - span[0]) * n)
         lengths = np.empty(span[1] - span[0], dtype=np.int64)
         parameter, value = np.empty(most, dtype=np.int64), np.empty(most)
         place = np.full(n, -1, dtype=np.int64)

@@ -19,7 +19,7 @@ from raterlens.base.arrays import Array, Indices, mirrored
 from raterlens.base.threads import available_cores, in_threads, spans
 from raterlens.kernels.library import Doubles, SparseRows
 from raterlens.kernels.posterior_pass import NOWHERE, Between, Found, OnNodes, Rows, Students, go_over
-from raterlens.kernels.score_covariance import Covariances, Scores, grids
+from raterlens.kernels.score_covariance import Covariances, Scores
 from raterlens.likelihood.cells import row_keys
 from raterlens.likelihood.engines.contract import CellScores, Expected, Matrix, Summed, Tables, Weighting
 from raterlens.likelihood.nodes import Moments, Nodes, weights_between
@@ -217,7 +217,7 @@ class CompiledEngine:
                 scores.factor,
                 scores.steepest / _STEP,
                 (scores.slopes.indptr, scores.slopes.indices, scores.slopes.data),
-                grids(scores.table, nodes.points),
+                scores.table,
                 nodes.points,
                 nodes.step,
                 _STEP,
