@@ -24,7 +24,7 @@ from raterlens.base.arrays import Array, Indices, Mask
 from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.engines.contract import CellScores, Engine, Expected, Tables, in_full
 from raterlens.likelihood.engines.numpy import NumpyEngine
-from raterlens.likelihood.latent import Integral, covariances
+from raterlens.likelihood.latent import Integral
 from raterlens.likelihood.marginal import Value, engine_for
 from raterlens.likelihood.nodes import Moments, Nodes
 from raterlens.models.signal_detection import LARGEST_SIGMA, LatentClassModel
@@ -302,20 +302,19 @@ class LatentClassMarginal:
         return sparse.csr_array(self.units.members @ of_answers)
 
     def _within_cells(self, raters: sparse.csr_array, cells: Integral, counts: Array, t: Array) -> Array:
-        """(parameters, parameters): covariances of the scores xi u and xi t, by u and sigma, over the category xi."""
+        """(parameters, parameters): covariances of the scores xi u and xi t, by u and sigma, over the category xi,
+        whose variance is p (1 - p)."""
         blocks, item = self.model.blocks, self.units.item_of_cell
         n, places = len(item), (np.arange(len(item)), blocks["difficulty"].start + item)
         u = raters - sparse.csr_array((np.ones(n), places), shape=raters.shape)
-        own = np.stack([np.ones_like(t), t], axis=1)
-        scores = np.concatenate([np.zeros_like(own), own])[None]
-        share = (counts[:, None] * cells.share).reshape(n, -1)
-        left = covariances(scores, share, cells.share[:, 1, :, None] * own, counts)
-        found = (u.T @ sparse.diags_array(left[:, 0, 0]) @ u).toarray()
+        unsure = counts * cells.share[:, 0] * cells.share[:, 1]
+        by_power = unsure @ np.stack([np.ones_like(t), t, t**2], axis=1)
+        found = (u.T @ sparse.diags_array(by_power[:, 0]) @ u).toarray()
         if self.model.rasch:
             sigma = blocks["sigma"].start
-            found[sigma] += u.T @ left[:, 0, 1]
+            found[sigma] += u.T @ by_power[:, 1]
             found[:, sigma] = found[sigma]
-            found[sigma, sigma] = left[:, 1, 1].sum()
+            found[sigma, sigma] = by_power[:, 2].sum()
         return np.asarray(found)
 
     def _scores(self, raters: sparse.csr_array, truth: Array, prevalence: Array, t: Array) -> CellScores:
