@@ -49,6 +49,17 @@ def test_many_kinds_are_gone_over_twice_instead_of_kept(monkeypatch):
     np.testing.assert_allclose(again.gradient, kept.gradient, rtol=1e-9, atol=1e-9)
 
 
+def test_kinds_of_one_rater_are_gone_over_in_parts(monkeypatch):
+    _, problem, x = problem_of(*KINDS[2])
+    whole, information = problem.value(x, NODES), in_full(problem.information(x, NODES))
+    monkeypatch.setattr("raterlens.likelihood.readings._LARGEST", 1)
+    parts = problem.value(x, NODES)
+    assert parts.loglik == pytest.approx(whole.loglik, rel=1e-12)
+    np.testing.assert_allclose(parts.gradient, whole.gradient, rtol=1e-9, atol=1e-9)
+    again = in_full(problem.information(x, NODES))
+    np.testing.assert_allclose(again, information, rtol=1e-9, atol=1e-9)
+
+
 def test_the_rule_is_as_fine_as_the_spread_asks():
     _, problem, x = problem_of(*KINDS[2])
     assert len(x[problem.model.blocks["halo"]]) == 3

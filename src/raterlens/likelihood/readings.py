@@ -52,6 +52,8 @@ _PASSES = 40 * 30 * 25
 _LARGEST_EXPONENT = 600.0
 # Numbers at a time, of raters together and of scores spelled out for every kind, u and node.
 _BLOCK = 2**20
+# And of one rater's kinds of readings, with u and nodes: 64 MB.
+_LARGEST = 2**23
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,23 +176,21 @@ class Readings(Density[Averaged]):
             for number in np.unique(part):
                 chosen = np.zeros(len(spread), dtype=bool)
                 chosen[some[part == number]] = True
-                contexts = np.flatnonzero(chosen[self.contexts.rater])
-                kinds = np.flatnonzero(chosen[self.rater])
-                members, place = self.members[kinds], np.zeros(len(self.contexts), dtype=np.int64)
-                place[contexts] = np.arange(len(contexts))
-                context, score = np.divmod(members.indices, k)
-                yield _Raters(
-                    contexts,
-                    kinds,
-                    sparse.csr_array(
-                        (members.data, place[context] * k + score, members.indptr),
-                        shape=(len(kinds), len(contexts) * k),
-                    ),
-                    u,
-                    log_weights,
-                    Crossed(self.response.taken(contexts), t, u),
-                    Predictor(predictor.slope[contexts], predictor.intercepts[contexts]),
+                contexts, every = (
+                    np.flatnonzero(chosen[rater]) for rater in (self.contexts.rater, self.rater)
                 )
+                place = np.zeros(len(self.contexts), dtype=np.int64)
+                place[contexts] = np.arange(len(contexts))
+                response = Crossed(self.response.taken(contexts), t, u)
+                own = Predictor(predictor.slope[contexts], predictor.intercepts[contexts])
+                size = max(1, _LARGEST // (len(u) * len(t)))
+                for first in range(0, len(every), size):
+                    kinds = every[first : first + size]
+                    members = self.members[kinds]
+                    context, score = np.divmod(members.indices, k)
+                    entries = members.data, place[context] * k + score, members.indptr
+                    members = sparse.csr_array(entries, shape=(len(kinds), len(contexts) * k))
+                    yield _Raters(contexts, kinds, members, u, log_weights, response, own)
 
     def _steps(self, spread: Array) -> Array:
         """(raters,): steps of rules that are fine enough for their spreads and their longest readings: powers of the
@@ -224,10 +224,10 @@ class Readings(Density[Averaged]):
             for some, integral in self._every(at):
                 weighted = counts[some.kinds][:, None] * integral.share
                 given = _given(some, weighted)
-                seen[some.contexts] = given.reshape(*given.shape[:2], len(some.u), -1).sum(axis=2)
-                d_slope[some.contexts], d_intercepts[some.contexts] = some.response.summed_scores(
-                    some.predictor, np.tile(t, len(some.u)), given
-                )
+                seen[some.contexts] += given.reshape(*given.shape[:2], len(some.u), -1).sum(axis=2)
+                own = some.response.summed_scores(some.predictor, np.tile(t, len(some.u)), given)
+                d_slope[some.contexts] += own[0]
+                d_intercepts[some.contexts] += own[1]
                 if self.sums:
                     by_effect = self.kinds.total[some.kinds] * (weighted.sum(axis=2) @ some.u)
                     d_intercepts[:, -1] += np.bincount(self.example[some.kinds], by_effect, len(d_slope))
