@@ -316,6 +316,8 @@ def too_alike(close: Closeness | None, grave: Collection[str] = ()) -> tuple[pl.
         evidence = f"two raters agree on {said}, where the model expects {100 * close.expected:.0f} %"
         row = ("agreement", close.n_raters, evidence, _INDEPENDENT)
         panel = pl.DataFrame([row], schema=_SHARED_SCHEMA, orient="row")
+    if not close.pairs.height:
+        return _table([]), panel
     # Of the pairs that were not looked at, 1 is the most that p can be.
     p = np.append(close.pairs["p"].to_numpy(), np.ones(close.n_pairs - close.pairs.height))
     pairs = close.pairs.with_columns(p_adjusted=adjusted(p)[: close.pairs.height]).filter(

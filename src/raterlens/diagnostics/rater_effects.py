@@ -288,7 +288,7 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
         """(raters x levels,)"""
         return np.bincount(cell, values, size).astype(np.float64)
 
-    own, rest, sampled = _information_on_levels(found, cell, n_levels, on_cells)
+    own, rest, sampled = _information_on_levels(found, level, n_levels, on_cells)
     every, score = np.arange(size) % n_levels, on_cells(found.score)
     # What holds for all raters, such as a group of abler students, is no rater's bias.
     score -= own * common(score, own, every, n_levels)[every]
@@ -315,20 +315,22 @@ def interaction(found: Residuals, level: NDArray[np.integer], labels: pl.Series,
 
 
 def _information_on_levels(
-    found: Residuals, cell: Indices, n_levels: int, on_cells: Callable[[Array], Array]
+    found: Residuals, level: NDArray[np.integer], n_levels: int, on_cells: Callable[[Array], Array]
 ) -> tuple[Array, Array, Array]:
     """(raters x levels,) each: information of the level's effect, less what not knowing abilities costs; the same with
     severity and slope taken out; and the variance of its score as seen over students, severity taken out."""
     ratings, pairs, size = found.ratings, found.pairs, found.ratings.n_raters * n_levels
     info, theta, ability = found.information, found.theta, found.ability_of_pair
     # The ratings of a pair on one level, and their Cov(residual, ability) over the posterior; that of a whole pair.
-    part = grouped(pairs.of_rating, len(pairs), cell % n_levels, n_levels)
-    pair, cell_of_part = pairs.of_rating[part.example], cell[part.example]
+    part = grouped(pairs.of_rating, len(pairs), level, n_levels)
+    pair = pairs.of_rating[part.example]
+    cell_of_part = pairs.rater[pair] * n_levels + level[part.example]
     lean_part, score_part = (
         np.bincount(part.of_row, values, len(part))
         for values in (found.tilt - theta * found.score, found.score)
     )
-    lean, width, lost = found.lean_of_pair, found.width_of_pair, found.lost
+    lean, width = found.lean_of_pair, found.width_of_pair
+    lost = lean**2 / width
 
     def of_parts(values: NDArray[np.number]) -> Array:
         return np.bincount(cell_of_part, values, size).astype(np.float64)
