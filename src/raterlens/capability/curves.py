@@ -7,7 +7,7 @@ own thresholds each) the curve is their average. With two categories and τ = 0 
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 from scipy import special
@@ -25,60 +25,34 @@ _TAIL = 40.0
 _LARGEST_EXPONENT = 600.0
 
 
-class Curve:
-    """A way of scoring, as capability needs it; or `own` ones of several raters, who are then the rows of slopes and
-    severities (raters, places) and of predictors (..., raters, places)."""
+# A curve is a way of scoring, as capability needs it; or `own` ones of several raters, who are then the rows of slopes
+# and severities (raters, places) and of predictors (..., raters, places). It has
+#
+#     of(rows)                   those of these raters; itself where it is that of all
+#     reach                      between which s it does most of its rising
+#     mean(s), density(s)        and moments(a, η, order): ∫ density(a t − η) t^k φ(t) dt for k = 0 .. order
+#     scales                     steps from a score to the next, of each scale
+#     cumulative(s)              (2, steps, ...): the probabilities that a step is reached, and that it is not
+#     rates_and_density(a, η)    `cumulative` on average over a standard normal population, and the first of the moments
+#     expected(a, η)             the mean on average over it
+
+
+class _Scored:
+    """What curves have in common."""
 
     __slots__ = ()
 
     @property
-    def own(self) -> bool:
-        raise NotImplementedError
-
-    def of(self, rows: Indices | slice) -> Self:
-        """Those of these raters; itself where it is that of all."""
-        raise NotImplementedError
-
-    @property
-    def reach(self) -> tuple[float, float]:
-        """Between which s the curve does most of its rising."""
-        return -_REACH, _REACH
-
-    def mean(self, s: Array) -> Array:
-        raise NotImplementedError
-
-    def density(self, s: Array) -> Array:
-        raise NotImplementedError
-
-    def moments(self, a: Array, eta: Array, order: int = 0) -> Array:
-        """∫ density(a t − η) t^k φ(t) dt for k = 0 .. order, shape (order + 1, ...)."""
-        raise NotImplementedError
-
-    @property
-    def step_weights(self) -> Array:
+    def step_weights(self: "Curve") -> Array:  # type: ignore[misc]
         """(steps,): what each step from a score to the next (of each scale) counts in the mean; they sum to 1."""
         steps = np.array(self.scales)
         return np.repeat(1 / (len(steps) * steps), steps)
 
-    @property
-    def scales(self) -> tuple[int, ...]:
-        """Steps of each scale."""
-        raise NotImplementedError
-
-    def cumulative(self, s: Array) -> Array:
-        """(2, steps, ...): the probabilities that a step is reached, and that it is not."""
-        raise NotImplementedError
-
-    def rates_and_density(self, a: Array, eta: Array) -> tuple[Array, Array]:
-        """`cumulative` on average over a standard normal population, and the first of the moments."""
-        raise NotImplementedError
-
-    def expected(self, a: Array, eta: Array) -> Array:
-        """The mean on average over a standard normal population."""
+    def expected(self: "Curve", a: Array, eta: Array) -> Array:  # type: ignore[misc]
         return np.asarray(np.tensordot(self.step_weights, self.rates_and_density(a, eta)[0][0], 1))
 
 
-class _Thresholds(Curve):
+class _Thresholds(_Scored):
     """Scores by their thresholds."""
 
     __slots__ = ()
@@ -145,7 +119,7 @@ class PassCurve(_Decisions):
     thresholds: ClassVar[Array] = np.zeros((1, 1))  # type: ignore[misc]
 
 
-def through_log_link(curve: Curve) -> bool:
+def through_log_link(curve: "Curve") -> bool:
     """Where pass rates are capped at 1, and nothing of a rater is smooth."""
     return isinstance(curve, PassCurve) and curve.link.name == "log"
 
@@ -224,7 +198,7 @@ class AdjacentCurve(_Thresholds):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MarkCurve(Curve):
+class MarkCurve(_Scored):
     """Marks on a fine scale, normal around s: a mark is s and noise, in units of the model, which for marks that are
     probabilities are log-odds."""
 
@@ -238,6 +212,10 @@ class MarkCurve(Curve):
     @property
     def own(self) -> bool:
         return np.ndim(self.noise) > 0
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        return -_REACH, _REACH
 
     def of(self, rows: Indices | slice) -> "MarkCurve":
         return replace(self, noise=np.asarray(self.noise)[rows]) if self.own else self
@@ -279,6 +257,9 @@ def _by_odds(odds: Array, easier: Array) -> Array:
         p[k + 1] *= factor
     p /= p.sum(axis=0)
     return p
+
+
+Curve: TypeAlias = PassCurve | GradedCurve | AdjacentCurve | MarkCurve
 
 
 def curve_of(link: Link, thresholds: Array | None = None, *, graded: bool = False) -> Curve:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.polynomial import Chebyshev
@@ -56,8 +56,9 @@ def _polynomials(t: Array) -> tuple[Array, Array]:
     return value, np.stack([3 * x**2 - 3, 4 * x**3 - 12 * x]) * rise
 
 
-_GRID = np.arange(-_SHAPE_END, _SHAPE_END + _SHAPE_STEP / 2, _SHAPE_STEP)
-_ON_GRID = _polynomials(_GRID)
+_CELLS = np.arange(-_SHAPE_END, _SHAPE_END - _SHAPE_STEP / 2, _SHAPE_STEP)
+_IN_CELLS = _CELLS[:, None] + _SHAPE_STEP * _GAUSS[0]
+_ON_CELLS = _polynomials(_IN_CELLS)[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,17 +88,26 @@ class AbilityShape:
     @lru_cache(maxsize=64)
     def of(c3: float, c4: float) -> "AbilityShape":
         c = np.array([c3, c4])
-        log = -(_GRID**2) / 2 + c @ _ON_GRID[0]
+        log = -(_IN_CELLS**2) / 2 + np.tensordot(c, _ON_CELLS, 1)
         top = float(log.max())
-        density = np.exp(log - top)
-        total = _SHAPE_STEP * float(density.sum())
-        mean = _SHAPE_STEP / total * (_ON_GRID[0] @ density)
-        terms = _Terms(c, mean, top + float(np.log(total)))
-        place, move = terms.quantiles(density / total)
-        half_width, d_half_width = (place[2] - place[0]) / 2, (move[:, 2] - move[:, 0]) / 2
-        return AbilityShape(
-            c, float(place[1]), float(half_width), move[:, 1], d_half_width, mean, terms.log_total
+        density = np.exp(log - top) * (_SHAPE_STEP * _GAUSS[1])
+        total = float(density.sum())
+        log_total, mean = top + float(np.log(total)), np.tensordot(_ON_CELLS, density, 2) / total
+        # Where shares Φ(−1), 1/2 and Φ(1) lie below, and how these places move with c₃ and c₄.
+        each = (
+            np.concatenate([density[None], density * (_ON_CELLS - mean[:, None, None])]).sum(axis=2) / total
         )
+        below = np.concatenate([np.zeros((3, 1)), np.cumsum(each, axis=1)], axis=1)
+        cell = np.searchsorted(below[0], _QUARTILES) - 1
+        start, beyond = _CELLS[cell], np.full(len(_QUARTILES), _SHAPE_STEP / 2)
+        for _ in range(_NEWTON):
+            within = _terms(c, mean, log_total, start[:, None] + beyond[:, None] * _GAUSS[0])
+            reached = below[:, cell] + beyond * (within @ _GAUSS[1])
+            here = _terms(c, mean, log_total, start + beyond)[0]
+            beyond = beyond - (reached[0] - _QUARTILES) / here
+        place, move = start + beyond, -reached[1:] / here
+        half_width, d_half_width = (place[2] - place[0]) / 2, (move[:, 2] - move[:, 0]) / 2
+        return AbilityShape(c, float(place[1]), float(half_width), move[:, 1], d_half_width, mean, log_total)
 
     def log_density(self, theta: Array) -> Array:
         t = self.median + self.half_width * theta
@@ -139,40 +149,11 @@ class AbilityShape:
         return (-_SHAPE_END - self.median) / self.half_width, (_SHAPE_END - self.median) / self.half_width
 
 
-class _Terms(NamedTuple):
-    """Integrands: the density, and its derivatives in c₃ and c₄."""
-
-    c: Array
-    mean: Array
-    log_total: float
-
-    def quantiles(self, on_grid: Array) -> tuple[Array, Array]:
-        """Where shares Φ(−1), 1/2 and Φ(1) lie below, and (2, 3) how these places move with c₃ and c₄."""
-        rows, slopes = self._rows(on_grid)
-        # The trapezoidal rule is exact but for the end of the range (Euler and Maclaurin).
-        below = _SHAPE_STEP * (np.cumsum(rows, axis=1) - rows / 2) - _SHAPE_STEP**2 / 12 * slopes
-        cell = np.searchsorted(below[0], _QUARTILES) - 1
-        start, beyond = _GRID[cell], np.full(len(_QUARTILES), _SHAPE_STEP / 2)
-        for _ in range(_NEWTON):
-            within = self._at(start[:, None] + beyond[:, None] * _GAUSS[0])
-            reached = below[:, cell] + beyond * (within @ _GAUSS[1])
-            here = self._at(start + beyond)[0]
-            beyond = beyond - (reached[0] - _QUARTILES) / here
-        return start + beyond, -reached[1:] / here
-
-    def _at(self, t: Array) -> Array:
-        x = _levelled(t)
-        third, fourth = x**3 - 3 * x, x**4 - 6 * x**2 + 3
-        density = np.exp(-(t**2) / 2 + self.c[0] * third + self.c[1] * fourth - self.log_total)
-        return np.stack([density, density * (third - self.mean[0]), density * (fourth - self.mean[1])])
-
-    def _rows(self, density: Array) -> tuple[Array, Array]:
-        """(3, grid): the terms, and their derivatives in t."""
-        value, rise = _ON_GRID
-        rows = np.concatenate([density[None], density * (value - self.mean[:, None])])
-        slopes = rows * (self.c @ rise - _GRID)
-        slopes[1:] += density * rise
-        return rows, slopes
+def _terms(c: Array, mean: Array, log_total: float, t: Array) -> Array:
+    """(3, ...): the density, and its derivatives in c₃ and c₄."""
+    value, _ = _polynomials(t)
+    density = np.exp(-(t**2) / 2 + np.tensordot(c, value, 1) - log_total)
+    return np.concatenate([density[None], density * (value - _column(mean, t))])
 
 
 def _column(values: Array, like: Array) -> Array:
@@ -221,60 +202,41 @@ class Sensitivity(NamedTuple):
     by_halo: Array
 
 
-class Population:
-    """Students of given abilities."""
+# A population has
+#
+#     text                        the words in which it can be chosen
+#     densest, sd, span           its highest density: T of a rater who makes no error at the best place; its standard
+#                                 deviation; between which abilities next to all students are
+#     rate(curve, a, η, v)        T, and its derivatives by `sensitivity`
+#     follows(curve, a, η, v)     (2, steps, ...): how often each step of the scores is reached, and how often not; and
+#                                 Cov(score, θ)
+#     top(share)                  E[θ − E θ; the most able `share[0]` of students], where `share[1]` is the rest
+#     centred()                   the same with mean 0
+
+
+class _Students:
+    """What populations have in common."""
 
     __slots__ = ()
-    text: str
-    """In the words in which it can be chosen."""
-    sd: float
-    """Standard deviation of abilities."""
 
-    @property
-    def densest(self) -> float:
-        """Highest density of abilities: T of a rater who makes no error at the best place."""
-        raise NotImplementedError
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """Between which next to all students are."""
-        raise NotImplementedError
-
-    def rate(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
-        """T; `halo` is the variance of the reading effect, here and below"""
-        raise NotImplementedError
-
-    def sensitivity(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Sensitivity:
-        raise NotImplementedError
-
-    def best(self, curve: Curve, sigma: Array) -> Array:
+    def best(self: "Population", curve: Curve, sigma: Array) -> Array:  # type: ignore[misc]
         """Δ(σ), by search over severity."""
         return _between(lambda slopes: _best_at(self, curve, tuple(slopes.tolist())), sigma)
 
-    def best_rise(self, curve: Curve, sigma: Array) -> Array:
+    def best_rise(self: "Population", curve: Curve, sigma: Array) -> Array:  # type: ignore[misc]
         """dΔ/dσ by a central difference: at the log link's corner T is not flat in η, and no envelope theorem holds."""
         step = _STEP * sigma
         return (self.best(curve, sigma + step) - self.best(curve, sigma - step)) / (2 * step)
 
-    def expected(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> Array:
+    def expected(  # type: ignore[misc]
+        self: "Population", curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0
+    ) -> Array:
         """The expected score as a share of its range."""
         return np.asarray(np.tensordot(curve.step_weights, self.follows(curve, a, eta, halo)[0][0], 1))
 
-    def follows(self, curve: Curve, a: Array, eta: Array, halo: Array | float = 0.0) -> tuple[Array, Array]:
-        """(2, steps, ...): how often each step of the scores is reached, and how often not; and Cov(score, θ)."""
-        raise NotImplementedError
-
-    def top(self, share: Array) -> Array:
-        """E[θ − E θ; the most able `share[0]` of students], where `share[1]` is the rest."""
-        raise NotImplementedError
-
-    def centred(self) -> "Population":
-        """With mean 0."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
-class Normal(Population):
+class Normal(_Students):
     """A normal population; the standard one is what abilities are estimated in.
 
     Examples
@@ -295,7 +257,7 @@ class Normal(Population):
             )
 
     @property
-    def text(self) -> str:  # type: ignore[override]
+    def text(self) -> str:
         return "standard" if (self.mean, self.sd) == (0, 1) else f"normal {self.mean:.12g} {self.sd:.12g}"
 
     @property
@@ -322,7 +284,7 @@ class Normal(Population):
 
     def best(self, curve: Curve, sigma: Array) -> Array:
         if not isinstance(curve, PassCurve):
-            return Population.best(self, curve, sigma)
+            return _Students.best(self, curve, sigma)
         link, slope = curve.link, np.asarray(sigma * self.sd)
         if link.symmetric:
             return highest(slope, link).rate / self.sd
@@ -330,7 +292,7 @@ class Normal(Population):
 
     def best_rise(self, curve: Curve, sigma: Array) -> Array:
         if not isinstance(curve, PassCurve):
-            return Population.best_rise(self, curve, sigma)
+            return _Students.best_rise(self, curve, sigma)
         # Envelope theorem: the best severity moves with σ, but T is flat in it.
         severity = highest(sigma * self.sd, curve.link).severity
         return np.asarray(moments(sigma * self.sd, severity, curve.link, 2)[2])
@@ -356,7 +318,7 @@ class Normal(Population):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Histogram(Population):
+class Histogram(_Students):
     """Abilities spread evenly within each of several cells; T is a sum of differences of the mean score."""
 
     edges: Array
@@ -454,7 +416,7 @@ class Histogram(Population):
         return Histogram(self.edges - self._mean, self.share, self.text)
 
     @property
-    def sd(self) -> float:  # type: ignore[override]
+    def sd(self) -> float:
         middle, width = (self.edges[1:] + self.edges[:-1]) / 2 - self._mean, np.diff(self.edges)
         return float(np.sqrt(self.share @ (middle**2 + width**2 / 12)))
 
@@ -481,6 +443,9 @@ class Histogram(Population):
 
     def _across(self, at_edges: Array) -> Array:
         return np.tensordot(self.share / np.diff(self.edges), np.diff(at_edges, axis=0), 1)
+
+
+Population: TypeAlias = Normal | Histogram
 
 
 def Window(centre: float, half_width: float) -> Histogram:  # noqa: N802  reads as the kind of population it makes

@@ -303,16 +303,33 @@ def sandwich(bread: Covariance, scores: sparse.csr_array) -> Covariance:
 _STEP = 1e-4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Cells:
-    """Ratings at their students' abilities: slope a, ability t, and derivatives of log P in the predictor."""
+    """Ratings at their students' abilities: slope a, ability t, and derivatives of log P in the predictor, the first to
+    the fourth; h is their sum over a student."""
 
     a: Array
     t: Array
-    first: Array
-    second: Array
-    third: Array
-    fourth: Array
+    log_p: tuple[Array, Array, Array, Array]
+
+    def along(self, k: int) -> Array:
+        """The kth derivative of a rating's part of h in ability, k > 0."""
+        return np.asarray(self.a**k * self.log_p[k - 1])
+
+    def first(self, k: int) -> Array:
+        """(2, ratings): its derivatives in slope and intercept; of that part itself with k = 0."""
+        a, t, l = self.a, self.t, self.log_p  # noqa: E741
+        own = k * a ** (k - 1) * l[k - 1] if k else 0.0
+        return np.stack([own + a**k * t * l[k], a**k * l[k]])
+
+    def second(self, k: int) -> Array:
+        """(3, ratings): its second ones in (slope, slope), (slope, intercept), (intercept, intercept)."""
+        a, t, l = self.a, self.t, self.log_p  # noqa: E741
+        twice = k * (k - 1) * a ** (k - 2) * l[k - 1] if k > 1 else 0.0
+        once = k * a ** (k - 1) * l[k] if k else 0.0
+        return np.stack(
+            [twice + 2 * t * once + a**k * t**2 * l[k + 1], once + a**k * t * l[k + 1], a**k * l[k + 1]]
+        )
 
 
 def laplace_curvature(
@@ -321,27 +338,10 @@ def laplace_curvature(
     """The information by exact second derivatives of the Laplace approximation, and each student's part of the gradient
     (students, parameters); `theta`: the students' most probable abilities."""
     x, each = _cells(conditional, model, parameters, theta), conditional.student
-    h2 = conditional.per_student(x.a**2 * x.second) - 1
-    h3, h4 = conditional.per_student(x.a**3 * x.third), conditional.per_student(x.a**4 * x.fourth)
-    # Derivatives in (slope, intercept) of a rating.
-    h_p = np.stack([x.t * x.first, x.first])
-    b = np.stack([x.first + x.a * x.t * x.second, x.a * x.second])
-    g = np.stack([2 * x.a * x.second + x.a**2 * x.t * x.third, x.a**2 * x.third])
-    w = np.stack([3 * x.a**2 * x.third + x.a**3 * x.t * x.fourth, x.a**3 * x.fourth])
-    gradient = h_p - g / (2 * h2)[each] + b * (h3 / (2 * h2**2))[each]
-    # Second derivatives in (slope, slope), (slope, intercept), (intercept, intercept).
-    h_pp = np.stack([x.t**2 * x.second, x.t * x.second, x.second])
-    h1_pp = np.stack(
-        [2 * x.t * x.second + x.a * x.t**2 * x.third, x.second + x.a * x.t * x.third, x.a * x.third]
-    )
-    h2_pp = np.stack(
-        [
-            2 * x.second + 4 * x.a * x.t * x.third + x.a**2 * x.t**2 * x.fourth,
-            2 * x.a * x.third + x.a**2 * x.t * x.fourth,
-            x.a**2 * x.fourth,
-        ]
-    )
-    own = h_pp - h2_pp / (2 * h2)[each] + h1_pp * (h3 / (2 * h2**2))[each]
+    h2, h3, h4 = (conditional.per_student(x.along(k)) - (k == 2) for k in (2, 3, 4))
+    b, g, w = (x.first(k) for k in (1, 2, 3))
+    gradient = x.first(0) - g / (2 * h2)[each] + b * (h3 / (2 * h2**2))[each]
+    own = x.second(0) - x.second(2) / (2 * h2)[each] + x.second(1) * (h3 / (2 * h2**2))[each]
     rows_b, rows_g, rows_w = (_per_student(conditional, vector) for vector in (b, g, w))
 
     def squares(one: sparse.csr_array, weights: Array, other: sparse.csr_array) -> sparse.csr_array:
@@ -368,8 +368,8 @@ def information_given_abilities(
     This is what the paper's procedure implies. Abilities are not known, so its standard errors are too small.
     """
     x = _cells(conditional, model, parameters, theta)
-    curvature = _per_context(conditional, np.stack([x.t**2 * x.second, x.t * x.second, x.second]))
-    totals = _per_student(conditional, np.stack([x.t * x.first, x.first])).sum(axis=0)
+    curvature = _per_context(conditional, x.second(0))
+    totals = _per_student(conditional, x.first(0)).sum(axis=0)
     return _in_parameters(conditional, model, pseudo, parameters, curvature, totals)
 
 
@@ -398,7 +398,8 @@ def _cells(conditional: Conditional, model: FacetsModel, parameters: Array, thet
     s = a * t + predictor.intercepts[conditional.context, 0]
     d = conditional.derivatives(predictor, theta)
     ahead, back = (conditional.link.slopes(s + step, conditional.passed)[2] for step in (_STEP, -_STEP))
-    return _Cells(a, t, d.first, d.second, d.third, conditional.weight * (ahead - back) / (2 * _STEP))
+    fourth = conditional.weight * (ahead - back) / (2 * _STEP)
+    return _Cells(a, t, (d.first, d.second, d.third, fourth))
 
 
 def _per_student(conditional: Conditional, values: Array) -> sparse.csr_array:
