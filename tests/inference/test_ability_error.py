@@ -8,8 +8,8 @@ import raterlens as rl
 from raterlens.capability.links import get_link
 from raterlens.estimation.facets_estimate import Covariance, Known
 from raterlens.estimation.methods import estimate, on_scale
-from raterlens.inference import ability_error
-from raterlens.inference.ability_error import _gradient, ability_errors
+from raterlens.inference import tables
+from raterlens.inference.tables import _gradient, ability_errors
 from raterlens.models.anchors import anchor
 from raterlens.models.build import build
 from raterlens.models.registry import MODELS
@@ -56,12 +56,12 @@ def test_ratings_on_disk_are_as_in_memory_and_of_very_many_the_posterior_says_en
     found = estimate(ratings, model, response, used, "mml")
     spread = Covariance(0.04 * np.eye(model.blocks.size), np.empty(0, np.int64))
     stored = StoredRatings(open_packed(rl.pack(ratings.table(), tmp_path / "ratings.rlpack")))
-    monkeypatch.setattr(ability_error, "THETA_ERROR_RATINGS", ratings.n_ratings)
+    monkeypatch.setattr(tables, "THETA_ERROR_RATINGS", ratings.n_ratings)
     assert (ability_errors(found, ratings, spread) > found.moments.sd).all()
     np.testing.assert_allclose(
         ability_errors(found, stored, spread), ability_errors(found, ratings, spread), rtol=1e-10
     )
-    monkeypatch.setattr(ability_error, "THETA_ERROR_RATINGS", ratings.n_ratings - 1)
+    monkeypatch.setattr(tables, "THETA_ERROR_RATINGS", ratings.n_ratings - 1)
     np.testing.assert_array_equal(ability_errors(found, ratings, spread), found.moments.sd)
 
 

@@ -256,6 +256,26 @@ def test_a_spread_of_raters_known_well_has_the_error_of_a_standard_deviation():
     assert panel_posterior._known_well(0.7, None, slice(3, 53)) == (0.7, None, None)
 
 
+@pytest.mark.parametrize("number", [18, 39])
+def test_a_spread_whose_quadratic_leads_far_astray_does_not_count(monkeypatch, number):
+    """All but flat some way, it has a mean far from the mode, where the posterior is lower."""
+    seen: list[tuple[list[_At], np.ndarray]] = []
+    summary = panel_posterior._summary
+
+    def spy(components, weights, mean):
+        seen.append((components, weights))
+        return summary(components, weights, mean)
+
+    monkeypatch.setattr(panel_posterior, "_summary", spy)
+    made, options = design(number)
+    fit = rl.fit(made.frame(), "gmf", assumptions="ignore", **options)
+    ((components, weights),) = seen
+    away = [np.abs(one.mean - one.mode).max() for one in components]
+    assert weights @ away < 0.5
+    assert fit.spread is not None
+    assert 0.9 < fit.spread.mean_slope < 1.5
+
+
 def test_where_nobody_discriminates_raters_may_be_worse_than_chance_as_well_as_better():
     """A slope of 0 is at no bound where raters are a sample."""
     made, options = design(145)

@@ -34,7 +34,6 @@ from raterlens.fitting.checks import (
     known_scores,
     wants_shared,
 )
-from raterlens.inference.ability_error import ability_errors
 from raterlens.inference.cautions import beyond_the_rest, facets_warnings, renumbered
 from raterlens.inference.covariance import OBSERVED, covariance_of, differenced_information
 from raterlens.inference.covariance import covariance as inverted
@@ -45,7 +44,7 @@ from raterlens.inference.resampling import redrawn
 from raterlens.inference.result import Result
 from raterlens.inference.slope_limits import slope_limits
 from raterlens.inference.spreads import curve_covariance, item_variance, over_drawn, with_marginal
-from raterlens.inference.tables import Estimates, tabulate
+from raterlens.inference.tables import Estimates, ability_errors, tabulate
 from raterlens.kernels.library import missed
 from raterlens.likelihood.engines.contract import Matrix
 from raterlens.likelihood.marginal import FacetsMarginal

@@ -227,11 +227,27 @@ def latent_class_tables(
 ) -> dict[str, pl.DataFrame]:
     """All tables of a latent class fit. Dawid-Skene knows no ability; its students have none."""
     abilities = {"theta": found.moments.mean, "theta_se": found.moments.sd}
+    population, difficulty = _POPULATION if found.model.rasch else NO_ABILITY, found.of("difficulty")
+    succeed = found.model.prevalence(found.parameters, population.points)[1]
+    of_items = {
+        "delta": difficulty - difficulty.mean(),
+        "delta_se": errors.delta,
+        # Share of student-items in category 1, over the population of students.
+        "prevalence": succeed @ np.exp(population.log_weights),
+    }
+    units = found.problem.units
+    truth = {
+        "student": ratings.students.gather(units.student),
+        "item": ratings.items.gather(units.item),
+        "n": units.n,
+        "mean_score": units.passes / units.n,
+        "probability": posterior_truth(found.problem, found.parameters, found.nodes),  # of category 1
+    }
     return {
         "raters": _raters(ratings, found, errors),
-        "items": _items(ratings, found, errors),
+        "items": level_table(ratings, ratings.items, "item", of_items),
         "students": level_table(ratings, ratings.students, "student", abilities),
-        "truth": _truth(ratings, found),
+        "truth": pl.DataFrame(truth),
     }
 
 
@@ -258,33 +274,6 @@ def _raters(ratings: Ratings, found: LatentClassEstimate, errors: LatentClassErr
         more["draw_correlation"] = found.draw_correlation
     table = rater_table(ratings, columns, slope, no_errors_seen(found), np.array([0.0, 1.0]))
     return table.with_columns(pl.Series(name, values) for name, values in more.items())
-
-
-def _items(ratings: Ratings, found: LatentClassEstimate, errors: LatentClassErrors) -> pl.DataFrame:
-    population = _POPULATION if found.model.rasch else NO_ABILITY
-    succeed = found.model.prevalence(found.parameters, population.points)[1]
-    difficulty = found.of("difficulty")
-    columns = {
-        "delta": difficulty - difficulty.mean(),
-        "delta_se": errors.delta,
-        # Share of student-items in category 1, over the population of students.
-        "prevalence": succeed @ np.exp(population.log_weights),
-    }
-    return level_table(ratings, ratings.items, "item", columns)
-
-
-def _truth(ratings: Ratings, found: LatentClassEstimate) -> pl.DataFrame:
-    """A row per student-item, with the probability that its true category is 1."""
-    units = found.problem.units
-    return pl.DataFrame(
-        {
-            "student": ratings.students.gather(units.student),
-            "item": ratings.items.gather(units.item),
-            "n": units.n,
-            "mean_score": units.passes / units.n,
-            "probability": posterior_truth(found.problem, found.parameters, found.nodes),
-        }
-    )
 
 
 # A sigma below this moves no probability by more than a quarter of a percent.

@@ -46,6 +46,8 @@ _REFIT = 0.3
 _NOTHING = 1e-8
 # Half a log determinant where there is no maximum: it counts only where there is no other.
 _NO_MAXIMUM = 5e3
+# In logits: a step of a quadratic that is looked at; and by how much the posterior may be lower there.
+_FAR, _LOWER = 1.0, 1.0
 # Of a spread about which the ratings say nothing, the interval is from a fiftieth to fifty times.
 _LEAST_KNOWN = 0.25
 # In standard errors, other parameters known: the information hardly changes over such a distance.
@@ -177,6 +179,10 @@ class _Panel:
             spreads = prior.severity_spread * _around(prior.n_raters)
             around = [quadratic.under(float(spread)) for spread in spreads]
             logs = np.array([one[0] for one in around])
+            logs -= [
+                _NO_MAXIMUM * self._leads_down(prior.at(prior.slope_spread, float(spread)), mode, one[1])
+                for spread, one in zip(spreads, around, strict=True)
+            ]
             weights = _normalised(logs)
             usual = float(np.exp(weights @ np.log(spreads)))
             start, inverse = mode, around[len(around) // 2][2]
@@ -189,6 +195,15 @@ class _Panel:
         if prior.slopes is not None:
             height += prior.slope_height(mode) + _of_spread(prior.slope_spread, _OF_SLOPES)
         return _At(prior, mode, inverse, height, mean, matrix, weights)
+
+    def _leads_down(self, prior: PanelPrior, mode: Array, mean: Array) -> bool:
+        """Whether a quadratic leads far from the mode to where the posterior is lower: it is all but flat some way,
+        which the likelihood is not."""
+        if np.abs(mean - mode).max() <= _FAR:
+            return False
+        problem = replace(self.found.problem, prior=prior)
+        there, here = (problem.value(x, self.found.nodes).objective for x in (mean, mode))
+        return bool(there < here - _LOWER)
 
     def tests(self, prior: PanelPrior, start: Array) -> dict[str, float]:
         """p values, without the prior, of equal slopes and of equal severities, by likelihood ratios. Beside groups of

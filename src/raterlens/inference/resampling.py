@@ -22,7 +22,6 @@ from raterlens.base.errors import InputError, OptionError, RaterlensError, choos
 from raterlens.base.processes import OnDone, Parts, run_missing_parts
 from raterlens.base.text import Message, Option
 from raterlens.estimation.scoring import place
-from raterlens.models.calibration import Calibration
 from raterlens.models.facets import FacetsModel
 from raterlens.models.responses import Response
 from raterlens.models.term import Redrawn
@@ -45,22 +44,15 @@ def redrawn(
 ) -> Ratings:
     """New abilities from the population, new impressions where the model has them, and new scores from
     the model, for every rating and known answer."""
-    model, response = model.single, response.single
-    if model.contexts.n_answers:
-        return _with_answers_redrawn(ratings, model, response, parameters, random)
-    return replace(ratings, score=_scores(ratings, model, response, parameters, random))
-
-
-def _with_answers_redrawn(
-    ratings: Ratings, model: FacetsModel, response: Response, parameters: Array, random: Generator
-) -> Ratings:
-    assert ratings.known is not None
+    model, response, known = model.single, response.single, ratings.known
+    if known is None or not model.contexts.n_answers:
+        return replace(ratings, score=_scores(ratings, model, response, parameters, random))
     every = ratings.with_answers()
     drawn = _scores(every, model, response, parameters, random)
     answered = every.rater == ratings.n_raters
     score = np.empty(ratings.n_ratings, dtype=np.int16)
     score[np.argsort(ratings.student, kind="stable")] = drawn[~answered]
-    return replace(ratings, score=score, known=replace(ratings.known, answer=drawn[answered]))
+    return replace(ratings, score=score, known=replace(known, answer=drawn[answered]))
 
 
 def _scores(
@@ -193,7 +185,11 @@ def bootstrap(
     found: dict[int, pl.DataFrame] = {}
     parts = None if folder is None else Parts(Path(folder), Path(folder) / "bootstrap.json")
     if parts is not None:
-        parts.open({"kind": plan.kind, "seed": plan.seed, "fit or ratings": _digest(plan)})
+        codes = (plan.ratings.student, plan.ratings.rater, plan.ratings.item, plan.ratings.score)
+        digest = hashlib.sha256(plan.fit.to_json().encode())
+        for column in codes:
+            digest.update(np.ascontiguousarray(column).tobytes())
+        parts.open({"kind": plan.kind, "seed": plan.seed, "fit or ratings": digest.hexdigest()})
         there = [number for number in range(plan.replicates) if parts.part(number).exists()]
         found = {number: pl.read_parquet(parts.part(number)) for number in there}
 
@@ -214,11 +210,11 @@ def replicate(plan: Plan, index: int) -> pl.DataFrame:
     """One replicate: a pure function of the plan and its number."""
     fit, random = plan.fit, np.random.default_rng([plan.seed, index])
     if plan.kind == "parametric":
-        placed = place(_known(fit), plan.ratings)
+        known = fit.calibrated("there is nothing to draw from")
+        placed = place(known, plan.ratings)
         problem = placed.problem
         drawn = redrawn(placed.ratings, problem.model, problem.response, placed.parameters, random)
-        scores = np.asarray(_known(fit).scores, dtype=np.int16)
-        drawn = drawn.with_scores(scores)
+        drawn = drawn.with_scores(np.asarray(known.scores, dtype=np.int16))
     else:
         drawn = resampled(plan.ratings, random)
     # Estimates are all that is wanted, unless the yardstick follows from their standard errors.
@@ -252,11 +248,6 @@ def _shown(progress: OnDone | bool) -> Iterator[OnDone]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _known(fit: "Fit") -> Calibration:
-    assert fit.calibration is not None
-    return fit.calibration
-
-
 def _check(plan: Plan) -> None:
     choose("kind", plan.kind, KINDS)
     known = plan.fit.calibration
@@ -273,11 +264,3 @@ def _check(plan: Plan) -> None:
                 Message(Option(name, value)),
                 f"give a whole number of at least {least}",
             )
-
-
-def _digest(plan: Plan) -> str:
-    """Digest of everything that replicates depend on."""
-    found = hashlib.sha256(plan.fit.to_json().encode())
-    for codes in (plan.ratings.student, plan.ratings.rater, plan.ratings.item, plan.ratings.score):
-        found.update(np.ascontiguousarray(codes).tobytes())
-    return found.hexdigest()
