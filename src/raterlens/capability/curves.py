@@ -38,7 +38,7 @@ _LARGEST_EXPONENT = 600.0
 
 
 class _Scored:
-    """What curves have in common."""
+    """Methods that all curves share."""
 
     __slots__ = ()
 

@@ -215,7 +215,7 @@ class Sensitivity(NamedTuple):
 
 
 class _Students:
-    """What populations have in common."""
+    """Methods that all populations share."""
 
     __slots__ = ()
 
