@@ -7,7 +7,7 @@ from raterlens.base.arrays import Array
 from raterlens.base.errors import OptionError
 from raterlens.base.text import shortened
 from raterlens.capability.curves import PassCurve
-from raterlens.capability.index import Gradient, sharpness_of
+from raterlens.capability.index import Gradient, Index, sharpness_of
 from raterlens.capability.integrals import highest
 from raterlens.capability.links import get_link
 from raterlens.capability.population import Normal
@@ -350,11 +350,8 @@ def gmf_gradient(
     a = number("slope", slope, "leave out raters without an estimate")
     severity = number("eta", eta, "leave out raters without an estimate")
     scale = positive("sigma", sigma, "it is the slope of the most discriminating rater")
-    students, curve = normal_students(mean, sd), PassCurve(get_link(link))
-    rate, by_slope, by_severity, by_halo = students.sensitivity(curve, a, severity)
-    best, rise = students.best(curve, scale), students.best_rise(curve, scale)
-    parts = (by_slope / best, by_severity / best, -rate * rise / best**2, by_halo / best)
-    return Gradient(*(plain(part) for part in np.broadcast_arrays(*parts)))
+    index = Index(PassCurve(get_link(link)), normal_students(mean, sd))
+    return Gradient(*(plain(part) for part in np.broadcast_arrays(*index.gradient(a, severity, scale))))
 
 
 # ------------------------------------------------------------------------------------------------ approximations

@@ -31,7 +31,6 @@ from raterlens.kernels.library import compiled_code_pays
 from raterlens.likelihood.engines.contract import Matrix, about_means
 from raterlens.likelihood.marginal import FacetsMarginal
 from raterlens.likelihood.nodes import Moments
-from raterlens.likelihood.priors import PanelPrior
 from raterlens.models.covariates import INTERCEPT, Covariates
 from raterlens.models.facets import FacetsModel, redundancy
 from raterlens.models.responses import Response
@@ -133,11 +132,7 @@ class Estimates:
         return self.found.at_limit[self.found.model.blocks[term]]
 
     def errors(self, through: sparse.csr_array) -> Array:
-        if self.covariance is None:
-            return np.full(through.shape[0], np.nan)
-        some = np.unique(through.indices)  # of large panels the rest would take memory
-        through, matrix = through[:, some], self.covariance.matrix[some][:, some]
-        return np.asarray(np.sqrt(np.maximum((through @ (through @ matrix).T).diagonal(), 0.0)))
+        return _errors_of(through, self.covariance)
 
     def spreads(self, term: str) -> tuple[Array, Array, Array, Array]:
         return spreads_of(self.found, self.covariance, term)
@@ -149,6 +144,15 @@ class Estimates:
 
     def second(self) -> Moments:
         return self.found.problem.shared_moments(self.parameters, self.found.nodes)
+
+
+def _errors_of(through: sparse.csr_array, known: Covariance | None) -> Array:
+    """(rows,): standard errors of linear functions of the parameters."""
+    if known is None:
+        return np.full(through.shape[0], np.nan)
+    some = np.unique(through.indices)  # of large panels the rest would take memory
+    through, matrix = through[:, some], known.matrix[some][:, some]
+    return np.asarray(np.sqrt(np.maximum((through @ (through @ matrix).T).diagonal(), 0.0)))
 
 
 _FLAT = 1e-6
@@ -184,40 +188,29 @@ def _covariate_table(
     found: FacetsEstimate, spread: Covariance | None, covariates: Covariates
 ) -> pl.DataFrame:
     """Coefficients in the user's units: of severity and, where raters differ in it, of log-discrimination; where
-    raters are a sample, of what is usual of such raters in severity and in the slope."""
+    raters are a sample, of what is usual of such raters in severity and in the slope, whose error is that of the
+    estimates, and the raters' own."""
     columns: dict[str, object] = {"term": [INTERCEPT, *covariates.names]}
-    back, blocks = covariates.to_units, found.model.blocks
-    if found.problem.prior is not None:
-        return pl.DataFrame(columns | _usual_raters(found, found.problem.prior, spread, back))
-    for name, block in (("severity", blocks["severity"]), ("log_discrimination", blocks["slope"])):
-        if block.stop - block.start != len(back):
-            continue
-        columns[name] = back @ found.parameters[block]
-        spare = np.full(len(back), np.nan)
-        columns[f"{name}_se"] = (
-            spare if spread is None else np.sqrt(np.diag(back @ spread.matrix[block, block] @ back.T))
-        )
-    return pl.DataFrame(columns)
-
-
-def _usual_raters(
-    found: FacetsEstimate, prior: PanelPrior, spread: Covariance | None, back: Array
-) -> dict[str, Array]:
-    """Regression of severities and slopes on covariates: its error is that of the estimates, and the raters' own."""
-    columns: dict[str, Array] = {}
-    of_slopes, of_severities = prior.coefficients(found.parameters)
-    parts = [("severity", of_severities, prior.severities, prior.severity_means, prior.severity_spread)]
-    if prior.slopes is not None and of_slopes is not None:
-        own_spread = prior.slope_deviation(found.parameters)
-        parts.append(("slope", of_slopes, prior.slopes, prior.slope_means, own_spread))
-    for name, coefficients, block, design, own in parts:
-        fit = back @ np.linalg.pinv(design)
+    back, blocks, prior, x = covariates.to_units, found.model.blocks, found.problem.prior, found.parameters
+    # Of each its coefficients, how they follow from parameters in their place, and how much these vary by themselves.
+    if prior is None:
+        named = ("severity", blocks["severity"]), ("log_discrimination", blocks["slope"])
+        some = [(name, block) for name, block in named if block.stop - block.start == len(back)]
+        parts = [(name, x[block], back, block, 0.0) for name, block in some]
+    else:
+        of_slopes, of_severities = prior.coefficients(x)
+        through = back @ np.linalg.pinv(prior.severity_means)
+        parts = [("severity", of_severities, through, prior.severities, prior.severity_spread)]
+        if prior.slopes is not None and of_slopes is not None:
+            through = back @ np.linalg.pinv(prior.slope_means)
+            parts.append(("slope", of_slopes, through, prior.slopes, prior.slope_deviation(x)))
+    for name, coefficients, through, block, own in parts:
         columns[name] = back @ coefficients
         columns[f"{name}_se"] = np.full(len(back), np.nan)
         if spread is not None:
-            whole = in_full(spread.matrix[block, block]) + own**2 * np.eye(len(design))
-            columns[f"{name}_se"] = np.sqrt(np.diag(fit @ whole @ fit.T))
-    return columns
+            known = in_full(spread.matrix[block, block]) + own**2 * np.eye(block.stop - block.start)
+            columns[f"{name}_se"] = np.sqrt(np.diag(through @ known @ through.T))
+    return pl.DataFrame(columns)
 
 
 # Roots of variances ------------------------------------------------------------------------------------------------
@@ -238,21 +231,14 @@ def spreads_of(
     """Roots of the variances that a term is about, with their standard errors and 95 % limits."""
     model, x = found.model, found.parameters
     variance, through = model.effect(name, x), model.effect_jacobian(x, name)
-    if known is None:
-        return _spread_of(variance, np.full_like(variance, np.nan))
-
-    def errors(known: Covariance) -> Array:
-        squares = (through @ (through @ in_full(known.matrix)).T).diagonal()
-        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
-
-    error = errors(known)
-    if model.nested:  # whose information comes from differences
+    error = _errors_of(through, known)
+    if known is None or model.nested:  # whose information comes from differences
         return _spread_of(variance, error)
     if (held := (variance <= 0) & (error <= 0)).any():
         # At 0 while spreads of raters were looked at.
         information = found.problem.information(model.off_zero(x), found.nodes)
         off_zero = covariance(information, redundancy(model, x, found.held), found.held)
-        error = np.where(held, errors(off_zero), error)
+        error = np.where(held, _errors_of(through, off_zero), error)
     more, wider = _adjustment(found, known, name)
     # A variance estimated at 0 is as likely as a one-sided interval allows up to where the log-likelihood, which falls
     # as g v + v^2 / (2 error^2), has fallen by z^2 / 2.
