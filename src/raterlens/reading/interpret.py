@@ -202,9 +202,12 @@ class Search:
         if not found:
             return None
         rival = next((one for one in found[1:] if not self.same(found[0], one)), None)
-        # Of columns that say the same, the one with names instead of addresses.
-        alike = (one for one in found if self.same(found[0], one) and not self.has_addresses(one.rater))
-        return next(alike, found[0]), rival
+        alike = [one for one in found if self.same(found[0], one)]
+        return min(alike, key=lambda one: self.unclear(one, found[0].evidence)), rival
+
+    def unclear(self, one: Reading, most: float) -> tuple[bool, int, bool]:
+        """Order of readings that say the same: raters by name rather than address, students by identifier."""
+        return self.has_addresses(one.rater), int(most - one.evidence), not any(map(is_key, one.student))
 
     def has_addresses(self, names: Names) -> bool:
         return any("@" in str(label) for name in names for label in self.look.frame[name].head(FEWEST_ROWS))
@@ -285,7 +288,7 @@ class Search:
                 if len(spread.items) == 1 or not item:
                     yield spread, evidence
         elif rater and not student and self.look[rater[0]].unique:
-            spread = self.spread(one_per_student, (*rater, *item), rater)
+            spread = self.spread(one_per_student, (*rater, *item), rater[0])
             if spread.wide is not None and "{student}" in spread.wide:
                 yield spread, weight(spread)
         elif not rater:
@@ -518,13 +521,8 @@ def _unnamed(search: Search, best: Reading) -> Iterator[Finding]:
         column = search.look[single[0]]
         if guessed or not column.scored:
             guessed["score"] = single
-    raters = guessed.get("rater")
-    certain = (
-        set(guessed) == {"rater"} and nearly_all(like_rater, search.look.frame[raters[0]])
-        if raters
-        else False
-    )
     if guessed:
+        certain = {*guessed} == {"rater"} and nearly_all(like_rater, search.look.frame[guessed["rater"][0]])
         shown = " and ".join(f"{listed(names)} as the {role}" for role, names in guessed.items())
         options = tuple(
             Option(role, names[0] if len(names) == 1 else names) for role, names in guessed.items()

@@ -380,27 +380,17 @@ def one_per_item(columns: Sequence[str], look: ColumnSample) -> Spread:
     return Spread(tuple(scores), None, findings)
 
 
-def one_per_student(columns: Sequence[str], look: ColumnSample, raters: Sequence[str]) -> Spread:
-    """Where each rater has a row and nobody else is named, or names of columns speak of works, and a column says who
-    answered: the names of score columns say who is rated."""
+def one_per_student(columns: Sequence[str], look: ColumnSample, rater: str) -> Spread:
+    """Where each rater has a row, and nobody else is named: the names of score columns say who is rated."""
     chosen = score_columns(columns, look, raters=True)
     scores, findings = chosen.names, chosen.findings
-    if (
-        len(scores) < 3
-        or len(raters) != 1
-        or not look[raters[0]].unique
-        or 2 * sum(map(like_item, scores)) > len(scores)
-    ):
+    if len(scores) < 3 or 2 * sum(map(like_item, scores)) > len(scores):
         return Spread()
     start = _shared_start(scores)
     start = start if start.strip() and not {"{", "}"} & set(start) else ""
-    options = (
-        Option("wide", f"{start}{STUDENT}"),
-        Option("items", tuple(scores)),
-        Option("rater", raters[0]),
-    )
+    options = (Option("wide", f"{start}{STUDENT}"), Option("items", tuple(scores)), Option("rater", rater))
     seen = f"a row per rater, and {len(scores)} columns of scores ({listed(scores, 4)})"
-    done = f"read as one student each, and {shortened(raters[0])} as the rater"
+    done = f"read as one student each, and {shortened(rater)} as the rater"
     findings.append(Finding(seen, done, options, certain=False))
     return Spread(tuple(scores), f"{start}{STUDENT}", findings)
 
