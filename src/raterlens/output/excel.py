@@ -16,7 +16,7 @@ from raterlens.base.errors import OptionError
 from raterlens.diagnostics.findings import panel_findings
 from raterlens.diagnostics.wording import rater_table
 from raterlens.output.report import english as words
-from raterlens.output.result_tables import result_tables
+from raterlens.output.result_tables import OF_GROUPS, result_tables
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.findings import PanelFindings
@@ -96,6 +96,7 @@ def write_workbook(
         for name, title in _SHEETS.items():
             if name in tables:
                 table = _raters(fit, found) if name == "raters" else tables[name]
+                table = table.rename(OF_GROUPS) if name == "groups" else table
                 _fill(sheet := book.add_worksheet(title), table.head(MOST_ROWS), formats)
                 if name == "raters" and table.height:
                     _colour(sheet, table)

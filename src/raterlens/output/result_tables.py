@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MAIN = ("raters", "items", "students")
 FURTHER = ("interactions", "groups", "draws")
 """Tables that only some models have."""
+OF_GROUPS = {"n": "students", "mean": "theta", "mean_se": "theta_se"}
+"""Columns of groups, as pages and sheets head them."""
 
 
 def result_tables(

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from raterlens.output.report import english as words
+from raterlens.output.result_tables import OF_GROUPS
 
 if TYPE_CHECKING:
     from raterlens.diagnostics.diagnosis import Diagnosis
@@ -125,12 +126,9 @@ def _of_fit(fit: "Result", diagnosis: "Diagnosis | None") -> dict[str, pl.DataFr
     found = {"items": items, "students": students}
     if "draws" in fit.tables:
         found["draws"] = fit.table("draws")
-    if (
-        "groups" in fit.tables and fit.config.group_means != "raters"
-    ):  # sets of raters only say who marked whom
-        found["groups"] = fit.table("groups").rename(
-            {"n": "students", "mean": "theta", "mean_se": "theta_se"}
-        )
+    # Sets of raters only say who marked whom.
+    if "groups" in fit.tables and fit.config.group_means != "raters":
+        found["groups"] = fit.table("groups").rename(OF_GROUPS)
     if "interactions" in fit.tables and fit.table("interactions")["severity"].cast(pl.Boolean).any():
         # A spread of 0 is said among the settings.
         found["interactions"] = _largest_first(fit.table("interactions"), "severity").head(MOST_STUDENTS)
