@@ -38,21 +38,15 @@ def beyond(estimate: Array, ends: tuple[Array, Array], span: tuple[float, float]
     (low, high), (least, most) = ends, span
     reach_low, reach_high = estimate - CLEAR * (estimate - low), estimate + CLEAR * (high - estimate)
     outside = ~((least <= estimate) & (estimate <= most))
-    return np.asarray(
-        np.select(
-            [before == PASSED, before == FAILED],
-            [(reach_high < least) | (reach_low > most), outside],
-            (high < least) | (low > most),
-        )
-    )
+    now = (high < least) | (low > most)
+    clearly = (reach_high < least) | (reach_low > most)
+    return np.asarray(np.select([before == PASSED, before == FAILED], [clearly, outside], now))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gate:
     """How every rater did at every bound."""
 
-    passed: bool
-    """No rater failed, and the fit converged."""
     failed: tuple[str, ...]
     """Raters outside a bound."""
     bounds: dict[str, float]
@@ -66,6 +60,11 @@ class Gate:
     backend: Any = "polars"
     changes: pl.DataFrame | None = None
     """With a baseline: rater, measure, before, now, and whether the change is clear."""
+
+    @property
+    def passed(self) -> bool:
+        """No rater failed, and the fit converged."""
+        return not self.failed and self.converged
 
     def __bool__(self) -> bool:
         """Whether it passed."""
@@ -140,14 +139,14 @@ class Gate:
         """A bound that a rater failed: "AM: kappa 0.38 (0.23 to 0.52), needs 0.6"."""
         value, interval = _numbers(row)
         bound = f"{row['bound']:g}"
-        needs = {
-            "severity": f"-{bound} to {bound}",
-            "infit": f"at most {bound}",
-            "outfit": f"at most {bound}",
-        }
+        needs = bound
+        if row["measure"] == "severity":
+            needs = f"-{bound} to {bound}"
+        elif row["measure"] in ("infit", "outfit"):
+            needs = f"at most {bound}"
         inside = f" ({interval})" if interval else ""
         sure = "" if row["certain"] else "; the interval includes it"
-        return f"{row['rater']}: {row['measure']} {value}{inside}, needs {needs.get(row['measure'], bound)}{sure}"
+        return f"{row['rater']}: {row['measure']} {value}{inside}, needs {needs}{sure}"
 
     def _outside(self) -> str:
         """Where a rater who fails would be: "below kappa 0.6 or outside severity -1.5 to 1.5"."""
@@ -254,17 +253,7 @@ def apply_bounds(fit: "Fit", ratings: Ratings | None, bounds: Bounds, baseline: 
     if baseline is not None:
         measures = tuple(name for name in COMPARED if any(bound.endswith(name) for bound in asked))
         moved = changes(fit, baseline, measures).filter(pl.col("rater").is_in(chosen))
-    return Gate(
-        not failed and fit.converged,
-        failed,
-        asked,
-        bounds.confident,
-        fit.converged,
-        found,
-        _notes(fit),
-        fit.backend,
-        moved,
-    )
+    return Gate(failed, asked, bounds.confident, fit.converged, found, _notes(fit), fit.backend, moved)
 
 
 def _notes(fit: Result) -> tuple[str, ...]:
@@ -285,11 +274,8 @@ def _misfit(fit: Result, ratings: Ratings | None) -> pl.DataFrame:
             "infit and outfit are computed from the ratings", "give them too: rl.gate(fit, ratings, ...)"
         )
     if fit.calibration is None:
-        raise OptionError(
-            f"model {fit.model!r} has no infit or outfit",
-            Message("leave these bounds out, or use ", Option("model", "gmf")),
-            value=fit.model,
-        )
+        remedy = Message("leave these bounds out, or use ", Option("model", "gmf"))
+        raise OptionError(f"model {fit.model!r} has no infit or outfit", remedy, value=fit.model)
     return rater_fit(residuals(fit, ratings))
 
 

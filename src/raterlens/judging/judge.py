@@ -299,6 +299,7 @@ def _finite(content: dict[str, Any]) -> dict[str, Any]:
     return {name: None if value != value else value for name, value in content.items()}
 
 
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, OSError, RecursionError)
 Baseline = dict[str, dict[str, float]]
 """Numbers of every judge of an earlier run, by judge and name; `failed` is 1 where it was not trusted."""
 
@@ -318,15 +319,7 @@ def read_baseline(path: Path) -> Baseline | None:
             }
             for row in content["judges"]
         }
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        OSError,
-        RecursionError,
-    ) as error:
+    except _UNREADABLE as error:
         raise InputError(
             f"{path.name!r} is not what raterlens judge saves",
             "give a file that --save wrote",

@@ -159,15 +159,11 @@ def measures_over_cuts(truths: Sequence[Truth]) -> tuple[dict[str, Any], dict[st
     """Columns of a table of judges, and their measures: means over cuts, as are the ends of the intervals, which is
     exact where cuts err together and wide where they do not."""
     found, guards = [measure_judges(truth) for truth in truths], [guard(truth) for truth in truths]
-    measures = {
-        name: Measure(
-            *(
-                np.mean([getattr(each[name], part) for each in found], axis=0)
-                for part in ("value", "low", "high")
-            )
-        )
-        for name in MEASURES
-    }
+
+    def mean(name: str, part: str) -> Array:
+        return np.asarray(np.mean([getattr(each[name], part) for each in found], axis=0))
+
+    measures = {name: Measure(*(mean(name, part) for part in ("value", "low", "high"))) for name in MEASURES}
     columns: dict[str, Any] = {"n": truths[0].verdicts.answers_per_judge.astype(np.int64)}
     for name, each in measures.items():
         columns |= each.columns(name)

@@ -178,15 +178,9 @@ class Answers:
     def questions(self, left_out: Indices) -> list[Verdicts]:
         """Pass or fail at every cut that known answers lie on both sides of, without the judges left out."""
         if (n := len(self.rows)) < FEWEST_KNOWN:
-            raise InputError(
-                f"{counted(n, 'known answer')} that judges have judged cannot tell who judges well",
-                Message(
-                    f"look up at least {FEWEST_KNOWN - n} more, better 30 to 60 in all (",
-                    Option("known"),
-                    ")",
-                ),
-                value=n,
-            )
+            what = f"{counted(n, 'known answer')} that judges have judged cannot tell who judges well"
+            more = f"look up at least {FEWEST_KNOWN - n} more, better 30 to 60 in all ("
+            raise InputError(what, Message(more, Option("known"), ")"), value=n)
         found, heard = [], ~np.isin(self.judge, left_out)
         for cut in range(1, int(max(self.score.max(), self.known.max())) + 1):
             known = np.where(self.known < 0, UNKNOWN, self.known >= cut)
@@ -213,16 +207,9 @@ class Answers:
             return self.item, ratings.items.cast(pl.String)
         facets = {facet.name: facet for facet in (*ratings.facets, *ratings.beside)}
         if by not in facets:
-            raise OptionError(
-                f"the ratings have no facet {shortened(by)}",
-                Message(
-                    "read its column too, ",
-                    Option("facets", [str(by)]),
-                    f"; there are: {', '.join(['item', *facets])}",
-                ),
-                value=by,
-                option="by",
-            )
+            there = f"; there are: {', '.join(['item', *facets])}"
+            remedy = Message("read its column too, ", Option("facets", [str(by)]), there)
+            raise OptionError(f"the ratings have no facet {shortened(by)}", remedy, value=by, option="by")
         codes = facets[by].codes.astype(np.int64)
         found = np.zeros(len(self.known), dtype=np.int64)
         found[self.answer] = codes

@@ -142,17 +142,10 @@ def next_marks(
         for student, _, _ in taken:
             allowed[student] = False
         chosen += taken
-    return NextMarks(
-        pl.DataFrame(
-            {
-                "student": ratings.students.gather([student for student, _, _ in chosen]),
-                "rater": ratings.raters.gather([rater for _, rater, _ in chosen]),
-                "gain": np.array([gain for _, _, gain in chosen], float) / panel.n_raters,
-            }
-        ),
-        float(search.at_first.mean()),
-        float(search.errors().mean()),
-    )
+    student, rater, gain = (list(part) for part in zip(*chosen, strict=True)) if chosen else ([], [], [])
+    columns = {"student": ratings.students.gather(student), "rater": ratings.raters.gather(rater)}
+    table = pl.DataFrame({**columns, "gain": np.array(gain, float) / panel.n_raters})
+    return NextMarks(table, float(search.at_first.mean()), float(search.errors().mean()))
 
 
 def _capacity(given: Any, raters: People, budget: int) -> Array:

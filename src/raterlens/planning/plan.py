@@ -94,26 +94,13 @@ class MarkingPlan:
 
     def expected(self) -> dict[str, Any]:
         """All in numbers, for programs."""
-        of_scheme = ("marks", "common", "seeded", "crossed")
-        own = (
-            "readings",
-            "severity_se",
-            "sharpness_se",
-            "kappa_se",
-            "ability_se",
-            "cut",
-            "accuracy",
-            "reached",
-        )
-        return {
-            "scheme": self.scheme.name,
-            **{name: getattr(self.scheme, name) for name in of_scheme},
-            "students": self.n_students,
-            "raters": self.raters.height,
-            "items": self.n_items,
-            "groups": self.n_groups,
-            **{name: getattr(self, name) for name in own},
+        found = {name: getattr(self.scheme, name) for name in ("marks", "common", "seeded", "crossed")}
+        found |= {name: getattr(self, name) for name in ("severity_se", "sharpness_se", "kappa_se")}
+        found |= {
+            name: getattr(self, name) for name in ("readings", "ability_se", "cut", "accuracy", "reached")
         }
+        sizes = {"students": self.n_students, "raters": self.raters.height, "items": self.n_items}
+        return {"scheme": self.scheme.name, **found, **sizes, "groups": self.n_groups}
 
     def summary(self) -> str:
         """In words."""
@@ -368,26 +355,14 @@ class _Task:
             raise OptionError(what, "make teams larger", value=scheme.team, option="team")
 
     def planned(self, scheme: Scheme, most: int | None = None) -> MarkingPlan:
-        n, labels, groups, marks = (
-            len(self.students.labels),
-            self.raters.labels,
-            self.groups,
-            self.panel.marks,
-        )
+        n, labels = len(self.students.labels), self.raters.labels
+        groups, marks = self.groups, self.panel.marks
         random = default_rng([self.seed, 0])
         work = assign(n, scheme, self.raters.loads, len(labels), self.forbidden, random, groups)
         definitive = np.arange(n + scheme.seeded) >= n
         group = None if groups is None else np.append(groups.student, np.zeros(scheme.seeded, np.int64))
-        found = precision(
-            self.panel,
-            work.student,
-            work.rater,
-            definitive,
-            cut=self.cut,
-            reference=self.reference,
-            most=most,
-            group=group,
-        )
+        readings = self.panel, work.student, work.rater, definitive
+        found = precision(*readings, cut=self.cut, reference=self.reference, most=most, group=group)
         names = pl.concat([self.students.labels, _seed_labels(scheme.seeded, self.students.labels)])
         columns = {
             "student": names.gather(work.student),
@@ -398,18 +373,11 @@ class _Task:
             own = groups.names.gather(group[work.student])
             columns["group"] = own.set(pl.Series(definitive[work.student]), None)
         errors = {"severity_se": found.severity, "sharpness_se": found.sharpness, "kappa_se": found.kappa}
-        return MarkingPlan(
-            scheme,
-            pl.DataFrame(columns),
-            pl.DataFrame({"rater": labels, "n": work.loads(len(labels)), **errors}),
-            found.ability,
-            found.accuracy,
-            self.cut,
-            n,
-            self.panel.n_items,
-            0 if groups is None else len(groups.names),
-            "" if marks is None else "log-odds" if marks.probabilities else "marks",
-        )
+        raters = pl.DataFrame({"rater": labels, "n": work.loads(len(labels)), **errors})
+        unit = "" if marks is None else "log-odds" if marks.probabilities else "marks"
+        sizes = n, self.panel.n_items, 0 if groups is None else len(groups.names)
+        students = found.ability, found.accuracy, self.cut
+        return MarkingPlan(scheme, pl.DataFrame(columns), raters, *students, *sizes, unit)
 
 
 @dataclass(frozen=True, slots=True)

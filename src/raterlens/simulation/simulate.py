@@ -163,11 +163,8 @@ def hierarchical(plan: Plan, truth: Truth, random: Generator, impressions: Gener
 
 
 RESPONSES: dict[str, Callable[[Plan, Truth, Generator, Generator], Scores]] = {
-    "gmf": facets,
-    "tfm": facets,
-    "probit": facets,
-    "hrm": hierarchical,
-    "dawid-skene": hierarchical,
+    **dict.fromkeys(("gmf", "tfm", "probit"), facets),
+    **dict.fromkeys(LATENT_CLASS, hierarchical),
 }
 
 
@@ -176,11 +173,9 @@ RESPONSES: dict[str, Callable[[Plan, Truth, Generator, Generator], Scores]] = {
 
 # What each model calls its raters' two parameters: how well they tell students apart, and where they draw the line.
 _RATER_PARAMETERS = {
-    "gmf": ("slope", "severity"),
-    "tfm": ("slope", "severity"),
+    **dict.fromkeys(("gmf", "tfm"), ("slope", "severity")),
     "probit": ("noise", "threshold"),
-    "hrm": ("slope", "criterion"),
-    "dawid-skene": ("slope", "criterion"),
+    **dict.fromkeys(LATENT_CLASS, ("slope", "criterion")),
 }
 
 

@@ -431,42 +431,25 @@ def replicate_study2(task: Task, conditions: range = range(len(GRID))) -> pl.Dat
 
 def boxes(rows: pl.DataFrame) -> pl.DataFrame:
     """Quantiles of the estimates by rater, severity and method, with the true capability."""
-    estimate = pl.col("estimate")
-    return (
-        rows.group_by("method", "level", "severity")
-        .agg(
-            pl.col("truth").first(),
-            *(
-                estimate.quantile(q, "linear").alias(f"q{100 * q:02.0f}")
-                for q in (0.05, 0.25, 0.5, 0.75, 0.95)
-            ),
-        )
-        .sort("method", "level", "severity")
-        .with_columns(
-            rater=pl.col("level").str.split(":").list.get(0), topic=pl.col("level").str.split(":").list.get(1)
-        )
-    )
+    by, place = ("method", "level", "severity"), pl.col("level").str.split(":").list
+    shares = (0.05, 0.25, 0.5, 0.75, 0.95)
+    quantiles = [pl.col("estimate").quantile(q, "linear").alias(f"q{100 * q:02.0f}") for q in shares]
+    found = rows.group_by(by).agg(pl.col("truth").first(), *quantiles).sort(by)
+    return found.with_columns(rater=place.get(0), topic=place.get(1))
 
 
 def summarise_study2(rows: pl.DataFrame) -> Results:
     found = accuracy(rows, ["method", "level"])
-    have = {(row["method"], row["level"]): row for row in found.iter_rows(named=True)}
+    have = found.rows_by_key(["method", "level"], named=True, unique=True)
+    columns = [(method, name) for method in OF_WRITING for name in ("bias", "rmse")]
     lines = []
     for row in writing.TABLE:
         now, best = capability.gmf(rho=row.rho, eta=[row.eta, 0.0], sigma=writing.SIGMA)
-        errors = [
-            statistic(have[method, row.label], name) for method in OF_WRITING for name in ("bias", "rmse")
-        ]
+        errors = (statistic(have[method, row.label], name) for method, name in columns)
         numbers = (row.rho, row.eta, float(now), float(best))
         lines.append([row.label, *(number(value) for value in numbers), *errors])
-    heading = [
-        "Rater",
-        "ρ",
-        "η",
-        "κ̄",
-        "κ̄ at η = 0",
-        *(f"{s} {m}" for m in OF_WRITING for s in ("bias", "RMSE")),
-    ]
+    heading = ["Rater", "ρ", "η", "κ̄", "κ̄ at η = 0"]
+    heading += [f"{'RMSE' if name == 'rmse' else name} {method}" for method, name in columns]
     text = page_of(
         "study2",
         found,

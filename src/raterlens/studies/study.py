@@ -178,15 +178,8 @@ def rows(
     parameter: str, level: Sequence[str] | pl.Series, truth: ArrayLike, estimate: ArrayLike, **labels: Any
 ) -> pl.DataFrame:
     """Rows `parameter, level, truth, estimate`, after the labels of the condition."""
-    found = pl.DataFrame(
-        {
-            "parameter": pl.repeat(parameter, len(level), eager=True, dtype=pl.String),
-            "level": level,
-            "truth": np.asarray(truth, float),
-            "estimate": np.asarray(estimate, float),
-        }
-    )
-    return label_rows(found, **labels)
+    values = {"level": level, "truth": np.asarray(truth, float), "estimate": np.asarray(estimate, float)}
+    return label_rows(pl.DataFrame(values), **labels, parameter=parameter)
 
 
 def label_rows(frame: pl.DataFrame, **labels: Any) -> pl.DataFrame:

@@ -223,11 +223,8 @@ ITEMS = {"spe": "specificity", "coh": "coherence", "str": "structure", "gra": "g
 TOPICS = {"Fami": "Family", "Scho": "School", "Spor": "Sport"}
 """As the R package spells them."""
 
-MML, HL, TFM = (
-    FitConfig(),
-    FitConfig(method="hl", standard_errors=False),
-    FitConfig(model="tfm", standard_errors=False),
-)
+MML, HL = FitConfig(), FitConfig(method="hl", standard_errors=False)
+TFM = FitConfig(model="tfm", standard_errors=False)
 
 _GET = (
     "get data/data.cqc04.rda from the source of the R package TAM (cran.r-project.org/package=TAM), or in R run "
@@ -261,13 +258,8 @@ def load(path: Path) -> pl.DataFrame:
     )
     counts = dict(table.group_by(pl.format("{}:{}", "rater", "topic")).len().iter_rows())
     if counts != {row.label: row.n // len(ITEMS) for row in writing.TABLE}:
-        raise InputError(
-            f"'{path}' has {table.height:,} essays by {len(counts)} raters on topics, which are not the paper's 1,452 "
-            "essays by 16",
-            _GET,
-            value=path,
-            option="data",
-        )
+        what = f"'{path}' has {table.height:,} essays by {len(counts)} raters on topics, not the paper's 1,452 by 16"
+        raise InputError(what, _GET, value=path, option="data")
     return table
 
 
@@ -292,35 +284,27 @@ def replicate(task: Task) -> pl.DataFrame:
         return _rows(fitted(ratings_of(resampled), MML.changed(standard_errors=False)), "mml")
     ratings = ratings_of(table)
     by_hl, by_mml, tfm = (fitted(ratings, config) for config in (HL, MML, TFM))
-    n = np.bincount(ratings.rater)
-    total = np.bincount(ratings.rater, ratings.score)
     names = ratings.raters.to_list()
-    return pl.concat(
-        [
-            _frame("data", "n", names, n),
-            _frame("data", "sum", names, total),
-            _rows(by_hl, "hl"),
-            _rows(by_mml, "mml", intervals=True),
-            _frame("tfm mml", "loglik", ["all"], [tfm.loglik]),
-            *(_correlations(ratings, found, how) for found, how in ((by_hl, "hl"), (by_mml, "mml"))),
-        ]
-    )
+    frames = [
+        _frame("data", "n", names, np.bincount(ratings.rater)),
+        _frame("data", "sum", names, np.bincount(ratings.rater, ratings.score)),
+        _rows(by_hl, "hl"),
+        _rows(by_mml, "mml", intervals=True),
+        _frame("tfm mml", "loglik", ["all"], [tfm.loglik]),
+    ]
+    frames += [_correlations(ratings, found, how) for found, how in ((by_hl, "hl"), (by_mml, "mml"))]
+    return pl.concat(frames)
 
 
 def _rows(found: Fit, how: str, *, intervals: bool = False) -> pl.DataFrame:
     raters, items = found.table("raters"), found.table("items")
     names = raters["rater"].to_list()
     low, high = (raters["kappa_low"], raters["kappa_high"]) if intervals else (None, None)
-    return pl.concat(
-        [
-            _frame(how, "rho", names, raters["rho"]),
-            _frame(how, "eta", names, raters["eta"]),
-            _frame(how, "kappa", names, raters["kappa"], low, high),
-            _frame(how, "delta", [ITEMS[item] for item in items["item"]], items["delta"]),
-            _frame(how, "sigma", ["all"], [found.sigma]),
-            _frame(how, "loglik", ["all"], [found.loglik]),
-        ]
-    )
+    frames = [_frame(how, name, names, raters[name]) for name in ("rho", "eta")]
+    frames.append(_frame(how, "kappa", names, raters["kappa"], low, high))
+    frames.append(_frame(how, "delta", [ITEMS[item] for item in items["item"]], items["delta"]))
+    frames += [_frame(how, name, ["all"], [getattr(found, name)]) for name in ("sigma", "loglik")]
+    return pl.concat(frames)
 
 
 def _correlations(ratings: Ratings, found: Fit, how: str) -> pl.DataFrame:
