@@ -301,18 +301,15 @@ def _judged(
         verdicts = dict(zip(then["rater"], np.where(then["passed"], PASSED, FAILED), strict=True))
         before = np.array([verdicts.get(label, NEW) for label in labels])
     within, outside = (least <= value) & (value <= most), beyond(value, (low, high), (least, most), before)
-    return pl.DataFrame(
-        {
-            "rater": labels,
-            "measure": name.split("_")[1],
-            "bound": float(bound),
-            "value": value,
-            "low": low,
-            "high": high,
-            "passed": ~outside & np.isfinite(value) if confident else within,
-            "certain": (high < least) | (low > most) | ((least <= low) & (high <= most)),
-        }
-    )
+    columns = {
+        "rater": labels,
+        "measure": name.split("_")[1],
+        "bound": float(bound),
+        **{"value": value, "low": low, "high": high},
+        "passed": ~outside & np.isfinite(value) if confident else within,
+        "certain": (high < least) | (low > most) | ((least <= low) & (high <= most)),
+    }
+    return pl.DataFrame(columns)
 
 
 def _measured(name: str, raters: pl.DataFrame, misfit: pl.DataFrame | None) -> tuple[Array, Array, Array]:

@@ -320,11 +320,8 @@ def read_baseline(path: Path) -> Baseline | None:
             for row in content["judges"]
         }
     except _UNREADABLE as error:
-        raise InputError(
-            f"{path.name!r} is not what raterlens judge saves",
-            "give a file that --save wrote",
-            option="baseline",
-        ) from error
+        what = f"{path.name!r} is not what raterlens judge saves"
+        raise InputError(what, "give a file that --save wrote", option="baseline") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,12 +472,9 @@ def judge(
         wanted = [raters] if isinstance(raters, str) else raters
         chosen = [choose("rater", str(name), chosen, "raters") for name in wanted]
     if not chosen:
-        left = "trusted" if people else "left out"
-        raise OptionError(
-            f"all {counted(len(labels), 'rater')} are {left}, so nobody is left to judge",
-            "name fewer of them",
-            option="trusted" if people else "without",
-        )
+        left, option = ("trusted", "trusted") if people else ("left out", "without")
+        what = f"all {counted(len(labels), 'rater')} are {left}, so nobody is left to judge"
+        raise OptionError(what, "name fewer of them", option=option)
     metrics: tuple[str, ...] = ("capability", "sharpness" if people else "accuracy")
     if people and ratings.n_categories > 2:
         metrics = ("sharpness",)
@@ -516,22 +510,19 @@ def judge(
 def _check_basis(people: list[str], ratings: Ratings, by: object) -> None:
     """Raise unless either known answers or people say what is right."""
     if people and ratings.known is not None:
-        raise OptionError(
-            "known answers and trusted raters are two ways to say what is right",
-            Message("leave out ", Option("trusted"), ": with known answers people are measured like judges"),
+        remedy = Message(
+            "leave out ", Option("trusted"), ": with known answers people are measured like judges"
         )
+        raise OptionError("known answers and trusted raters are two ways to say what is right", remedy)
     if not people and ratings.known is None:
         known, trusted = Option("known", "human_label"), Option("trusted", ["Ann", "Bob"])
-        raise OptionError(
-            "nothing says what is right, and judges who agree may all be wrong",
-            Message("add a column of known answers, ", known, ", or name raters whom you trust, ", trusted),
+        remedy = Message(
+            "add a column of known answers, ", known, ", or name raters whom you trust, ", trusted
         )
+        raise OptionError("nothing says what is right, and judges who agree may all be wrong", remedy)
     if people and by is not None:
-        raise OptionError(
-            "pass rates are estimated from known answers",
-            Message("look up some (", Option("known", "gold"), "), or leave out ", Option("by")),
-            option="by",
-        )
+        remedy = Message("look up some (", Option("known", "gold"), "), or leave out ", Option("by"))
+        raise OptionError("pass rates are estimated from known answers", remedy, option="by")
 
 
 def _bounds(given: Mapping[str, float | None], metrics: tuple[str, ...]) -> dict[str, float]:

@@ -511,22 +511,17 @@ def pass_rate(source: Any, *, by: str | Mapping[Any, Any], known: Any = None, **
     """
     ratings = read_verdicts(source, known, by, columns)
     if ratings.known is None:
-        raise InputError(
-            "no answer is known, and judges who agree may all be wrong",
-            Message(
-                f"look up at least {FEWEST_KNOWN} answers (",
-                Option("known"),
-                "); raters who err independently give shares without any: rl.fit(ratings, model='dawid-skene'), with "
-                "the system as item, has them as prevalence",
-            ),
+        otherwise = (
+            "); raters who err independently give shares without any: rl.fit(ratings, model='dawid-skene'), with the "
+            "system as item, has them as prevalence"
         )
+        remedy = Message(f"look up at least {FEWEST_KNOWN} answers (", Option("known"), otherwise)
+        raise InputError("no answer is known, and judges who agree may all be wrong", remedy)
     if ratings.n_categories > 2:
         highest = ratings.n_categories - 1
-        raise InputError(
-            f"scores go from 0 to {highest * ratings.score_step:g}, but an answer is either good or not",
-            Message("give the lowest passing score, for example ", Option("cut", highest)),
-            value=highest,
-        )
+        what = f"scores go from 0 to {highest * ratings.score_step:g}, but an answer is either good or not"
+        remedy = Message("give the lowest passing score, for example ", Option("cut", highest))
+        raise InputError(what, remedy, value=highest)
     answers = Answers.of(ratings)
     verdicts = answers.questions(np.zeros(0, dtype=np.int64))[0]
     group = answers.systems(ratings, by)

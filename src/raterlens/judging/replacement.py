@@ -457,11 +457,8 @@ def can_replace(
         raise OptionError(Message(Option("margin", margin)), "give a number between 0 and 1")
     data = source if isinstance(source, Ratings) else ratings or source.ratings
     if data is None:
-        raise OptionError(
-            "this fit was loaded from a file, which does not contain the ratings",
-            "give them instead: rl.can_replace(ratings, judge, people=...)",
-            option="ratings",
-        )
+        what = "this fit was loaded from a file, which does not contain the ratings"
+        raise OptionError(what, "give them: rl.can_replace(ratings, judge, people=...)", option="ratings")
     named = people
     if named is None:
         named = source.trusted if isinstance(source, Ratings) else source.config.trusted
@@ -485,13 +482,10 @@ def replacement(
 ) -> Replacement:
     """`can_replace` from measures on the people's scale, in which people come first and the judge is at `place`."""
     check_scale(found, people)
-    if found.n_shared[place] < FEWEST_SHARED:
-        raise InputError(
-            f"{judge} and the people rated {counted(int(found.n_shared[place]), 'piece')} of work in common",
-            f"have {judge} rate at least {FEWEST_SHARED} that people rated too",
-            value=int(found.n_shared[place]),
-            option="people",
-        )
+    if (n := int(found.n_shared[place])) < FEWEST_SHARED:
+        what = f"{judge} and the people rated {counted(n, 'piece')} of work in common"
+        remedy = f"have {judge} rate at least {FEWEST_SHARED} that people rated too"
+        raise InputError(what, remedy, value=n, option="people")
     rows = [place, *range(len(people))]
     kappa, sharpness = found.capability[rows], found.sharpness[rows]
     ahead = kappa[0] - kappa[1:].mean(axis=0)
@@ -510,50 +504,41 @@ def replacement(
         tuple(people),
         margin,
         difference,
-        difference - ONE_SIDED * error,
-        difference + ONE_SIDED * error,
-        float(special.ndtr(-(difference + margin) / error)),
-        pl.DataFrame(columns),
-        alt_test(ratings, judge, people, epsilon=epsilon),
-        ratings.backend,
-        "capability" if found.pass_fail else "sharpness",
+        *(difference - ONE_SIDED * error, difference + ONE_SIDED * error),
+        p=float(special.ndtr(-(difference + margin) / error)),
+        table=pl.DataFrame(columns),
+        alt_test=alt_test(ratings, judge, people, epsilon=epsilon),
+        backend=ratings.backend,
+        measure="capability" if found.pass_fail else "sharpness",
     )
 
 
 def check_scale(found: OnPeopleScale, people: Sequence[str]) -> None:
     """Raise where the people's ratings set no scale."""
+    who = f"the people ({listed(people, 4)})"
     if len(people) > 1 and not found.n_shared[: len(people)].sum():
-        raise InputError(
-            f"no two of the people ({listed(people, 4)}) rated {FEWEST_SHARED} pieces of work in common",
-            "have some work rated by two or more of them: their agreement sets the scale",
-            option="people",
-        )
+        what = f"no two of {who} rated {FEWEST_SHARED} pieces of work in common"
+        remedy = "have some work rated by two or more of them: their agreement sets the scale"
+        raise InputError(what, remedy, option="people")
     if float(found.sharpness[: len(people), 0].mean()) < _LEAST_SHARPNESS:
+        what = f"{who} agree with each other hardly better than chance, so they set no scale"
         raise InputError(
-            f"the people ({listed(people, 4)}) agree with each other hardly better than chance, so they set no scale",
-            "look into their ratings first, or give known answers instead",
-            option="people",
+            what, "look into their ratings first, or give known answers instead", option="people"
         )
 
 
 def _people(judge: str, named: Sequence[str] | str | None, labels: list[str]) -> list[str]:
     if not named:
-        raise OptionError(
-            "nobody is named whom the judge would stand in for",
-            Message("name them, for example ", Option("people", ["Ann", "Bob"])),
-        )
+        remedy = Message("name them, for example ", Option("people", ["Ann", "Bob"]))
+        raise OptionError("nobody is named whom the judge would stand in for", remedy)
     several = [named] if isinstance(named, str) else named
     chosen = [choose("rater", str(name), labels, "people") for name in dict.fromkeys(several)]
     if judge in chosen:
-        raise OptionError(
-            f"{judge!r} is among the people", "leave it out of them", value=judge, option="people"
-        )
+        what = f"{judge!r} is among the people"
+        raise OptionError(what, "leave it out of them", value=judge, option="people")
     if len(chosen) < 2:
-        raise OptionError(
-            f"one person's ratings do not tell how good {chosen[0]} is",
-            Message("name at least two ", Option("people")),
-            value=chosen[0],
-        )
+        what = f"one person's ratings do not tell how good {chosen[0]} is"
+        raise OptionError(what, Message("name at least two ", Option("people")), value=chosen[0])
     return chosen
 
 

@@ -123,17 +123,12 @@ def read_verdicts(source: Any, known: Any, by: Any, columns: Mapping[str, Any]) 
     if isinstance(source, Result):
         source = getattr(source, "ratings", None)  # a fit keeps those that it was fitted to
         if source is None:
-            raise OptionError(
-                "this fit was loaded from a file, which does not contain the ratings",
-                "give the ratings instead of the fit",
-                option="ratings",
-            )
+            what = "this fit was loaded from a file, which does not contain the ratings"
+            raise OptionError(what, "give the ratings instead of the fit", option="ratings")
     if isinstance(source, Ratings):
         if known is not None or columns:
-            raise OptionError(
-                "these ratings have been read already",
-                Message("give ", Option("known", known or "gold"), " to rl.read"),
-            )
+            remedy = Message("give ", Option("known", known or "gold"), " to rl.read")
+            raise OptionError("these ratings have been read already", remedy)
         return source
     given = dict(columns)
     if isinstance(by, str) and by != "item" and by not in (given.get("item"), given.get("facets")):
@@ -190,13 +185,14 @@ class Answers:
                 found.append(Verdicts.of(*given))
         if not found:
             most = int(np.bincount(self.known[self.rows]).max())
-            raise InputError(
+            what = (
                 f"of {counted(n, 'known answer')} nearly all are alike ({most:,} of one kind), so one of a judge's two "
-                "error rates is not known",
-                f"look up answers until at least {FEWEST_OF_A_KIND} are good and {FEWEST_OF_A_KIND} are bad",
-                value=most,
-                option="known",
+                "error rates is not known"
             )
+            remedy = (
+                f"look up answers until at least {FEWEST_OF_A_KIND} are good and {FEWEST_OF_A_KIND} are bad"
+            )
+            raise InputError(what, remedy, value=most, option="known")
         return found
 
     def systems(self, ratings: Ratings, by: str | Mapping[Any, Any]) -> tuple[Indices, pl.Series]:
@@ -215,23 +211,16 @@ class Answers:
         found[self.answer] = codes
         if (differs := np.flatnonzero(found[self.answer] != codes)).size:
             student = str(ratings.students[int(ratings.student[differs[0]])])
-            raise InputError(
-                f"student {shortened(student)} has more than one {by}",
-                "an answer belongs to one system: let the student column name the answer, not the task",
-                option="by",
-            )
+            remedy = "an answer belongs to one system: let the student column name the answer, not the task"
+            raise InputError(f"student {shortened(student)} has more than one {by}", remedy, option="by")
         return found, facets[by].labels.cast(pl.String)
 
     def _mapped(self, ratings: Ratings, by: Mapping[Any, Any]) -> tuple[Indices, pl.Series]:
         named = {str(student): str(group) for student, group in by.items()}
         students = ratings.students.cast(pl.String)
         if missing := [student for student in students if student not in named]:
-            raise OptionError(
-                f"{Option('by')} has no group for {counted(len(missing), 'student')}: {listed(missing, 3)}",
-                "give one for every student",
-                value=missing[0],
-                option="by",
-            )
+            what = f"{Option('by')} has no group for {counted(len(missing), 'student')}: {listed(missing, 3)}"
+            raise OptionError(what, "give one for every student", value=missing[0], option="by")
         labels, codes = np.unique([named[student] for student in students], return_inverse=True)
         return codes[self.student], pl.Series(labels.tolist())
 

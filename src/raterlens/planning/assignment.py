@@ -138,8 +138,7 @@ SCHEMES = {
     RING: "neighbours on a ring of raters",
     BLOCKS: "raters of one team",
 }
-OWN, COMMON, SEEDED, CROSSED = "own", "common", "seeded", "crossed"
-KINDS = (OWN, COMMON, SEEDED, CROSSED)
+KINDS = ("own", "common", "seeded", "crossed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

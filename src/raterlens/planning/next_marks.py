@@ -142,8 +142,8 @@ def next_marks(
         for student, _, _ in taken:
             allowed[student] = False
         chosen += taken
-    student, rater, gain = (list(part) for part in zip(*chosen, strict=True)) if chosen else ([], [], [])
-    columns = {"student": ratings.students.gather(student), "rater": ratings.raters.gather(rater)}
+    whom, who, gain = (list(part) for part in zip(*chosen, strict=True)) if chosen else ([], [], [])
+    columns = {"student": ratings.students.gather(whom), "rater": ratings.raters.gather(who)}
     table = pl.DataFrame({**columns, "gain": np.array(gain, float) / panel.n_raters})
     return NextMarks(table, float(search.at_first.mean()), float(search.errors().mean()))
 
@@ -367,11 +367,8 @@ def worth_knowing(fit: "Result", ratings: Ratings, n: int) -> pl.DataFrame:
     """The `n` unknown answers to look up first: `Fit.worth_knowing`."""
     calibration = fit.calibrated("nothing tells what an answer would tell")
     if calibration.covariance is None or "halo" in calibration.effects:
-        raise OptionError(
-            "the worth of an answer follows from standard errors, of a fit without halo",
-            "fit with standard_errors=True and halo='none'",
-            option="standard_errors",
-        )
+        what = "the worth of an answer follows from standard errors, of a fit without halo"
+        raise OptionError(what, "fit with standard_errors=True and halo='none'", option="standard_errors")
     check_same(fit, ratings)
     spread, by = in_full(calibration.covariance), _sharpness_by(fit, calibration)
     kept = _most(place(calibration, ratings), calibration, fit.config.known_slope, spread, by, _KEPT * n)
@@ -383,14 +380,13 @@ def worth_knowing(fit: "Result", ratings: Ratings, n: int) -> pl.DataFrame:
         spread = _after(spread, kept.gains[best])
         kept = _Candidates(*(np.delete(part, best, axis=0) for part in kept))
     scores = np.asarray(calibration.scores, float)
-    return pl.DataFrame(
-        {
-            "student": ratings.students.gather([row[0] for row in rows]),
-            "item": ratings.items.gather([row[1] for row in rows]),
-            "worth": [float(row[2]) for row in rows],
-            "expected": [float(row[3] @ scores) for row in rows],
-        }
-    )
+    columns = {
+        "student": ratings.students.gather([row[0] for row in rows]),
+        "item": ratings.items.gather([row[1] for row in rows]),
+        "worth": [float(row[2]) for row in rows],
+        "expected": [float(row[3] @ scores) for row in rows],
+    }
+    return pl.DataFrame(columns)
 
 
 def _sharpness_by(fit: "Result", calibration: Calibration) -> Array:

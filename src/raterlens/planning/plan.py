@@ -287,7 +287,8 @@ def plan(
     }
     spreads = Spreads.of(in_marks, given)
     target = _Target(target_se, target_severity_se, target_accuracy)
-    _check_targets(target, cut)
+    if not np.isfinite(cut):
+        raise OptionError(Message(Option("cut", cut)), "give a finite ability")
     who, whom = raters_of(raters, fit), students_of(students)
     for name, value, least in (("common", common, 0), ("seeded", seeded, 0), ("categories", categories, 2)):
         check_whole(name, value, least)
@@ -386,12 +387,19 @@ class _Target:
     severity_se: float | None = None
     accuracy: float | None = None
 
+    def __post_init__(self) -> None:
+        for name, se in (("target_se", self.kappa_se), ("target_severity_se", self.severity_se)):
+            if se is not None and not se > 0:
+                raise OptionError(Message(Option(name, se)), "give a number above 0")
+        if self.accuracy is not None and not 0.5 < self.accuracy < 1:
+            raise OptionError(
+                Message(Option("target_accuracy", self.accuracy)), "give a share between 0.5 and 1"
+            )
+
     def reached(self, found: MarkingPlan) -> bool:
-        return (
-            (self.kappa_se is None or found.kappa_se <= self.kappa_se)
-            and (self.severity_se is None or found.severity_se <= self.severity_se)
-            and (self.accuracy is None or found.accuracy >= self.accuracy)
-        )
+        errors = (found.kappa_se, self.kappa_se), (found.severity_se, self.severity_se)
+        precise = all(most is None or error <= most for error, most in errors)
+        return precise and (self.accuracy is None or found.accuracy >= self.accuracy)
 
     def least(
         self, planned: Callable[[float], MarkingPlan], low: float, best: MarkingPlan, high: float, step: float
@@ -414,11 +422,9 @@ def _least_crossed(task: _Task, target: _Target) -> MarkingPlan:
         return task.planned(replace(task.scheme, crossed=share))
 
     most = planned(1.0)
-    return (
-        target.least(planned, 0.0, most, 1.0, _SHARE)
-        if target.reached(most)
-        else replace(most, reached=False)
-    )
+    if not target.reached(most):
+        return replace(most, reached=False)
+    return target.least(planned, 0.0, most, 1.0, _SHARE)
 
 
 def _cheapest(task: _Task, target: _Target) -> MarkingPlan:
@@ -460,18 +466,6 @@ def _check_scale(in_marks: bool, unfit: Mapping[str, object]) -> None:
         if value:
             what = Message(Option(name, value), " does not go with ", scale)
             raise OptionError(what, "leave out one of them", option=name)
-
-
-def _check_targets(target: _Target, cut: float) -> None:
-    for name, se in (("target_se", target.kappa_se), ("target_severity_se", target.severity_se)):
-        if se is not None and not se > 0:
-            raise OptionError(Message(Option(name, se)), "give a number above 0")
-    if target.accuracy is not None and not 0.5 < target.accuracy < 1:
-        raise OptionError(
-            Message(Option("target_accuracy", target.accuracy)), "give a share between 0.5 and 1"
-        )
-    if not np.isfinite(cut):
-        raise OptionError(Message(Option("cut", cut)), "give a finite ability")
 
 
 def _seed_labels(number: int, students: pl.Series) -> pl.Series:

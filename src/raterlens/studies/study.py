@@ -258,11 +258,8 @@ ROW = 22.0
 
 def save(figures: Mapping[str, Picture], folder: Path) -> list[Path]:
     """Write every figure as NAME.svg and NAME.png."""
-    return [
-        write(picture, WIDTH, folder / f"{name}.{ending}")
-        for name, picture in figures.items()
-        for ending in ("svg", "png")
-    ]
+    files = [(name, picture, ending) for name, picture in figures.items() for ending in ("svg", "png")]
+    return [write(picture, WIDTH, folder / f"{name}.{ending}") for name, picture, ending in files]
 
 
 def from_zero(values: pl.Series, title: str) -> Axis:
