@@ -211,8 +211,12 @@ class Answers:
         found[self.answer] = codes
         if (differs := np.flatnonzero(found[self.answer] != codes)).size:
             student = str(ratings.students[int(ratings.student[differs[0]])])
-            remedy = "an answer belongs to one system: let the student column name the answer, not the task"
-            raise InputError(f"student {shortened(student)} has more than one {by}", remedy, option="by")
+            name_answers = (
+                "an answer belongs to one system: let the student column name the answer, not the task"
+            )
+            raise InputError(
+                f"student {shortened(student)} has more than one {by}", name_answers, option="by"
+            )
         return found, facets[by].labels.cast(pl.String)
 
     def _mapped(self, ratings: Ratings, by: Mapping[Any, Any]) -> tuple[Indices, pl.Series]:
