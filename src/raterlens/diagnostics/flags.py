@@ -408,6 +408,8 @@ def shared(
 
     `allowed_for`: intervals allow for halo.
     """
+    if n_raters < FEWEST or not flags.height:
+        return flags, pl.DataFrame(schema=_SHARED_SCHEMA)
     # Severe or lenient on a level: one kind of each grouping.
     kinds = flags.with_columns(kind=flags["effect"].str.replace("^(severe|lenient) on ", "bias on "))
     # Who drifts makes those who share students with them seem to drift the other way: that is nothing they share.
@@ -416,9 +418,7 @@ def shared(
     common = (
         counts.group_by("kind", maintain_order=True)
         .agg(pl.max("n"))
-        .filter(
-            pl.col("n") > MOST * n_raters, ~pl.col("kind").is_in(SINGLE_FAULTS), pl.lit(n_raters >= FEWEST)
-        )
+        .filter(pl.col("n") > MOST * n_raters, ~pl.col("kind").is_in(SINGLE_FAULTS))
     )
     halo = _SAID["halo"][1].format(allow=_ALLOW[allowed_for])
     steps = {**_STEPS, "halo": halo if allowed_for else f"{halo}: fit with a common halo"}
