@@ -341,7 +341,7 @@ class Histogram(_Students):
 
     @staticmethod
     def smooth(c3: float, c4: float) -> "Histogram":
-        """Students whose distribution has this shape (`ability_shape.py`).
+        """Students whose distribution has this shape (`AbilityShape`).
 
         Examples
         --------
