@@ -137,7 +137,7 @@ def content_evidence(name: str, role: str, look: ColumnSample) -> float:
         return -2.0 if named and role != "score" else NEVER
     if role == "score":
         if column.scored:
-            return 1.0
+            return -3.0 if like_rater(name) and not named else 1.0
         few = 1 < column.distinct <= FEW_WORDS <= column.filled
         words = column.kind == "labels" and (few or named)
         return 0.0 if column.kind == "numbers" or words else NEVER

@@ -463,7 +463,8 @@ def _raters_only(
     if not all(map(like_rater, scores)) and pattern == RATER:
         pattern, scored = _shared_pattern(scores, paths=False)
         certain &= scored and not any(map(like_item, scores)) and _comparable(scores, look)
-        certain &= pattern != RATER or all(map(_like_name, scores))
+        judges = 2 * sum(map(like_rater, scores)) > len(scores)
+        certain &= pattern != RATER or judges or all(map(_like_name, scores))
         numbers = [name for name in scores if pattern == RATER and look[name].consecutive]
         certain &= not numbers
     called = [label for (label,) in split_names(pattern, (RATER,), scores).values()]
