@@ -11,6 +11,7 @@ from raterlens.ratings.coded import Ratings
 from raterlens.reading.read import read, read_with_plan
 from raterlens.reading.read_plan import UncertainError
 from tests.reading.corpus.cases import CASES, Case
+from tests.reading.corpus.eighth_habits import EIGHTH
 from tests.reading.corpus.fifth_habits import FIFTH
 from tests.reading.corpus.fourth_habits import FOURTH
 from tests.reading.corpus.habits import HABITS as FIRST
@@ -54,8 +55,8 @@ def test_files_that_ask_and_whose_proposal_works(case: Case, tmp_path: Path) -> 
 
 # -- Files as exam boards and teams with LLM judges have them --
 
-HABITS = [*FIRST, *SECOND, *THIRD, *FOURTH, *FIFTH, *SIXTH, *SEVENTH]
-ENCODED = ("Latin-2",)
+HABITS = [*FIRST, *SECOND, *THIRD, *FOURTH, *FIFTH, *SIXTH, *SEVENTH, *EIGHTH]
+ENCODED = ("Latin-2", "Arabic of Windows")
 """Whose encoding has to be confirmed."""
 
 

@@ -349,6 +349,7 @@ def refuse_open(search: Search) -> NoReturn:
             role
             for role in ("student", "rater", "score")
             if getattr(search.config, role) is None
+            and f"{{{role}}}" not in (search.config.wide or "")
             and not any(name_evidence(name, role) >= NAMED for name in columns)
         ),
         "rater",

@@ -35,6 +35,7 @@ from raterlens.reading.vocabulary import (
 )
 from raterlens.reading.wide_layouts import (
     RATER,
+    STUDENT,
     Spread,
     one_per_item,
     one_per_rater,
@@ -295,7 +296,11 @@ class Search:
             spread = self.spread(one_per_rater, (*student, *item), self.two_headers)
             if owned := {n for n in spread.items if item and self.look.depends(n, *item)}:
                 spread = self.spread(one_per_rater, (*student, *item, *owned), self.two_headers)
-            if spread.wide is not None and not ("{item}" in spread.wide and item):
+            if (
+                spread.wide is not None
+                and "{student}" not in spread.wide
+                and not ("{item}" in spread.wide and item)
+            ):
                 yield spread, weight(spread) - 2.5 * (not student)
 
     def role_evidence(self, role: str, names: Names) -> float:
@@ -333,6 +338,10 @@ class Search:
         taken = {*keys, *owned, *self.config.taken(*BESIDES)}
         free = [name for name in self.columns if name and name not in taken]
         for name in sorted(free, key=lambda name: -self.evidence(name, "score"))[:3]:
+            if tier(name, "score") is None and any(
+                self.look.depends(name, *whose) for whose in (student, rater)
+            ):
+                continue
             if self.evidence(name, "score") > -1.5:
                 others = [other for other in whole.items if other != name]
                 summed = name not in whole.items and len(others) > 1 and self.look[name].scored
@@ -350,6 +359,8 @@ class Search:
         found = self.role_evidence("student", student) + self.role_evidence("rater", rater)
         if not student or not rater or found == NEVER:
             return found
+        if all(stems(name) & known("person names") for name in (*student, *rater)):
+            return NEVER  # the parts of one name
         look = self.look
         n, met = look.rows(*student, *rater), look.cells(*student, *rater)
         n_students, n_raters = look.cells(*student), look.cells(*rater)
@@ -487,7 +498,12 @@ def interpret(search: Search) -> tuple[Reading, list[Finding]] | None:
     if (found := search.best()) is None:
         return None
     best, rival = found
-    findings = [*best.spread.findings, *_unnamed(search, best), *_together(search, best)]
+    findings = [
+        *best.spread.findings,
+        *_unnamed(search, best),
+        *_together(search, best),
+        *_square(search, best),
+    ]
     if rival is not None and best.evidence - rival.evidence < MARGIN:
         findings += _either(best, rival, findings)
     if best.spread.wide is not None and best.student and findings:
@@ -523,6 +539,7 @@ def _unnamed(search: Search, best: Reading) -> Iterator[Finding]:
             guessed["score"] = single
     if guessed:
         certain = {*guessed} == {"rater"} and nearly_all(like_rater, search.look.frame[guessed["rater"][0]])
+        certain &= not stems(guessed.get("rater", ("",))[0]) & known("variants")  # a model may be judged
         shown = " and ".join(f"{listed(names)} as the {role}" for role, names in guessed.items())
         options = tuple(
             Option(role, names[0] if len(names) == 1 else names) for role, names in guessed.items()
@@ -556,6 +573,17 @@ def _together(search: Search, best: Reading) -> Iterator[Finding]:
         alternative=Option("student", other if stems(other) & known("variants") else first),
         certain=False,
     )
+
+
+def _square(search: Search, best: Reading) -> Iterator[Finding]:
+    """People who have both a row and a column, as peers who rate each other do."""
+    if best.spread.wide != RATER or len(best.student) != 1 or search.config.wide is not None:
+        return
+    in_rows, in_columns = set(search.look.frame[best.student[0]]), {*best.spread.labels()}
+    if 2 * len(in_rows & in_columns) > len(in_columns) > 1:
+        option, turned = Option("wide", RATER), Option("wide", STUDENT)
+        seen = "rows and columns name the same people"
+        yield Finding(seen, "each column read as a rater", (option,), alternative=turned, certain=False)
 
 
 def _either(best: Reading, rival: Reading, said: Sequence[Finding]) -> Iterator[Finding]:

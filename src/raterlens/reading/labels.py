@@ -14,7 +14,7 @@ from raterlens.base.threads import BLOCK, in_blocks
 from raterlens.config.limits import MANY_ROWS
 from raterlens.ratings.coded import Codes, used_levels
 from raterlens.reading.read_plan import Finding
-from raterlens.reading.vocabulary import is_total, total_pattern
+from raterlens.reading.vocabulary import is_total, said, total_pattern
 
 _NUMBERED = (
     *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
@@ -254,7 +254,9 @@ def total_rows(
             continue
         # Quickly past the labels that cannot be meant.
         likely = labels.str.contains(total_pattern()).arg_true().to_list()
-        codes = [code for code in likely if is_total(labels[code])]
+        codes, kind = [code for code in likely if is_total(labels[code])], "a total"
+        if not codes and role == "rater" and (agreed := labels.str.to_lowercase().is_in(said("final"))).any():
+            codes, kind = agreed.arg_true().to_list(), "what several raters agreed on"
         if not codes or len(codes) == len(labels):
             continue
         found = np.isin(of_role.codes, codes)
@@ -267,7 +269,7 @@ def total_rows(
         verb = "looks" if times == 1 else "look"
         findings.append(
             Finding(
-                f"{where} {verb} like a total ({role} {named})",
+                f"{where} {verb} like {kind} ({role} {named})",
                 "left out",
                 alternative=Option("as_written", True),
             )

@@ -247,8 +247,9 @@ def scale_of(
 ) -> tuple[ScoreCoding, list[Finding]]:
     """How the scores in these columns are coded, and what is to be said about it; `names` are those of the columns
     that were in the file, `tally` counts them."""
-    count = tally or partial(_tally, columns)
-    if config.map is None and not config.edges() and all(_whole(column, config) for column in columns):
+    count, stated = tally or partial(_tally, columns), _stated(names)
+    whole = config.map is None and not config.edges() and all(_whole(column, config) for column in columns)
+    if whole and (stated is None or all(column.is_between(*stated).all() for column in columns)):
         # The name comes first: counting the scores of a large table takes longer than reading them.
         found = []
         if config.cut is None and _named_as_grades(names):
@@ -439,7 +440,7 @@ def _stepped(
         return 1, []  # for the parser to refuse, by its place
     if set(values) == {-1.0, 1.0}:
         return 1, [Finding("scores of -1 and 1", "read as fail and pass", (Option("cut", 1),))]
-    if (missing := _codes_for_missing(values)) is not None:
+    if (missing := _codes_for_missing(values, _stated(names))) is not None:
         return 1, [missing]
     many = len(values) > SCORE_CATEGORIES and values[0] >= 0
     if not percent and not (many and values[-1] <= 2 * HIGHEST) and _stray(counts):
@@ -469,10 +470,22 @@ def _in_fractions(counts: Mapping[float, int]) -> tuple[float, list[Finding]] | 
     return None
 
 
-def _codes_for_missing(values: Sequence[float]) -> Finding | None:
-    odd = [value for value in values if value in _CODES_FOR_MISSING]
+_STATED = re.compile(r".*[(\[]\s*(\d+)\s*(?:-|–|to|bis|à|a)\s*(\d+)\s*[)\]]\s*")
+
+
+def _stated(names: Collection[str]) -> tuple[float, float] | None:
+    """The lowest and the highest score, where the headings of all columns say the same: "Method (1-6)"."""
+    spans = {match and match.groups() for match in map(_STATED.fullmatch, names)}
+    span = spans.pop() if len(spans) == 1 else None
+    return None if span is None else (float(span[0]), float(span[1]))
+
+
+def _codes_for_missing(values: Sequence[float], stated: tuple[float, float] | None) -> Finding | None:
+    low, high = stated or (-math.inf, math.inf)
+    odd = [value for value in values if value in _CODES_FOR_MISSING or not low <= value <= high]
     rest = [value for value in values if value not in odd]
-    if not odd or len(rest) < 2 or not (rest[0] >= 0 > odd[0] or odd[-1] > 5 * rest[-1]):
+    apart = bool(odd and rest) and (rest[0] >= 0 > odd[0] or odd[-1] > 5 * rest[-1] or stated is not None)
+    if len(rest) < 2 or not apart:
         return None
     option = Option("map", ",".join(f"{value:g}=" for value in odd))
     seen = f"{', '.join(f'{value:g}' for value in odd)} among scores from {rest[0]:g} to {rest[-1]:g}"

@@ -9,6 +9,7 @@ from itertools import combinations, takewhile
 import numpy as np
 import polars as pl
 
+from raterlens.base.arrays import Array
 from raterlens.base.errors import InputError
 from raterlens.base.text import Message, Option, counted, listed, shortened
 from raterlens.config import pattern_fields
@@ -38,6 +39,8 @@ MOST_WORDS = 30
 """More different words than this are remarks."""
 FEWEST_NUMBERED = 5
 """Rows in which a column of scores numbers the rows by chance less than one time in twenty."""
+_FEWEST_LEVELS = 4
+"""Different scores up to which a lenient rater may give the highest of all every time."""
 FEWEST_ROUNDED = 10
 """Rows in which a column must be the rounded mean of the others to be nothing else."""
 _NUMBER = re.compile(r"'?\d+(,\d+)?\s*[%/]?")
@@ -346,7 +349,7 @@ def _as_judges(columns: Sequence[str], scores: Sequence[str], look: ColumnSample
     for name in columns:
         start, sign, end = name.rpartition("_")
         alike = [other for other in scores if sign and other.endswith(sign + end)]
-        if is_gold(name) and look[name].scored and start and len(alike) > 1:
+        if is_gold(name) and not is_gold(start) and look[name].scored and len(alike) > 1:
             found.append(name)
     return found
 
@@ -559,7 +562,7 @@ def _shared_pattern(names: Sequence[str], *, paths: bool) -> tuple[str, bool]:
         spoken = end.startswith((".", "/", ": ")) or (end[:1] == "_" and tier(end[1:], "score") is not None)
         start, end = start if within else "", end if spoken else ""
     short = any(len(name) <= len(start) + len(end) for name in names)
-    if not start + end or short or {"{", "}"} & set(start + end):
+    if not re.search(r"\w", start + end) or short or {"{", "}"} & set(start + end):
         return RATER, True
     return f"{start}{RATER}{end}", scored
 
@@ -577,9 +580,11 @@ def _comparable(scores: Sequence[str], look: ColumnSample) -> bool:
 
 
 def sums_up(name: str, scores: Sequence[str], look: ColumnSample) -> bool:
-    """Whether a column is the sum or the mean of the others in every row."""
+    """Whether a column is the sum, the mean, the highest or the lowest of the others in every row."""
     others = [other for other in scores if other != name]
     table = np.array([look.numbers(other) for other in others])
+    if _is_extreme(look.numbers(name), table):
+        return True
     always = [other for other, gaps in zip(others, np.isnan(table).any(1), strict=True) if not gaps]
     if 1 < len(always) < len(others) and sums_up(name, always, look):
         return True  # without a third rating, if need be
@@ -601,6 +606,15 @@ def sums_up(name: str, scores: Sequence[str], look: ColumnSample) -> bool:
     return any((own == way).all() for way in ways) or bool(
         (abs(own - part * total) <= 0.002 * part * total).all()
     )
+
+
+def _is_extreme(own: Array, table: Array) -> bool:
+    """Whether a column always has the highest, or always the lowest, of several finer scores beside it."""
+    filled = ~np.isnan(own) & (np.isfinite(table).sum(0) > 2)
+    own, table = own[filled], table[:, filled]
+    if len(own) < FEWEST_ROUNDED or len({*own.tolist()}) <= _FEWEST_LEVELS:
+        return False
+    return any((own == end).all() for end in (np.nanmax(table, 0), np.nanmin(table, 0)))
 
 
 def alike(first: str, second: str) -> str:

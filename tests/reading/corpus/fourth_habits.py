@@ -134,6 +134,7 @@ FOURTH = [
             "runs.jsonl",
         ),
         DRAWN,
+        asks=True,
     ),
     Habit(
         "scores beside metrics of the program",

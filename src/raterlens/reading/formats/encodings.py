@@ -93,7 +93,7 @@ def _sixteen(start: bytes) -> str | None:
     return "utf-16-be" if half >= 4 and even > 0.7 * half and odd < 0.05 * half else None
 
 
-_EUROPEAN = (WINDOWS, "iso8859_2", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1257")
+_EUROPEAN = (WINDOWS, "iso8859_2", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1257", "cp1256")
 _COMMON: dict[str, tuple[int, int, int]] = {
     # First and last leading byte of the characters in common use, and the least of the bytes that follow them.
     "gb18030": (0xB0, 0xD7, 0xA1),
@@ -170,7 +170,7 @@ def _european(data: bytes) -> tuple[str, bool] | None:
         if runs < high / 2:
             neighbour = _neighbour(set(western))
             return (WINDOWS, True) if neighbour is None else (neighbour, False)
-        likely = [name for name in likely if name in ("cp1251", "koi8_r", "cp1253")]
+        likely = [name for name in likely if name in ("cp1251", "koi8_r", "cp1253", "cp1256")]
     best = min(likely, key=lambda name: (odd[name], _capitals(readings[name])))
     if odd[best] > 0.1 * high:
         return (WINDOWS, True) if western is not None else None
@@ -194,7 +194,9 @@ def _oddity(text: str) -> int:
 
 
 def _capitals(text: str) -> int:
-    """How many capitals stand within words."""
-    return sum(a.islower() and b.isupper() and ord(b) > 0x7F for a, b in pairwise(text)) + sum(
-        letter in "ÐðÞþ" for letter in text
+    """How many capitals stand within words, or Arabic letters beside Latin ones."""
+    mixed = sum(
+        ("\u0600" <= a <= "\u06ff" and b.islower()) or (a.islower() and b.isupper() and ord(b) > 0x7F)
+        for a, b in pairwise(text)
     )
+    return mixed + sum(letter in "ÐðÞþ" for letter in text)
