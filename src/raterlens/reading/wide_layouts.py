@@ -26,6 +26,7 @@ from raterlens.reading.vocabulary import (
     known,
     like_item,
     like_rater,
+    mentions,
     names_of,
     of_arbiter,
     plain,
@@ -286,7 +287,10 @@ def _leave_out_other_scales(found: Selection, look: ColumnSample, *, raters: boo
     both name and numbers say so."""
     names = found.names
     words = [name for name in names if look[name].highest is None]
-    if 2 * len(words) != len(names):
+    spoken = [name for name in names if mentions(name, "score")]
+    if 2 * len(words) == len(names) and spoken in (words, [name for name in names if name not in words]):
+        found.leave_out([name for name in names if name not in spoken], APART)
+    elif 2 * len(words) != len(names):
         found.leave_out(words if 2 * len(words) < len(names) else [n for n in names if n not in words], APART)
     names = found.names
 

@@ -151,6 +151,19 @@ EIGHTH = [
         PANEL,
     ),
     Habit(
+        "reviewers who say how sure they are",
+        csv_file(
+            ["submission", "member", "overall evaluation", "reviewer confidence", "attachment?"],
+            [
+                [s, MARKERS[r], score(n, r) - 2, 1 + (n + r) % 5, ["no", "yes"][n * r % 3 > 1]]
+                for n, (s, *two) in enumerate(DOUBLE)
+                for r in two
+            ],
+        ),
+        sorted((s, m, item, y + 1) for s, m, item, y in DOUBLED),
+        asks=True,
+    ),
+    Habit(
         "words that belong to the case beside the score",
         csv_file(
             ["case_no", "reader", "body_site", "rating"],
