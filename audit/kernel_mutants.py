@@ -39,7 +39,6 @@ SET_ASIDE = {
     "% 8 == 7": "how often products are brought back into range",
     "stride_for": "how few nodes do: the sums are the same within their accuracy",
     "1e-300": "where a probability is 0",
-    "value * towards": "a sign is its own inverse",
     "double furthest = larger": "how soon the long way is taken: the sums are the same",
     "fabs(factor[q]) < range": "equality with a bound",
 }

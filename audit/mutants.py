@@ -45,8 +45,8 @@ SET_ASIDE = {
     "if size**2 <= _FULL else sparse.csr_array((size, size))": "the same",
     "if now == self._placed_on or any(": "whether parts are looked for where they are already",
     "usual / prior.severity_spread)) < _REFIT": "how often a fit is made again where it hardly moves",
-    "(_ONE_SIDED / np.maximum(error, 1e-12))": "only where an error is exactly 0",
-    "yardstick.weights * np.sign(panel.slope), nothing, nothing": "a sign is its own inverse",
+    "(_ONE_SIDED / np.maximum(wider * error, 1e-12))": "only where an error is exactly 0",
+    "yardstick.weights * np.sign(panel.slope), origin.weights": "a sign is its own inverse",
     "np.where(total <= target, 0.0, needed)": "where enough is known, none is needed either way",
     "np.maximum(halo + sign * by_halo, 0.0) for sign in (1, -1)": "both ends of a difference change places",
     "len(some) - int(some[::-1].argmax())": "cells at the end that hold nobody",
@@ -56,7 +56,6 @@ SET_ASIDE = {
     "first, last = (counts.indices[at] // block": "the order in which students are gone over",
     "block = max(_BLOCK, cells**2 // rows)": "the same",
     "np.broadcast_to(x, rectangle).reshape(len(places.a), -1)": "any negative number stands for what is left",
-    "problem.information(parameters, found.nodes)) + constraints": "the size of a determinant, not its sign",
     "normal = lattice(on.joint.shape[1])": "the matrices are square",
     "for place, known in self._known:": "what is kept is what would be found again",
 }

@@ -126,7 +126,7 @@ CALLS: dict[str, Call] = {
         {"slope": ones(3), "intercept": ones(3), "points": POINTS, "of_kinds": ones(2, 5)},
     ),
     "mixtures": (
-        capability_sums.mean_tail,
+        capability_sums.mean_tail_and_density,
         {"slope": ones(3), "distance": ones(3), "variances": ones(2), "weights": ones(2)},
     ),
     "normal averages": (

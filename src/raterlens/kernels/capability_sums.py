@@ -85,9 +85,9 @@ def chebyshev_sums(
     in_threads(part, spans(rows, _LEAST_ROWS))
 
 
-_mean_density, _mean_tail, _mean_tail_and_density = (
+_mean_density, _mean_tail_and_density = (
     kernel(name, Integer, Integer, *[Doubles] * 4, Integer, *[Doubles] * 3)
-    for name in ("mean_density", "mean_tail", "mean_tail_and_density")
+    for name in ("mean_density", "mean_tail_and_density")
 )
 # Raters or places that are worth a thread of their own.
 _LEAST = 200
@@ -99,16 +99,10 @@ def mean_density(slope: Array, severity: Array, variances: Array, weights: Array
     return density
 
 
-def mean_tail(slope: Array, distance: Array, variances: Array, weights: Array) -> Array:
-    """sum_k w_k Phi(-distance / sqrt(v_k + slope^2)), for every rater; distances are at least 0."""
-    (tail,) = _over_raters(_mean_tail, (1, 1), 1, slope, distance, variances, weights)
-    return tail
-
-
 def mean_tail_and_density(
     slope: Array, distance: Array, variances: Array, weights: Array
 ) -> tuple[Array, Array]:
-    """`mean_tail` and `mean_density`, in little more time than the first of them."""
+    """sum_k w_k Phi(-distance / sqrt(v_k + slope^2)) for every rater, of distances of at least 0, and `mean_density`."""
     tail, density = _over_raters(_mean_tail_and_density, (3,), 2, slope, distance, variances, weights)
     return tail, density
 

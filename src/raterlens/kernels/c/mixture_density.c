@@ -60,26 +60,8 @@ INLINE double scaled_tail(double root) {
     return t * p;
 }
 
-/* out[r] = sum_k w_k Phi(-distance / sqrt(v_k + slope^2)), of distances of at least 0; scratch as above. */
-EXPORT void KERNEL(mean_tail)(
-    int64_t first, int64_t last, const double *restrict slope, const double *restrict distance,
-    const double *restrict variances, const double *restrict weights, int64_t size, double *restrict power,
-    double *restrict root, double *restrict out
-) {
-    for (int64_t r = first; r < last; r++) {
-        double square = slope[r] * slope[r], total = 0.0;
-        for (int64_t k = 0; k < size; k++) {
-            root[k] = distance[r] * sqrt(1.0 / (variances[k] + square));
-            power[k] = -0.5 * root[k] * root[k];
-        }
-        vanishing_exponentials(power, size);
-        for (int64_t k = 0; k < size; k++)
-            total += weights[k] * power[k] * scaled_tail(root[k]);
-        out[r] = 0.5 * total;
-    }
-}
-
-/* Both, which share the exponentials: tail[r] as of mean_tail, and sum_k w_k exp(-distance^2 / (2 (v_k + slope^2))) /
+/* Both, which share the exponentials: tail[r] = sum_k w_k Phi(-distance / sqrt(v_k + slope^2)), of distances of at
+   least 0, and density[r] = sum_k w_k exp(-distance^2 / (2 (v_k + slope^2))) /
    sqrt(v_k + slope^2); `part` is scratch for three times as many numbers as there are components. */
 EXPORT void KERNEL(mean_tail_and_density)(
     int64_t first, int64_t last, const double *restrict slope, const double *restrict distance,
