@@ -102,7 +102,7 @@ def mean_density(slope: Array, severity: Array, variances: Array, weights: Array
 def mean_tail_and_density(
     slope: Array, distance: Array, variances: Array, weights: Array
 ) -> tuple[Array, Array]:
-    """sum_k w_k Phi(-distance / sqrt(v_k + slope^2)) for every rater, of distances of at least 0, and `mean_density`."""
+    """sum_k w_k Phi(-distance / sqrt(v_k + slope^2)), of distances of at least 0, and `mean_density`, per rater."""
     tail, density = _over_raters(_mean_tail_and_density, (3,), 2, slope, distance, variances, weights)
     return tail, density
 
