@@ -106,8 +106,9 @@ class Density(ABC, Generic[Upward]):
         curvature = context_curvature(response, at.predictor, at.nodes, found.counts)
         return curvature, self.scores(at, through)
 
+    @abstractmethod
     def scores(self, at: Upward, through: sparse.csr_array) -> CellScores:
-        raise NotImplementedError
+        """Each cell's part in a student's score."""
 
     def fits_scores(self, n_nodes: int) -> bool:
         """Whether a table of the cells' scores is not too large."""

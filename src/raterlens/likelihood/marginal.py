@@ -280,22 +280,30 @@ class FacetsMarginal:
             second = second + wide.second(parameters, found.d_slope, found.d_intercepts)
         if self.pseudo.counts.any():
             second = second + self.pseudo.curvature(model.single, self.response.single, parameters)
+        people = model.people(parameters, at.nodes.points)
+        if found.everyone is not None and people is not None:
+            block, by = people
+            own = by.curvature(found.everyone) - np.diag(by.ridge)
+            second = second + placed_at(own, block, model.blocks.size)
+        return sparse.csr_array(second), self._with_people(scores, at)
+
+    def _with_people(self, scores: CellScores, at: At) -> CellScores:
+        """Scores of the cells, with those of the students' distribution, which is a cell of its own."""
+        model = self.model
         if model.nested is not None:
             scores = replace(scores, piece=model.blocks[model.nested].start)
-        people = model.people(parameters, at.nodes.points)
-        if found.everyone is None or people is None:
-            return sparse.csr_array(second), scores
+        people = model.people(at.parameters, at.nodes.points)
+        if at.found.everyone is None or people is None:
+            return scores
         block, by = people
-        own = by.curvature(found.everyone) - np.diag(by.ridge)
         groups, own_size = by.parameter.shape
-        scores = replace(
+        return replace(
             scores,
             first=np.append(scores.first, scores.first[-1] + own_size * np.arange(1, groups + 1)),
             parameter=np.append(scores.parameter, block.start + by.parameter.ravel()),
             table=np.concatenate([scores.table, by.scores.reshape(groups * own_size, -1)]),
             steepest=np.append(scores.steepest, np.full(groups, by.steepness)),
         )
-        return sparse.csr_array(second + placed_at(own, block, model.blocks.size)), scores
 
     def student_scores(
         self, parameters: Array, nodes: Nodes, weights: Weighting = lambda posterior: posterior
@@ -304,7 +312,8 @@ class FacetsMarginal:
         with the posterior itself, the student's part of the gradient."""
         own = self._with_scores(nodes)
         at = own.at(parameters, nodes)
-        found = own.engine.scores(at.tables, nodes, own.second(at)[1], weights)
+        scores = own.density.scores(at.up, own.density.model.jacobian(parameters))
+        found = own.engine.scores(at.tables, nodes, own._with_people(scores, at), weights)
         if not own.density.sums or np.allclose(found.weight, 0.0, atol=_NO_WEIGHT):
             return found.scores
         # Sums leave out what does not depend on ability: the intercepts of the scores that were given.

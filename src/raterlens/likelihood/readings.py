@@ -274,6 +274,19 @@ class Readings(Density[Averaged]):
         whole = scale @ curvature @ scale + sparse.diags_array(np.append(np.zeros(n), bend))
         return sparse.csr_array(whole), self._cell_scores(at, means, sparse.csr_array(scale @ through))
 
+    def scores(self, at: Averaged, through: sparse.csr_array) -> CellScores:
+        """Each kind's part in a student's score, as `second` has them."""
+        means = [
+            (some.kinds[spelled.kinds], spelled.place, spelled.means)
+            for some, integral in self._every(at)
+            for spelled in self._spelled(some, integral, at.nodes.points)
+        ]
+        n, steps = at.predictor.intercepts.shape
+        rise = np.ones((n, steps))
+        rise[:, -1] = 0.5 / at.spread
+        scale = sparse.diags_array(np.append(np.ones(n), rise))
+        return self._cell_scores(at, means, sparse.csr_array(scale @ through))
+
     def _cell_scores(
         self, at: Averaged, means: list[tuple[Indices, Indices, Array]], through: sparse.csr_array
     ) -> CellScores:
