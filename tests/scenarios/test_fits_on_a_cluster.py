@@ -195,6 +195,7 @@ FITS = {
 def test_fits_with_every_effect_are_those_from_memory(client, kind, source, tmp_path):
     columns, options = FITS[kind]
     table = dependent()
+    columns = {"student": "student"} | columns  # two essays each, of one student
     alone = rl.fit(rl.read(table, **columns), **{"model": "gmf"} | options)
     ratings: Any = rl.read(table, **columns)
     if source != "workers":
