@@ -212,7 +212,7 @@ def test_fifty_megabytes_go_in_and_fits_wait_and_are_cancelled(server, new_page,
     # The first may be done by now: one that has just begun is cancelled.
     page.goto(table)
     page.get_by_role("button", name="Estimate").click()
-    page.wait_for_selector("#phase:text-matches('Reading|Fitting')", timeout=WAIT)
+    page.wait_for_selector("#phase:text-matches('Reading|Fitting|Running')", timeout=WAIT)
     running = page.url
     # At once: the bar above still moves the button, and the fit takes a second.
     page.get_by_role("button", name="Cancel").dispatch_event("click")
